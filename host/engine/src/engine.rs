@@ -1,0 +1,207 @@
+//! The [`Engine`] trait and what goes in and out of it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use model::{
+    Branding, Container, ContainerId, DeviceUuid, EngineImageId, EngineKind, Image, ImageRef,
+    Network, NetworkConfig, ServiceConfig, Volume, VolumeConfig,
+};
+
+use crate::EngineError;
+
+/// Which objects of an engine are ours (device behaviour, Decisions: "an engine that is not ours
+/// alone"). Objects outside it are neither listed nor changed nor removed. Images are not labelled by
+/// their users, so engines list all of them; whose they are is in the store.
+#[derive(Debug, Clone)]
+pub struct Scope {
+    pub device: DeviceUuid,
+    /// The engine is this device's alone: every supervised object counts, with or without our uuid.
+    pub exclusive: bool,
+    pub branding: Branding,
+}
+
+/// A place where services run. One suite of tests holds for every implementation.
+#[async_trait]
+pub trait Engine: Send + Sync {
+    fn kind(&self) -> EngineKind;
+
+    /// Asks the engine who it is; the cheapest call that proves it answers.
+    async fn info(&self) -> Result<EngineInfo, EngineError>;
+
+    async fn images(&self) -> Result<Vec<Image>, EngineError>;
+
+    /// Makes sure that `image` is there and answers it. `progress` is called with each change.
+    /// Dropping the future stops the transfer.
+    ///
+    /// # Errors
+    /// [`EngineError::NotFound`] where the registry has no such image, [`EngineError::WrongKind`]
+    /// where the image is not one that this engine runs.
+    async fn pull_image(
+        &self,
+        image: &ImageRef,
+        auth: Option<&RegistryAuth>,
+        progress: &(dyn Fn(PullProgress) + Send + Sync),
+    ) -> Result<Image, EngineError>;
+
+    /// Removes one reference; the image goes with its last. One that is not there is no error.
+    ///
+    /// # Errors
+    /// [`EngineError::InUse`] where a container needs it.
+    async fn remove_image(&self, image: &ImageRef) -> Result<(), EngineError>;
+
+    /// Ours, running or not.
+    async fn containers(&self) -> Result<Vec<Container>, EngineError>;
+
+    /// Makes a container and joins it to all its networks, and does not start it.
+    ///
+    /// # Errors
+    /// [`EngineError::Conflict`] where the name is taken.
+    async fn create_container(&self, spec: &ContainerSpec<'_>) -> Result<Created, EngineError>;
+
+    /// Starts it; one that runs already is no error.
+    async fn start_container(&self, id: &ContainerId) -> Result<(), EngineError>;
+
+    /// Stops it, by force when `grace` is over; one that does not run, or is gone, is no error.
+    /// It stays stopped until it is started again, whatever its restart policy.
+    async fn stop_container(&self, id: &ContainerId, grace: Duration) -> Result<(), EngineError>;
+
+    /// Removes it with its anonymous volumes, by force where it still runs; one that is gone is no
+    /// error.
+    async fn remove_container(&self, id: &ContainerId) -> Result<(), EngineError>;
+
+    /// # Errors
+    /// [`EngineError::Conflict`] where the name is taken.
+    async fn rename_container(&self, id: &ContainerId, name: &str) -> Result<(), EngineError>;
+
+    /// The environment that the container was made with (`GET /v1/apps/:appId`).
+    async fn environment(&self, id: &ContainerId) -> Result<BTreeMap<String, String>, EngineError>;
+
+    /// What the container prints, until it is removed or the stream is dropped. It goes on over
+    /// restarts of the container.
+    async fn logs(
+        &self,
+        id: &ContainerId,
+        from: LogsFrom,
+    ) -> Result<BoxStream<'static, Result<LogLine, EngineError>>, EngineError>;
+
+    /// A stream that yields whenever something of ours may have changed. It ends when the engine
+    /// goes away; the caller asks for a new one.
+    async fn events(&self) -> Result<BoxStream<'static, EngineEvent>, EngineError>;
+
+    /// Ours.
+    async fn volumes(&self) -> Result<Vec<Volume>, EngineError>;
+
+    /// Makes the volume; an equal one of ours is no error.
+    ///
+    /// # Errors
+    /// [`EngineError::Conflict`] where the name belongs to somebody else.
+    async fn create_volume(&self, spec: &VolumeSpec<'_>) -> Result<(), EngineError>;
+
+    /// Removes it with its data; one that is gone is no error.
+    ///
+    /// # Errors
+    /// [`EngineError::InUse`] where a container needs it.
+    async fn remove_volume(&self, name: &str) -> Result<(), EngineError>;
+
+    /// Ours.
+    async fn networks(&self) -> Result<Vec<Network>, EngineError>;
+
+    /// Makes the network; an equal one of ours is no error.
+    ///
+    /// # Errors
+    /// [`EngineError::Conflict`] where the name belongs to somebody else.
+    async fn create_network(&self, spec: &NetworkSpec<'_>) -> Result<(), EngineError>;
+
+    /// Removes every network of ours by that name; none is no error.
+    async fn remove_network(&self, name: &str) -> Result<(), EngineError>;
+}
+
+/// Who an engine is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineInfo {
+    /// The engine's own version, for example `20.10.24`.
+    pub version: String,
+    /// The version of the protocol spoken with it, for example `1.41`; empty where there is none.
+    pub api_version: String,
+}
+
+/// What a container is made from.
+#[derive(Debug, Clone)]
+pub struct ContainerSpec<'a> {
+    pub name: &'a str,
+    pub config: &'a ServiceConfig,
+    /// Added to `config.environment`.
+    pub init_environment: &'a BTreeMap<String, String>,
+    /// The image as it was observed; `config.image` may have moved on since.
+    pub image_id: &'a EngineImageId,
+    /// The container whose network stack is shared, where `config.network_mode` names a service.
+    pub network_container: Option<&'a ContainerId>,
+}
+
+/// A container that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Created {
+    pub id: ContainerId,
+    /// Fields that this engine or its version has no meaning for, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+pub struct VolumeSpec<'a> {
+    pub name: &'a str,
+    pub config: &'a VolumeConfig,
+}
+
+#[derive(Debug, Clone)]
+pub struct NetworkSpec<'a> {
+    pub name: &'a str,
+    pub config: &'a NetworkConfig,
+}
+
+/// How far a pull is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PullProgress {
+    /// 0 to 100, never falling within one pull.
+    pub percent: u8,
+}
+
+/// Who we are to a registry. `Debug` hides the password.
+#[derive(Clone)]
+pub struct RegistryAuth {
+    pub user: String,
+    pub password: String,
+}
+
+impl std::fmt::Debug for RegistryAuth {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "RegistryAuth({}, …)", self.user)
+    }
+}
+
+/// One line that a container printed, without its line end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogLine {
+    pub message: String,
+    /// Milliseconds since the epoch.
+    pub timestamp_ms: i64,
+    pub stderr: bool,
+}
+
+/// Where a log stream begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogsFrom {
+    /// Only lines from now on.
+    Now,
+    /// The first line that is kept.
+    Start,
+}
+
+/// Something of ours may have changed; what, is found by observing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EngineEvent {
+    Container(ContainerId),
+    Other,
+}

@@ -1,0 +1,14 @@
+//! Where services run: the [`Engine`] trait, its two implementations, and [`Engines`], the set that a
+//! device has.
+//!
+//! An engine lists what it holds and carries out single steps. It decides nothing, remembers nothing
+//! that it could observe, and touches only what is this device's (see [`Scope`]).
+
+mod engine;
+mod error;
+
+pub use engine::{
+    ContainerSpec, Created, Engine, EngineEvent, EngineInfo, LogLine, LogsFrom, NetworkSpec,
+    PullProgress, RegistryAuth, Scope, VolumeSpec,
+};
+pub use error::EngineError;

@@ -1,0 +1,64 @@
+//! The names that a vendor may change without a patch.
+
+use serde::{Deserialize, Serialize};
+
+/// Names of variables, labels and folders, and the reported API level: one value, set once in
+/// configuration. Everything that is named for the product is derived from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Branding {
+    /// Prefix of environment variables, with its underscore: `PLATFORM_`.
+    pub env_prefix: String,
+    /// Namespace of labels, without a dot at the end: `io.platform`.
+    pub label_namespace: String,
+    /// Word in folder names: `platform` gives `/tmp/platform` in services and
+    /// `/tmp/platform-supervisor` on the host.
+    pub folder: String,
+    /// The bridge network that services use to reach the API.
+    pub network: String,
+    /// The version that `/v2/version`, `supervisor_version` and the User-Agent report: clients gate
+    /// features on it (device behaviour, Decisions). Never below 16.6.0.
+    pub api_level: String,
+    /// Older environment prefixes that are read beside `env_prefix`, and written only where listed.
+    pub aliases: Vec<String>,
+}
+
+impl Default for Branding {
+    fn default() -> Self {
+        Branding {
+            env_prefix: "PLATFORM_".into(),
+            label_namespace: "io.platform".into(),
+            folder: "platform".into(),
+            network: "supervisor0".into(),
+            api_level: "19.0.0".into(),
+            aliases: Vec::new(),
+        }
+    }
+}
+
+impl Branding {
+    /// The variable `PLATFORM_<name>`.
+    #[must_use]
+    pub fn env(&self, name: &str) -> String {
+        format!("{}{name}", self.env_prefix)
+    }
+
+    /// The label `io.platform.<name>`.
+    #[must_use]
+    pub fn label(&self, name: &str) -> String {
+        format!("{}.{name}", self.label_namespace)
+    }
+
+    /// The folder of locks and hand-over files inside a service: `/tmp/platform`.
+    #[must_use]
+    pub fn service_folder(&self) -> String {
+        format!("/tmp/{}", self.folder)
+    }
+
+    /// The volatile folder of the supervisor on the host, below the host root:
+    /// `tmp/platform-supervisor`.
+    #[must_use]
+    pub fn host_folder(&self) -> String {
+        format!("tmp/{}-supervisor", self.folder)
+    }
+}

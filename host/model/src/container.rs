@@ -1,0 +1,88 @@
+//! What an engine says it has. Both engines answer in these types, and the planner reads nothing else.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ContainerId, EngineImageId, ImageRef};
+
+/// The label, below the branding's namespace, that holds the digest of the configuration that a
+/// container, volume or network was made from. A target whose digest differs is a change.
+pub const CONFIG_DIGEST_LABEL: &str = "config-digest";
+
+/// The engines that exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EngineKind {
+    Docker,
+    Wasm,
+}
+
+impl fmt::Display for EngineKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            EngineKind::Docker => "docker",
+            EngineKind::Wasm => "wasm",
+        })
+    }
+}
+
+/// The states of a container, in the engine's words (device behaviour 4.9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ContainerState {
+    Created,
+    Running,
+    Paused,
+    Restarting,
+    Removing,
+    Exited,
+    Dead,
+}
+
+/// One container, running or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Container {
+    pub engine: EngineKind,
+    pub id: ContainerId,
+    /// Without the leading slash that Docker puts before it.
+    pub name: String,
+    pub labels: BTreeMap<String, String>,
+    /// The reference that it was made from, as its configuration says.
+    pub image: String,
+    pub image_id: EngineImageId,
+    pub state: ContainerState,
+    /// Of the last run, once it has ended.
+    pub exit_code: Option<i64>,
+    /// Milliseconds since the epoch; whole seconds where the engine knows no better.
+    pub created_at_ms: i64,
+}
+
+/// One image that an engine holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    pub engine: EngineKind,
+    pub id: EngineImageId,
+    /// Every reference, by tag and by digest, that names it.
+    pub references: Vec<ImageRef>,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// One named volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Volume {
+    pub engine: EngineKind,
+    pub name: String,
+    pub labels: BTreeMap<String, String>,
+}
+
+/// One network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Network {
+    pub engine: EngineKind,
+    pub id: String,
+    pub name: String,
+    pub labels: BTreeMap<String, String>,
+}

@@ -1,0 +1,32 @@
+//! The types of the domain: what a device should run, what it runs, and the names of both.
+//!
+//! Plain data. Nothing here reads a clock, a file or an engine, so that the planner, which depends on
+//! this crate alone, can be tested by tables. Wire shapes are parsed here where a whole type is defined
+//! by them (target states, compose fields) and live beside their handler everywhere else.
+
+mod branding;
+mod container;
+mod desired;
+mod ids;
+mod service_config;
+mod status;
+
+pub use branding::Branding;
+pub use container::{
+    CONFIG_DIGEST_LABEL, Container, ContainerState, EngineKind, Image, Network, Volume,
+};
+pub use desired::{
+    DesiredApp, DesiredNetwork, DesiredService, DesiredState, DesiredVolume, NetworkConfig,
+    UpdateStrategy, VolumeConfig,
+};
+pub use ids::{
+    ApiKey, AppId, AppUuid, Commit, ContainerId, DeviceUuid, EngineImageId, IdError, ImageId,
+    ImageRef, ReleaseId, ServiceId, ServiceKey, ServiceName,
+};
+pub use service_config::{
+    DeviceMapping, Healthcheck, IpamPool, Mount, NetworkAttachment, NetworkMode, PortMapping,
+    Protocol, RestartPolicy, ServiceConfig, Ulimit,
+};
+pub use status::{
+    AppStatus, DeviceStatus, ImageState, ImageStatus, ReleaseState, ServiceState, ServiceStatus,
+};

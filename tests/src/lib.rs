@@ -1,0 +1,1 @@
+//! Black-box suites against the real binaries.
