@@ -1,1 +1,57 @@
-fn main() {}
+//! The chores of this repository: `cargo xtask --help` is the manual.
+//!
+//! Every set-up step lives here, so that a fresh clone needs rustup and a C compiler and nothing else.
+
+mod cargo;
+mod check;
+mod layout;
+mod run;
+mod samples;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    about = "Builds, runs, tests and measures the device supervisor"
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Build everything and start one device in local mode with two sample services
+    Run(run::Arguments),
+    /// Run all tests of the workspace, doing their set-up first
+    Test(test::Arguments),
+    /// Leave a layout in target/dist that runs from anywhere it is copied to
+    Build(layout::Arguments),
+    /// Check formatting and lints, as continuous integration does
+    Check,
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Run(arguments) => run::run(arguments),
+        Command::Test(arguments) => test::run(&arguments),
+        Command::Build(arguments) => layout::build(&arguments).map(|layout| {
+            println!("the layout is in {}", layout.folder.display());
+        }),
+        Command::Check => check::run(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            for cause in error.chain().skip(1) {
+                eprintln!("  caused by: {cause}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! What must be clean before a commit: formatting and lints. Components are linted for the target that
+//! they run on.
+
+use anyhow::Result;
+
+use crate::cargo::{self, WASM_TARGET};
+use crate::layout::crates_in;
+
+pub(crate) fn run() -> Result<()> {
+    cargo::finish(cargo::cargo(["fmt", "--all", "--check"]))?;
+    cargo::finish(cargo::cargo([
+        "clippy",
+        "--all-targets",
+        "--",
+        "--deny",
+        "warnings",
+    ]))?;
+    let mut compiler = cargo::cargo(["clippy", "--package", "supervisor-compile", "--all-targets"]);
+    compiler.args(["--", "--deny", "warnings"]);
+    cargo::finish(compiler)?;
+    cargo::add_target(WASM_TARGET)?;
+    let mut components = cargo::cargo(["clippy", "--target", WASM_TARGET]);
+    components.args(["--package", "supervisor-sdk"]);
+    for package in crates_in("plugins")?
+        .into_iter()
+        .chain(crates_in("examples")?)
+    {
+        components.args(["--package", &package]);
+    }
+    components.args(["--", "--deny", "warnings"]);
+    cargo::finish(components)
+}

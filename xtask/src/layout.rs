@@ -1,0 +1,147 @@
+//! The layout in `target/dist`: the programs, the plugins and the default policy, each where the
+//! supervisor looks for it relative to its own place.
+//!
+//! The supervisor and its compiler are built by separate cargo invocations: one alone would unify
+//! wasmtime's features and put the code generator into the resident process.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::cargo::{self, Steps, WASM_TARGET};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Optimise and strip the supervisor
+    #[arg(long)]
+    pub(crate) release: bool,
+}
+
+/// Where a built layout is.
+pub(crate) struct Layout {
+    pub(crate) folder: PathBuf,
+}
+
+impl Layout {
+    pub(crate) fn supervisor(&self) -> PathBuf {
+        self.folder.join("bin/supervisor")
+    }
+}
+
+/// The folder of components that cargo leaves.
+pub(crate) fn components_folder() -> PathBuf {
+    cargo::target_folder().join(WASM_TARGET).join("wasm")
+}
+
+pub(crate) fn build(arguments: &Arguments) -> Result<Layout> {
+    let mut steps = Steps::new(4);
+    let folder = cargo::target_folder().join("dist");
+    let target = cargo::target_folder();
+
+    steps.begin("the supervisor");
+    let mut supervisor = cargo::cargo(["build", "--package", "supervisor"]);
+    if arguments.release {
+        supervisor.arg("--release");
+    }
+    cargo::finish(supervisor)?;
+    let profile = if arguments.release {
+        "release"
+    } else {
+        "debug"
+    };
+
+    steps.begin("the compiler of plugins");
+    cargo::finish(cargo::cargo([
+        "build",
+        "--profile",
+        "compiler",
+        "--package",
+        "supervisor-compile",
+    ]))?;
+
+    steps.begin("the plugins");
+    let plugins = crates_in("plugins")?;
+    build_components(&plugins)?;
+
+    steps.begin("the layout");
+    install(
+        &target.join(profile).join("supervisor"),
+        &folder.join("bin/supervisor"),
+    )?;
+    install(
+        &target.join("compiler/supervisor-compile"),
+        &folder.join("bin/supervisor-compile"),
+    )?;
+    for plugin in &plugins {
+        let file = component_file(plugin);
+        install(
+            &components_folder().join(&file),
+            &folder.join("plugins").join(&file),
+        )?;
+    }
+    remove_strangers(&folder.join("plugins"), &plugins)?;
+    install(
+        &cargo::repository().join("packaging/policy.toml"),
+        &folder.join("policy.toml"),
+    )?;
+    Ok(Layout { folder })
+}
+
+/// Builds crates as components, with the profile and target that they are shipped with.
+pub(crate) fn build_components(packages: &[String]) -> Result<()> {
+    cargo::add_target(WASM_TARGET)?;
+    let mut command = cargo::cargo(["build", "--profile", "wasm", "--target", WASM_TARGET]);
+    for package in packages {
+        command.args(["--package", package]);
+    }
+    cargo::finish(command)
+}
+
+/// The names of the crates in one folder of the repository, which are their folders' names.
+pub(crate) fn crates_in(folder: &str) -> Result<Vec<String>> {
+    let path = cargo::repository().join(folder);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&path).with_context(|| format!("failed to list `{folder}`"))? {
+        let entry = entry?;
+        if entry.path().join("Cargo.toml").is_file() {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Cargo names a library's component with underscores and a program's as it is.
+fn component_file(package: &str) -> String {
+    format!("{}.wasm", package.replace('-', "_"))
+}
+
+/// Copies beside the place and renames, so that a program that runs from there is not disturbed.
+pub(crate) fn install(from: &Path, to: &Path) -> Result<()> {
+    if let Some(parent) = to.parent() {
+        fs::create_dir_all(parent)
+            .with_context(|| format!("failed to make `{}`", parent.display()))?;
+    }
+    let beside = to.with_extension("new");
+    fs::copy(from, &beside).with_context(|| {
+        format!(
+            "failed to copy `{}` to `{}`",
+            from.display(),
+            beside.display()
+        )
+    })?;
+    fs::rename(&beside, to).with_context(|| format!("failed to put `{}` in place", to.display()))
+}
+
+/// A plugin that the repository no longer has must not live on in the layout.
+fn remove_strangers(folder: &Path, plugins: &[String]) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !plugins.iter().any(|plugin| component_file(plugin) == name) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
