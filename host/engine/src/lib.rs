@@ -5,10 +5,15 @@
 //! that it could observe, and touches only what is this device's (see [`Scope`]).
 
 mod engine;
+mod engines;
 mod error;
+mod image_kind;
+pub mod registry;
 
 pub use engine::{
     ContainerSpec, Created, Engine, EngineEvent, EngineInfo, LogLine, LogsFrom, NetworkSpec,
     PullProgress, RegistryAuth, Scope, VolumeSpec,
 };
+pub use engines::Engines;
 pub use error::EngineError;
+pub use image_kind::{WASM_CONFIG_MEDIA_TYPE, ask as kind_of};

@@ -1,0 +1,261 @@
+//! Asks an image's registry, over the OCI distribution protocol, for manifests and blobs.
+//!
+//! Called for images that no container engine fetches for us: by [`crate::image_kind`] and by the wasm
+//! engine. Every answer is bounded in size and time. It never sends credentials unless the registry
+//! asks for them, nor over plain HTTP but to this machine. It keeps nothing and pushes nothing.
+
+use std::error::Error;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use http::StatusCode;
+use http::header::{ACCEPT, AUTHORIZATION, WWW_AUTHENTICATE};
+use model::ImageRef;
+use reqwest::{Client, Response, Url};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use crate::{EngineError, RegistryAuth};
+
+mod challenge;
+mod image_location;
+
+use challenge::Challenge;
+use image_location::Location;
+
+/// The longest manifest that is read, in bytes: what registries themselves accept.
+pub const MAX_MANIFEST: usize = 4 << 20;
+/// The longest answer of a token service, in bytes.
+const MAX_TOKEN_ANSWER: usize = 64 << 10;
+/// From the question for a manifest to its last byte.
+const MANIFEST_TIMEOUT: Duration = Duration::from_secs(60);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+/// Silence in the middle of an answer.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
+
+const MANIFEST_TYPES: &str = "application/vnd.oci.image.manifest.v1+json, \
+    application/vnd.oci.image.index.v1+json, \
+    application/vnd.docker.distribution.manifest.v2+json, \
+    application/vnd.docker.distribution.manifest.list.v2+json";
+
+/// One image's repository in its registry.
+pub struct Repository {
+    image: ImageRef,
+    location: Location,
+    auth: Option<RegistryAuth>,
+    client: Client,
+    /// The `Authorization` header that the registry accepted last.
+    granted: tokio::sync::Mutex<Option<String>>,
+}
+
+impl Repository {
+    /// Sends nothing yet.
+    ///
+    /// # Errors
+    /// [`EngineError::Invalid`] where the reference names no image of a registry.
+    pub fn of(image: &ImageRef, auth: Option<&RegistryAuth>) -> Result<Self, EngineError> {
+        let location = Location::of(image)?;
+        let client = client(location.is_loopback())?;
+        Ok(Repository {
+            image: image.clone(),
+            location,
+            auth: auth.cloned(),
+            client,
+            granted: tokio::sync::Mutex::default(),
+        })
+    }
+
+    /// The bytes of the image's manifest, or of the one with `digest` in the same repository. Bytes
+    /// that were asked for by digest are checked against it.
+    ///
+    /// # Errors
+    /// [`EngineError::NotFound`] where the registry has no such image, else [`EngineError::Failed`].
+    pub async fn manifest(&self, digest: Option<&str>) -> Result<Vec<u8>, EngineError> {
+        let reference = digest.unwrap_or(&self.location.reference);
+        let fetch = async {
+            let answer = self.get(&format!("manifests/{reference}")).await?;
+            bounded(answer, MAX_MANIFEST)
+                .await
+                .map_err(|error| self.failed(error))
+        };
+        let manifest = tokio::time::timeout(MANIFEST_TIMEOUT, fetch)
+            .await
+            .map_err(|_| self.failed("its registry took too long to answer"))??;
+        if reference.contains(':') && sha256_digest(&manifest) != reference {
+            return Err(self.failed(format!("the manifest is not the one of `{reference}`")));
+        }
+        Ok(manifest)
+    }
+
+    /// The bytes of a blob as they arrive. The caller counts them, and checks them against `digest`.
+    ///
+    /// # Errors
+    /// [`EngineError::NotFound`] where the repository has no such blob, else [`EngineError::Failed`].
+    pub async fn blob(
+        &self,
+        digest: &str,
+    ) -> Result<BoxStream<'static, Result<bytes::Bytes, EngineError>>, EngineError> {
+        let answer = self.get(&format!("blobs/{digest}")).await?;
+        let action = self.action();
+        Ok(answer
+            .bytes_stream()
+            .map(move |piece| piece.map_err(|error| EngineError::failed(&action, error)))
+            .boxed())
+    }
+
+    /// GET below this repository, with as much proof of who we are as the registry asks for.
+    async fn get(&self, path: &str) -> Result<Response, EngineError> {
+        let url = self.location.url(path);
+        let granted = self.granted.lock().await.clone();
+        let mut answer = self.send(&url, granted.as_deref()).await?;
+        if answer.status() == StatusCode::UNAUTHORIZED
+            && let Some(authorization) = self.authorize(&answer).await?
+        {
+            answer = self.send(&url, Some(&authorization)).await?;
+            if answer.status().is_success() {
+                *self.granted.lock().await = Some(authorization);
+            }
+        }
+        match answer.status() {
+            status if status.is_success() => Ok(answer),
+            StatusCode::NOT_FOUND => Err(EngineError::NotFound {
+                what: format!("`{}`", self.image),
+            }),
+            status => Err(self.failed(format!(
+                "the registry `{}` answered {status}",
+                self.location.host
+            ))),
+        }
+    }
+
+    async fn send(&self, url: &str, authorization: Option<&str>) -> Result<Response, EngineError> {
+        let mut request = self.client.get(url).header(ACCEPT, MANIFEST_TYPES);
+        if let Some(authorization) = authorization {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        request.send().await.map_err(|error| self.failed(error))
+    }
+
+    /// The header that the refusal asks for; `None` where we have nothing to offer.
+    async fn authorize(&self, refusal: &Response) -> Result<Option<String>, EngineError> {
+        let challenges = refusal.headers().get_all(WWW_AUTHENTICATE);
+        let challenge = challenges
+            .iter()
+            .filter_map(|header| Challenge::parse(header.to_str().ok()?))
+            .next();
+        match challenge {
+            Some(Challenge::Basic) => Ok(self.auth.as_ref().map(RegistryAuth::basic)),
+            Some(Challenge::Bearer { realm, service }) => {
+                self.token(&realm, service.as_deref()).await.map(Some)
+            }
+            None => Ok(None),
+        }
+    }
+
+    async fn token(&self, realm: &str, service: Option<&str>) -> Result<String, EngineError> {
+        let mut url = Url::parse(realm)
+            .map_err(|_| self.failed("its registry names no usable token service"))?;
+        if url.scheme() != "https" && !self.location.is_loopback() {
+            return Err(self.failed("its registry names a token service without TLS"));
+        }
+        let scope = format!("repository:{}:pull", self.location.repository);
+        url.query_pairs_mut().append_pair("scope", &scope);
+        if let Some(service) = service {
+            url.query_pairs_mut().append_pair("service", service);
+        }
+        let mut request = self.client.get(url).timeout(MANIFEST_TIMEOUT);
+        if let Some(auth) = &self.auth {
+            request = request.header(AUTHORIZATION, auth.basic());
+        }
+        let answer = request.send().await.map_err(|error| self.failed(error))?;
+        if !answer.status().is_success() {
+            return Err(self.failed(format!(
+                "the token service of `{}` answered {}",
+                self.location.host,
+                answer.status()
+            )));
+        }
+        let answer = bounded(answer, MAX_TOKEN_ANSWER)
+            .await
+            .map_err(|error| self.failed(error))?;
+        let token: Token = serde_json::from_slice(&answer)
+            .map_err(|_| self.failed("the token service's answer holds no token"))?;
+        token
+            .token
+            .or(token.access_token)
+            .map(|token| format!("Bearer {token}"))
+            .ok_or_else(|| self.failed("the token service's answer holds no token"))
+    }
+
+    fn action(&self) -> String {
+        format!("ask the registry for `{}`", self.image)
+    }
+
+    fn failed(&self, source: impl Into<Box<dyn Error + Send + Sync>>) -> EngineError {
+        EngineError::failed(self.action(), source)
+    }
+}
+
+/// `token` and `access_token` are the same thing; services give one or both.
+#[derive(Deserialize)]
+struct Token {
+    token: Option<String>,
+    access_token: Option<String>,
+}
+
+impl RegistryAuth {
+    /// The value of an `Authorization` header.
+    fn basic(&self) -> String {
+        use base64::Engine as _;
+        let pair = format!("{}:{}", self.user, self.password);
+        let encoded = base64::engine::general_purpose::STANDARD.encode(pair);
+        format!("Basic {encoded}")
+    }
+}
+
+/// `sha256:` and the digest in hexadecimal, as manifests name blobs.
+#[must_use]
+pub fn sha256_digest(bytes: &[u8]) -> String {
+    format!("sha256:{}", hex::encode(Sha256::digest(bytes)))
+}
+
+/// The whole body, if it is no longer than `limit` bytes.
+async fn bounded(
+    mut answer: Response,
+    limit: usize,
+) -> Result<Vec<u8>, Box<dyn Error + Send + Sync>> {
+    let mut body = Vec::new();
+    while let Some(piece) = answer.chunk().await? {
+        if body.len() + piece.len() > limit {
+            return Err(format!("the answer is longer than {limit} bytes").into());
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body)
+}
+
+/// One client for each of both protocols, for as long as the process lives: connections are kept.
+fn client(plain: bool) -> Result<Client, EngineError> {
+    static PLAIN: OnceLock<Client> = OnceLock::new();
+    static TLS: OnceLock<Client> = OnceLock::new();
+    let kept = if plain { &PLAIN } else { &TLS };
+    if let Some(client) = kept.get() {
+        return Ok(client.clone());
+    }
+    // A second installation is refused, and the first one serves.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = Client::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .read_timeout(READ_TIMEOUT)
+        .user_agent(concat!("supervisor/", env!("CARGO_PKG_VERSION")));
+    if plain {
+        // Without the machine's certificates: a device without any can still use its own registry.
+        builder = builder.tls_certs_only([]).no_proxy();
+    }
+    let client = builder
+        .build()
+        .map_err(|error| EngineError::failed("set up TLS for image registries", error))?;
+    Ok(kept.get_or_init(|| client).clone())
+}
