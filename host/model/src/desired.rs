@@ -27,6 +27,9 @@ pub struct DesiredApp {
     pub release: Option<ReleaseId>,
     /// Host apps and the supervisor's own: shown, never run or removed.
     pub not_ours: bool,
+    /// The release was refused (a field that does not parse, a contract that is not met). Nothing is
+    /// wanted of it, and what runs is left alone.
+    pub rejected: bool,
     pub services: BTreeMap<ServiceName, DesiredService>,
     /// By the name that the release gives.
     pub volumes: BTreeMap<String, DesiredVolume>,

@@ -100,7 +100,7 @@ fn is_short(text: &str) -> bool {
 }
 
 /// `[a-zA-Z0-9][a-zA-Z0-9_.-]*`, at most 255 (device behaviour 4.1).
-fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     text.len() <= 255
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text

@@ -5,16 +5,22 @@
 //! by them (target states, compose fields) and live beside their handler everywhere else.
 
 mod branding;
+pub mod compose;
+pub mod config_variables;
 mod container;
+mod current;
 mod desired;
 mod ids;
 mod service_config;
 mod status;
+pub mod target;
+mod truthy;
 
 pub use branding::Branding;
 pub use container::{
     CONFIG_DIGEST_LABEL, Container, ContainerState, EngineKind, Image, Network, Volume,
 };
+pub use current::{CurrentRelease, CurrentService, HANDING_OVER_PREFIX, UnreadableContainer};
 pub use desired::{
     DesiredApp, DesiredNetwork, DesiredService, DesiredState, DesiredVolume, NetworkConfig,
     UpdateStrategy, VolumeConfig,
@@ -30,3 +36,7 @@ pub use service_config::{
 pub use status::{
     AppStatus, DeviceStatus, ImageState, ImageStatus, ReleaseState, ServiceState, ServiceStatus,
 };
+pub use target::{
+    AppClass, LocalDefaults, TargetApp, TargetErrors, TargetRelease, TargetService, TargetState,
+};
+pub use truthy::{truthy, truthy_text};

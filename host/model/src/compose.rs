@@ -1,0 +1,19 @@
+//! Turns a target state into what engines run: compose fields are read with their defaults, names,
+//! labels and variables of the supervisor are added, and what is not supported is warned of.
+//!
+//! [`resolve`] is the entry, called by the reconciler for each new target and each change of
+//! [`DeviceFacts`]. It touches no engine and no file; the one thing it asks for are the services' API
+//! keys. Leniency follows device behaviour 4.4: a field without meaning here is ignored with a warning,
+//! a value that does not read gives the default with a warning, and only what would make a service
+//! something else than was asked for (a port that does not parse) refuses the app.
+//!
+//! ```text
+//! TargetState ─ resolve ─┬─ service ─ ports, mounts, durations, sizes, lists …  one file per theme
+//!                        │     └─ environment, labels, features                 what the supervisor adds
+//!                        ├─ networks, volumes
+//!                        └─ digest                                              compared with what runs
+//! ```
+
+mod resolve;
+
+pub use resolve::{ApiKeys, DeviceFacts, KeyError, Resolved, resolve};

@@ -1,0 +1,246 @@
+//! What runs, read back from the names and labels that containers carry: no database is needed to know
+//! whose a container is (device behaviour 4.7).
+
+use crate::{
+    AppId, AppUuid, Branding, CONFIG_DIGEST_LABEL, Commit, Container, ContainerId, ContainerState,
+    DeviceUuid, EngineImageId, EngineKind, ImageId, ReleaseId, ServiceId, ServiceKey, ServiceName,
+};
+
+/// Before the name of a container that is handing over to its successor (device behaviour 4.7).
+pub const HANDING_OVER_PREFIX: &str = "old_";
+
+/// One container of a service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CurrentService {
+    pub key: ServiceKey,
+    pub app_id: AppId,
+    pub id: ServiceId,
+    /// Of the device that made it; missing on containers from before this supervisor.
+    pub device: Option<DeviceUuid>,
+    /// From the name; missing where somebody gave the container another one.
+    pub release: Option<CurrentRelease>,
+    pub engine: EngineKind,
+    pub container: ContainerId,
+    /// As it is now, with [`HANDING_OVER_PREFIX`] where it has that.
+    pub name: String,
+    /// The reference that it was made from.
+    pub image: String,
+    pub engine_image: EngineImageId,
+    pub state: ContainerState,
+    pub exit_code: Option<i64>,
+    /// Milliseconds since the epoch.
+    pub created_at_ms: i64,
+    /// The digest of the configuration that it was made from; missing on containers from before this
+    /// supervisor, which therefore differ from every target.
+    pub digest: Option<String>,
+}
+
+/// What a container's name says of the release that it belongs to; a rename changes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CurrentRelease {
+    pub image_id: ImageId,
+    pub id: ReleaseId,
+    /// Missing in names of old.
+    pub commit: Option<Commit>,
+}
+
+/// A container that claims to be a supervised service and does not say which.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "container `{name}` is labelled as supervised, but its label `{label}` is missing or unreadable"
+)]
+pub struct UnreadableContainer {
+    pub container: ContainerId,
+    pub name: String,
+    pub label: String,
+}
+
+impl CurrentService {
+    /// Reads a container's labels and name.
+    ///
+    /// # Errors
+    /// [`UnreadableContainer`] where a label that says whose it is is missing or not readable.
+    pub fn from_container(
+        container: &Container,
+        branding: &Branding,
+    ) -> Result<CurrentService, UnreadableContainer> {
+        let service: ServiceName = label(container, branding, "service-name")?;
+        Ok(CurrentService {
+            app_id: label(container, branding, "app-id")?,
+            id: label(container, branding, "service-id")?,
+            device: label(container, branding, "device-uuid").ok(),
+            release: CurrentRelease::from_name(&container.name, &service),
+            engine: container.engine,
+            container: container.id.clone(),
+            name: container.name.clone(),
+            image: container.image.clone(),
+            engine_image: container.image_id.clone(),
+            state: container.state,
+            exit_code: container.exit_code,
+            created_at_ms: container.created_at_ms,
+            digest: label(container, branding, CONFIG_DIGEST_LABEL).ok(),
+            key: ServiceKey {
+                app: label::<AppUuid>(container, branding, "app-uuid")?,
+                service,
+            },
+        })
+    }
+
+    /// Whether it was renamed to make room for its successor.
+    #[must_use]
+    pub fn is_handing_over(&self) -> bool {
+        self.name
+            .strip_prefix(HANDING_OVER_PREFIX)
+            // A service may itself be called `old_…`.
+            .is_some_and(|rest| rest.starts_with(&format!("{}_", self.key.service)))
+    }
+}
+
+impl CurrentRelease {
+    /// Reads `[old_]<service>_<imageId>_<releaseId>[_<commit>]`. Where the name does not begin with the
+    /// service's, the first place that matches `_(\d+)_(\d+)(?:_(.*?))?$` counts.
+    fn from_name(name: &str, service: &ServiceName) -> Option<CurrentRelease> {
+        let bare = name.strip_prefix(HANDING_OVER_PREFIX).unwrap_or(name);
+        // By the service's name first: digits may be part of it (`web_1_2` in `web_1_2_30_40_c0ffee`).
+        for whole in [name, bare] {
+            if let Some(rest) = whole.strip_prefix(service.as_str())
+                && let Some(found) = Self::from_suffix(rest)
+            {
+                return Some(found);
+            }
+        }
+        name.match_indices('_')
+            .find_map(|(at, _)| Self::from_suffix(&name[at..]))
+    }
+
+    fn from_suffix(suffix: &str) -> Option<CurrentRelease> {
+        let mut parts = suffix.strip_prefix('_')?.splitn(3, '_');
+        Some(CurrentRelease {
+            image_id: parts.next()?.parse().ok()?,
+            id: parts.next()?.parse().ok()?,
+            commit: parts.next().and_then(|commit| commit.parse().ok()),
+        })
+    }
+}
+
+fn label<T: std::str::FromStr>(
+    container: &Container,
+    branding: &Branding,
+    name: &str,
+) -> Result<T, UnreadableContainer> {
+    let label = branding.label(name);
+    container
+        .labels
+        .get(&label)
+        .and_then(|text| text.parse().ok())
+        .ok_or_else(|| UnreadableContainer {
+            container: container.id.clone(),
+            name: container.name.clone(),
+            label,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn release(name: &str, service: &str) -> Option<(u64, u64, Option<String>)> {
+        CurrentRelease::from_name(name, &service.parse().unwrap())
+            .map(|found| (found.image_id.0, found.id.0, found.commit.map(String::from)))
+    }
+
+    fn container(name: &str, labels: &[(&str, &str)]) -> Container {
+        Container {
+            engine: EngineKind::Docker,
+            id: "abc".parse().unwrap(),
+            name: name.into(),
+            labels: labels
+                .iter()
+                .map(|(key, value)| (format!("io.platform.{key}"), (*value).to_owned()))
+                .collect(),
+            image: "web:1".into(),
+            image_id: "sha256:ab".parse().unwrap(),
+            state: ContainerState::Running,
+            exit_code: None,
+            created_at_ms: 0,
+        }
+    }
+
+    #[test]
+    fn names_are_read_back() {
+        for (name, service, expected) in [
+            ("web_12_3_c0ffee", "web", Some((12, 3, Some("c0ffee")))),
+            ("old_web_12_3_c0ffee", "web", Some((12, 3, Some("c0ffee")))),
+            ("web_12_3", "web", Some((12, 3, None))),
+            ("web_12_3_a_b", "web", Some((12, 3, Some("a_b")))),
+            (
+                "web_1_2_30_40_c0ffee",
+                "web_1_2",
+                Some((30, 40, Some("c0ffee"))),
+            ),
+            ("old_x_12_3_c", "old_x", Some((12, 3, Some("c")))),
+            ("renamed_12_3_c0ffee", "web", Some((12, 3, Some("c0ffee")))),
+            ("web_12", "web", None),
+            ("web_12_", "web", None),
+            ("web_12_x_c0ffee", "web", None),
+            ("web", "web", None),
+            ("", "web", None),
+        ] {
+            assert_eq!(
+                release(name, service),
+                expected.map(|(image, id, commit)| (image, id, commit.map(str::to_owned))),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_container_without_an_owner_is_named() {
+        let labels = [
+            ("service-name", "web"),
+            ("service-id", "7"),
+            ("app-id", "1"),
+            ("app-uuid", "1"),
+        ];
+        let whole = container("web_1_2_c", &labels);
+        let read = CurrentService::from_container(&whole, &Branding::default()).unwrap();
+        assert_eq!(
+            (read.id, read.digest, read.device),
+            (ServiceId(7), None, None)
+        );
+
+        for missing in 0..labels.len() {
+            let mut fewer = labels.to_vec();
+            let (name, _) = fewer.remove(missing);
+            let refused = CurrentService::from_container(
+                &container("web_1_2_c", &fewer),
+                &Branding::default(),
+            );
+            assert_eq!(refused.unwrap_err().label, format!("io.platform.{name}"));
+        }
+    }
+
+    #[test]
+    fn handing_over_is_told_from_a_service_called_old() {
+        let labels = |service| {
+            [
+                ("service-name", service),
+                ("service-id", "7"),
+                ("app-id", "1"),
+                ("app-uuid", "1"),
+            ]
+        };
+        for (name, service, expected) in [
+            ("old_web_1_2_c", "web", true),
+            ("web_1_2_c", "web", false),
+            ("old_x_1_2_c", "old_x", false),
+            ("old_old_x_1_2_c", "old_x", true),
+        ] {
+            let read = CurrentService::from_container(
+                &container(name, &labels(service)),
+                &Branding::default(),
+            );
+            assert_eq!(read.unwrap().is_handing_over(), expected, "{name}");
+        }
+    }
+}

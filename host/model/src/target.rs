@@ -1,0 +1,93 @@
+//! A target state as it comes over the wire, checked and typed: what a device was told to run, before
+//! compose fields mean anything.
+//!
+//! The reconciler parses one from the local interface ([`TargetState::from_local_json`]) or from the
+//! cloud ([`TargetState::from_cloud_json`]) and hands it to [`crate::compose::resolve`]. Parsing lists
+//! every problem rather than the first, and takes all of a state or none of it. Compose fields are
+//! kept as they came: what they may hold is decided where they are read.
+
+mod cloud;
+mod fields;
+mod local;
+mod problems;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::{AppId, AppUuid, Commit, ImageId, ImageRef, ReleaseId, ServiceId, ServiceName};
+
+pub use local::LocalDefaults;
+pub(crate) use problems::{Path, Problems};
+pub use problems::{Problem, TargetErrors};
+
+/// Apps that one target may name. No device runs near as many; the limit keeps a hostile state from
+/// filling memory.
+pub const MAX_APPS: usize = 256;
+/// Services, volumes or networks that one release may name.
+pub const MAX_PER_RELEASE: usize = 512;
+
+/// What the device was told to be.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TargetState {
+    /// The device's name.
+    pub name: String,
+    /// Configuration variables without their prefix (`SUPERVISOR_POLL_INTERVAL`), as they came:
+    /// unknown keys are dropped, values are not yet interpreted ([`crate::config_variables`]).
+    pub config: BTreeMap<String, String>,
+    pub apps: BTreeMap<AppUuid, TargetApp>,
+}
+
+/// One app of a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetApp {
+    pub id: AppId,
+    /// In a local target the app's number in digits (device behaviour 4.2).
+    pub uuid: AppUuid,
+    pub name: String,
+    pub class: AppClass,
+    pub is_host: bool,
+    /// An app without a release has no services.
+    pub release: Option<TargetRelease>,
+}
+
+/// What an app is to its fleet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub enum AppClass {
+    #[default]
+    Fleet,
+    App,
+    Block,
+}
+
+/// The one release of an app that is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetRelease {
+    pub id: ReleaseId,
+    pub commit: Commit,
+    pub services: BTreeMap<ServiceName, TargetService>,
+    /// Definitions by name, not yet interpreted.
+    pub volumes: BTreeMap<String, Map<String, Value>>,
+    /// Definitions by name, not yet interpreted.
+    pub networks: BTreeMap<String, Map<String, Value>>,
+}
+
+/// One service of a release.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetService {
+    pub name: ServiceName,
+    pub id: ServiceId,
+    pub image_id: ImageId,
+    pub image: ImageRef,
+    /// `false` keeps a container that is stopped.
+    pub running: bool,
+    pub environment: BTreeMap<String, String>,
+    pub labels: BTreeMap<String, String>,
+    /// Kept for `GET /v2/local/target-state`.
+    pub contract: Option<Value>,
+    /// Compose fields by the names they came with, in the order they came.
+    pub composition: Map<String, Value>,
+}
+
+#[cfg(test)]
+mod tests;

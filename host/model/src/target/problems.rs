@@ -1,0 +1,187 @@
+//! What is wrong with a target state: where, what was found there, and what should be.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// Problems that are listed; of the others only the count is kept, so that a hostile state cannot make
+/// an answer of any size.
+const MAX_LISTED: usize = 100;
+/// Characters of a value, or of one part of a path, that are shown.
+const MAX_SHOWN: usize = 80;
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Dots between the keys, for example `local.apps.12.services.3.imageId`.
+    pub path: String,
+    /// What is there, as JSON, cut where it is long; missing where nothing is.
+    pub found: Option<String>,
+    /// What should be there, with its article.
+    pub expected: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Problem {
+            path,
+            found,
+            expected,
+        } = self;
+        match found {
+            Some(found) => write!(f, "`{path}`: expected {expected}, found `{found}`"),
+            None => write!(f, "`{path}`: expected {expected}, but it is missing"),
+        }
+    }
+}
+
+/// Why a target state, or an app of it, was refused. Its text has `Invalid target state.` as the first
+/// line and one line a problem (device behaviour 4.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetErrors {
+    problems: Vec<Problem>,
+    unlisted: usize,
+}
+
+impl TargetErrors {
+    /// The first hundred; never empty.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// One value from several, with the same limit.
+    pub(crate) fn joined(all: impl IntoIterator<Item = TargetErrors>) -> Option<TargetErrors> {
+        let mut problems = Problems::default();
+        for errors in all {
+            problems.unlisted += errors.unlisted;
+            errors
+                .problems
+                .into_iter()
+                .for_each(|problem| problems.push(problem));
+        }
+        problems.into_result(()).err()
+    }
+}
+
+impl fmt::Display for TargetErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Invalid target state.")?;
+        for problem in &self.problems {
+            write!(f, "\n{problem}")?;
+        }
+        if self.unlisted > 0 {
+            write!(f, "\nand {} more", self.unlisted)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for TargetErrors {}
+
+/// Collects problems while parsing goes on.
+#[derive(Debug, Default)]
+pub(crate) struct Problems {
+    problems: Vec<Problem>,
+    unlisted: usize,
+}
+
+impl Problems {
+    pub(crate) fn expected(&mut self, path: &Path<'_>, found: &Value, expected: impl Into<String>) {
+        if self.has_room() {
+            self.push(Problem {
+                path: path.to_string(),
+                found: Some(shown(found)),
+                expected: expected.into(),
+            });
+        }
+    }
+
+    pub(crate) fn missing(&mut self, path: &Path<'_>, expected: impl Into<String>) {
+        if self.has_room() {
+            self.push(Problem {
+                path: path.to_string(),
+                found: None,
+                expected: expected.into(),
+            });
+        }
+    }
+
+    pub(crate) fn into_result<T>(self, value: T) -> Result<T, TargetErrors> {
+        if self.problems.is_empty() {
+            return Ok(value);
+        }
+        Err(TargetErrors {
+            problems: self.problems,
+            unlisted: self.unlisted,
+        })
+    }
+
+    /// Counts the problem where it would not be listed, without the cost of writing it out.
+    fn has_room(&mut self) -> bool {
+        let room = self.problems.len() < MAX_LISTED;
+        if !room {
+            self.unlisted += 1;
+        }
+        room
+    }
+
+    fn push(&mut self, problem: Problem) {
+        if self.has_room() {
+            self.problems.push(problem);
+        }
+    }
+}
+
+/// Where a value stands: a chain on the stack, written out only for a problem.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Path<'a> {
+    parent: Option<&'a Path<'a>>,
+    key: &'a str,
+}
+
+impl<'a> Path<'a> {
+    pub(crate) fn root(key: &'a str) -> Self {
+        Path { parent: None, key }
+    }
+
+    pub(crate) fn at(&'a self, key: &'a str) -> Path<'a> {
+        Path {
+            parent: Some(self),
+            key,
+        }
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = self.parent {
+            write!(f, "{parent}.")?;
+        }
+        f.write_str(&cut(self.key))
+    }
+}
+
+/// A value as a problem shows it. Containers are named, not written out: they can be of any size.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Array(items) => format!("a list of {}", items.len()),
+        Value::Object(entries) => format!("a map of {}", entries.len()),
+        Value::String(text) => format!("\"{}\"", cut(text)),
+        other => other.to_string(),
+    }
+}
+
+/// At most [`MAX_SHOWN`] characters, none of them a control character: the text goes to a terminal and
+/// through the cloud's proxy.
+fn cut(text: &str) -> String {
+    let mut kept: String = text
+        .chars()
+        .take(MAX_SHOWN)
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect();
+    if text.chars().nth(MAX_SHOWN).is_some() {
+        kept.push('…');
+    }
+    kept
+}

@@ -1,0 +1,57 @@
+//! What counts as true where a client may say it in many ways.
+
+use serde_json::Value;
+
+/// Whether a value stands for true: `true`, 1, `"1"`, `"true"`, `"on"`, in any case (device behaviour
+/// section 9, number 6). Everything else is false, never an error: `force` in a request body, feature
+/// labels and boolean configuration variables are all read so.
+#[must_use]
+pub fn truthy(value: &Value) -> bool {
+    match value {
+        Value::Bool(yes) => *yes,
+        Value::Number(number) => number.as_f64() == Some(1.0),
+        Value::String(text) => truthy_text(text),
+        Value::Null | Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
+/// As [`truthy`], of a text.
+#[must_use]
+pub fn truthy_text(text: &str) -> bool {
+    ["1", "true", "on"]
+        .iter()
+        .any(|yes| text.eq_ignore_ascii_case(yes))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_the_listed_forms_are_true() {
+        for yes in [
+            json!(true),
+            json!(1),
+            json!("1"),
+            json!("TRUE"),
+            json!("on"),
+        ] {
+            assert!(truthy(&yes), "{yes}");
+        }
+        for no in [
+            json!(false),
+            json!(null),
+            json!(0),
+            json!(2),
+            json!("yes"),
+            json!(""),
+            json!(" true"),
+            json!([true]),
+            json!({}),
+        ] {
+            assert!(!truthy(&no), "{no}");
+        }
+    }
+}
