@@ -1,1 +1,26 @@
-//! See ARCHITECTURE.md.
+//! What turns a WebAssembly component into native code, and what that code may rely on.
+//!
+//! Two parts of the host run components: plugins (in the supervisor's own process) and wasm services
+//! (each in a child process). Both take their engine's settings from [`engine_config`], get compiled
+//! files from a [`Cache`], and load them with [`deserialize`], which holds the one `unsafe` of it all.
+//!
+//! Nothing here compiles: the compiler is a program of its own, `supervisor-compile`, which the cache
+//! starts for each file that it does not know yet. The resident process has no compiler in it, which a
+//! test of the build checks.
+
+mod cache;
+mod child;
+#[cfg(feature = "compiler")]
+mod compiler;
+mod deserialize;
+mod entries;
+mod error;
+mod profile;
+
+pub use cache::Cache;
+pub use child::Limits;
+#[cfg(feature = "compiler")]
+pub use compiler::precompile;
+pub use deserialize::deserialize;
+pub use error::CompileError;
+pub use profile::{PLUGIN_MEMORY, Profile, UnknownProfile, engine_config};

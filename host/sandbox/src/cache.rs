@@ -1,0 +1,266 @@
+//! Compiled files, each made once.
+
+use std::collections::HashMap;
+use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, Shared, WeakShared};
+use sha2::{Digest as _, Sha256};
+use tokio::sync::Semaphore;
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+use crate::{CompileError, Limits, Profile, child, deserialize, entries};
+
+/// The folder of compiled files and the compiler that fills it. Cloning shares it.
+///
+/// A component is known by the SHA-256 of its bytes, so that a changed file is another component and
+/// the same file under two names is compiled once, also when it is asked for by many at the same time.
+#[derive(Clone)]
+pub struct Cache {
+    shared: Arc<Inner>,
+}
+
+struct Inner {
+    folder: PathBuf,
+    compiler: PathBuf,
+    limits: Limits,
+    slots: Semaphore,
+    /// What is being compiled now, by its file.
+    running: Mutex<HashMap<PathBuf, WeakShared<Compilation>>>,
+}
+
+type Compilation = BoxFuture<'static, Result<(), CompileError>>;
+
+impl Cache {
+    /// The cache in `folder`, which is made if it is not there and belongs to this cache alone;
+    /// `compiler` is the program `supervisor-compile`.
+    ///
+    /// # Errors
+    /// [`CompileError::Folder`] or [`CompileError::Owner`] when the folder cannot be used.
+    pub fn new(
+        folder: impl Into<PathBuf>,
+        compiler: impl Into<PathBuf>,
+        limits: Limits,
+    ) -> Result<Cache, CompileError> {
+        let folder = folder.into();
+        entries::open_folder(&folder)?;
+        let slots = Semaphore::new(limits.at_once.max(1));
+        let running = Mutex::default();
+        let shared = Inner {
+            folder,
+            compiler: compiler.into(),
+            limits,
+            slots,
+            running,
+        };
+        Ok(Cache {
+            shared: Arc::new(shared),
+        })
+    }
+
+    /// The path of the compiled form of `wasm`, compiling it if it is not there or no longer loads
+    /// into `engine`, which has the settings of `profile`. `name` is for messages: the component's file.
+    ///
+    /// # Errors
+    /// When it is not a valid component, or compiling it is over the limits.
+    pub async fn compiled(
+        &self,
+        name: &str,
+        wasm: &[u8],
+        profile: Profile,
+        engine: &Engine,
+    ) -> Result<PathBuf, CompileError> {
+        Ok(self
+            .path_and_component(name, wasm, profile, engine)
+            .await?
+            .0)
+    }
+
+    /// As [`Cache::compiled`], of the component in the file at `path`.
+    ///
+    /// # Errors
+    /// As there, and [`CompileError::Read`].
+    pub async fn compiled_file(
+        &self,
+        path: &Path,
+        profile: Profile,
+        engine: &Engine,
+    ) -> Result<PathBuf, CompileError> {
+        let (owned, limit) = (path.to_owned(), self.shared.limits.wasm);
+        let wasm = tokio::task::spawn_blocking(move || read(&owned, limit)).await;
+        let wasm =
+            wasm.unwrap_or_else(|_| Err(read_error(path, std::io::Error::other("cut short"))))?;
+        self.compiled(&path.display().to_string(), &wasm, profile, engine)
+            .await
+    }
+
+    /// The component itself, loaded into `engine`.
+    ///
+    /// # Errors
+    /// As [`Cache::compiled`].
+    pub async fn load(
+        &self,
+        name: &str,
+        wasm: &[u8],
+        profile: Profile,
+        engine: &Engine,
+    ) -> Result<Component, CompileError> {
+        Ok(self
+            .path_and_component(name, wasm, profile, engine)
+            .await?
+            .1)
+    }
+
+    async fn path_and_component(
+        &self,
+        name: &str,
+        wasm: &[u8],
+        profile: Profile,
+        engine: &Engine,
+    ) -> Result<(PathBuf, Component), CompileError> {
+        let (size, limit) = (wasm.len() as u64, self.shared.limits.wasm);
+        if size > limit {
+            return Err(CompileError::TooLarge {
+                name: name.to_owned(),
+                size,
+                limit,
+            });
+        }
+        let digest = hex::encode(Sha256::digest(wasm));
+        let path = self.shared.folder.join(entries::file_name(
+            &digest,
+            profile.name(),
+            &settings(profile),
+        ));
+        if path.exists() {
+            match deserialize(engine, &path) {
+                Ok(component) => {
+                    entries::touch(&path);
+                    return Ok((path, component));
+                }
+                // Of another version of this program, for another processor, or damaged.
+                Err(error) => {
+                    tracing::info!("compiling `{name}` again: {error:#}");
+                    let _ = fs::remove_file(&path);
+                }
+            }
+        }
+        self.compile_once(name, wasm, profile, &path).await?;
+        match deserialize(engine, &path) {
+            Ok(component) => Ok((path, component)),
+            Err(error) => {
+                let _ = fs::remove_file(&path);
+                let compiler = self.shared.compiler.clone();
+                let reason = format!("{error:#}");
+                Err(CompileError::Unusable {
+                    name: name.to_owned(),
+                    compiler,
+                    reason,
+                })
+            }
+        }
+    }
+
+    /// Compiles to `path`, or waits for the one who does already.
+    async fn compile_once(
+        &self,
+        name: &str,
+        wasm: &[u8],
+        profile: Profile,
+        path: &Path,
+    ) -> Result<(), CompileError> {
+        let compilation: Shared<Compilation> = {
+            let mut running = self
+                .shared
+                .running
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            running.retain(|_, other| other.upgrade().is_some());
+            match running.get(path).and_then(WeakShared::upgrade) {
+                Some(same) => same,
+                None => {
+                    let compilation = compile(
+                        self.shared.clone(),
+                        name.to_owned(),
+                        wasm.to_vec(),
+                        profile,
+                        path.to_owned(),
+                    )
+                    .boxed()
+                    .shared();
+                    running.extend(compilation.downgrade().map(|weak| (path.to_owned(), weak)));
+                    compilation
+                }
+            }
+        };
+        compilation.await
+    }
+}
+
+async fn compile(
+    cache: Arc<Inner>,
+    name: String,
+    wasm: Vec<u8>,
+    profile: Profile,
+    path: PathBuf,
+) -> Result<(), CompileError> {
+    // The semaphore is never closed.
+    let _slot = cache.slots.acquire().await;
+    // Another may have been done between the caller's look and now.
+    if path.exists() {
+        return Ok(());
+    }
+    let begun = std::time::Instant::now();
+    let output = child::compile(&cache.compiler, &cache.limits, profile, &name, &wasm).await?;
+    tracing::info!(
+        "compiled `{name}`: {} bytes of wasm to {} of native code in {} ms",
+        wasm.len(),
+        output.len(),
+        begun.elapsed().as_millis()
+    );
+    let (folder, limit, target) = (cache.folder.clone(), cache.limits.folder, path.clone());
+    let put = tokio::task::spawn_blocking(move || {
+        entries::put(&target, &output)?;
+        entries::clean(&folder, profile.name(), &settings(profile), limit, &target);
+        Ok(())
+    });
+    put.await.unwrap_or_else(|_| {
+        let source = Arc::new(std::io::Error::other("writing was cut short"));
+        Err(CompileError::Folder { path, source })
+    })
+}
+
+/// A short word for all that decides what compiled code looks like, but for the processor, which the
+/// engine checks when it loads a file.
+fn settings(profile: Profile) -> String {
+    let mut hasher = DefaultHasher::new();
+    env!("CARGO_PKG_VERSION").hash(&mut hasher);
+    std::env::consts::ARCH.hash(&mut hasher);
+    format!("{:?}", crate::engine_config(profile)).hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+fn read(path: &Path, limit: u64) -> Result<Vec<u8>, CompileError> {
+    let size = fs::metadata(path)
+        .map_err(|error| read_error(path, error))?
+        .len();
+    if size > limit {
+        return Err(CompileError::TooLarge {
+            name: path.display().to_string(),
+            size,
+            limit,
+        });
+    }
+    fs::read(path).map_err(|error| read_error(path, error))
+}
+
+fn read_error(path: &Path, error: std::io::Error) -> CompileError {
+    CompileError::Read {
+        path: path.to_owned(),
+        source: Arc::new(error),
+    }
+}

@@ -1,0 +1,147 @@
+//! Running `supervisor-compile`: wasm in, native code out, within limits.
+//!
+//! The child is given nothing but three pipes: no environment, no folder, and (by itself, before it
+//! reads a byte of the component) no privileges. What it may use is bounded twice: by resource limits
+//! that it puts on itself, and by the clock and the counter here.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::Command;
+
+use crate::{CompileError, Profile};
+
+/// What compiling may take, and what the cache may keep.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// The largest component, in bytes.
+    pub wasm: u64,
+    /// The largest compiled file, in bytes.
+    pub output: u64,
+    /// The child's address space, in bytes.
+    pub memory: u64,
+    /// The child's CPU time, in whole seconds.
+    pub cpu: Duration,
+    /// How long a compilation may take by the clock.
+    pub wall: Duration,
+    /// How many children run at a time.
+    pub at_once: usize,
+    /// How many bytes of compiled files are kept; those used longest ago go first.
+    pub folder: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            wasm: 64 << 20,
+            output: 256 << 20,
+            memory: 1 << 30,
+            cpu: Duration::from_secs(120),
+            wall: Duration::from_secs(300),
+            at_once: 2,
+            folder: 512 << 20,
+        }
+    }
+}
+
+/// The most bytes of the compiler's error output that are kept.
+const MESSAGE: u64 = 4 << 10;
+
+/// Compiles `wasm` in a child and returns the compiled file. `name` is for messages.
+///
+/// Dropping the future kills the child.
+pub(crate) async fn compile(
+    compiler: &Path,
+    limits: &Limits,
+    profile: Profile,
+    name: &str,
+    wasm: &[u8],
+) -> Result<Vec<u8>, CompileError> {
+    let not_run = |error| CompileError::NoCompiler {
+        path: compiler.to_owned(),
+        source: Arc::new(error),
+    };
+    let mut child = Command::new(compiler)
+        .args(["--profile", profile.name()])
+        .args(["--wasm-bytes", &limits.wasm.to_string()])
+        .args(["--memory-bytes", &limits.memory.to_string()])
+        .args(["--cpu-seconds", &limits.cpu.as_secs().max(1).to_string()])
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(not_run)?;
+    let (Some(mut stdin), Some(stdout), Some(stderr)) =
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
+        return Err(not_run(std::io::Error::other("its pipes are missing")));
+    };
+
+    let conversation = async {
+        let send = async {
+            // A child that refuses early closes its end: what it says is the error, not this.
+            let _ = stdin.write_all(wasm).await;
+            drop(stdin);
+        };
+        let ((), output, message) = tokio::join!(
+            send,
+            read_up_to(stdout, limits.output + 1),
+            read_up_to(stderr, MESSAGE)
+        );
+        (output, message, child.wait().await)
+    };
+    let Ok((output, message, status)) = tokio::time::timeout(limits.wall, conversation).await
+    else {
+        // `kill_on_drop` ends it as the future goes.
+        return Err(CompileError::TimedOut {
+            name: name.to_owned(),
+            limit: limits.wall,
+        });
+    };
+
+    let reason = String::from_utf8_lossy(&message).trim().to_owned();
+    let status = status.map_err(not_run)?;
+    if output.len() as u64 > limits.output {
+        return Err(CompileError::OutputTooLarge {
+            name: name.to_owned(),
+            limit: limits.output,
+        });
+    }
+    if let Some(signal) = status.signal() {
+        return Err(CompileError::Killed {
+            name: name.to_owned(),
+            signal,
+            memory_mib: limits.memory >> 20,
+            cpu: limits.cpu,
+            reason,
+        });
+    }
+    if !status.success() {
+        let reason = if reason.is_empty() {
+            format!("the compiler ended with {status}")
+        } else {
+            reason
+        };
+        return Err(CompileError::Refused {
+            name: name.to_owned(),
+            reason,
+        });
+    }
+    Ok(output)
+}
+
+/// Reads until the end or until `limit` bytes are there, whichever comes first. The pipe is closed
+/// then, so that a child that writes on ends.
+async fn read_up_to(pipe: impl AsyncRead + Unpin, limit: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // An error of the pipe is the end of the output; the exit status tells the rest.
+    let _ = pipe.take(limit).read_to_end(&mut bytes).await;
+    bytes
+}

@@ -1,0 +1,131 @@
+//! The folder of compiled files: who may write it, how a file comes into it, and which files go.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::CompileError;
+
+/// What a finished file's name ends in.
+const SUFFIX: &str = ".cwasm";
+/// What an unfinished file's name begins with. Whatever is left of one by a kill goes at the next start.
+const UNFINISHED: &str = "unfinished-";
+
+/// Makes `folder` fit to hold native code: there, ours alone, and without unfinished files.
+pub(crate) fn open_folder(folder: &Path) -> Result<(), CompileError> {
+    let failed = |source| folder_error(folder, source);
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(failed)?;
+    // Not `metadata`: a link that someone else put there would name a folder of theirs.
+    let meta = fs::symlink_metadata(folder).map_err(failed)?;
+    if !meta.is_dir() {
+        return Err(failed(io::Error::from(io::ErrorKind::NotADirectory)));
+    }
+    let we = rustix::process::geteuid().as_raw();
+    if meta.uid() != we {
+        return Err(CompileError::Owner {
+            path: folder.to_owned(),
+            owner: meta.uid(),
+            we,
+        });
+    }
+    if meta.mode() & 0o777 != 0o700 {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).map_err(failed)?;
+    }
+    for entry in fs::read_dir(folder).map_err(failed)?.flatten() {
+        if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+    Ok(())
+}
+
+/// The name of the compiled file of a component with this digest.
+pub(crate) fn file_name(digest: &str, profile: &str, settings: &str) -> String {
+    format!("{digest}-{profile}-{settings}{SUFFIX}")
+}
+
+/// Puts `bytes` at `path`: wholly or not at all, also after a power cut.
+pub(crate) fn put(path: &Path, bytes: &[u8]) -> Result<(), CompileError> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(folder_error(
+            path,
+            io::Error::from(io::ErrorKind::InvalidInput),
+        ));
+    };
+    let unfinished = folder.join(format!("{UNFINISHED}{}", name.to_string_lossy()));
+    let write = || {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&unfinished)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&unfinished, path)?;
+        File::open(folder)?.sync_all()
+    };
+    write().map_err(|error| {
+        let _ = fs::remove_file(&unfinished);
+        folder_error(path, error)
+    })
+}
+
+/// Notes that `path` was used now. Failing to is no matter: it is only older than it should be.
+pub(crate) fn touch(path: &Path) {
+    if let Ok(file) = File::open(path) {
+        let _ = file.set_modified(SystemTime::now());
+    }
+}
+
+/// Removes the files of `profile` that were compiled with other settings than `settings`, and then,
+/// until the rest is within `limit` bytes, those used longest ago; never `keep`.
+pub(crate) fn clean(folder: &Path, profile: &str, settings: &str, limit: u64, keep: &Path) {
+    let Ok(listing) = fs::read_dir(folder) else {
+        return;
+    };
+    let mut files: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
+    for entry in listing.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let Some(stem) = name.strip_suffix(SUFFIX) else {
+            continue;
+        };
+        let mut parts = stem.rsplitn(3, '-');
+        let (of_settings, of_profile) = (parts.next(), parts.next());
+        if of_profile == Some(profile) && of_settings != Some(settings) {
+            let _ = fs::remove_file(entry.path());
+            continue;
+        }
+        if let Ok(meta) = entry.metadata() {
+            let used = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            files.push((used, meta.len(), entry.path()));
+        }
+    }
+    let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
+    files.sort();
+    for (_, size, path) in files {
+        if total <= limit {
+            break;
+        }
+        if path != keep && fs::remove_file(&path).is_ok() {
+            total -= size;
+        }
+    }
+}
+
+fn folder_error(path: &Path, source: io::Error) -> CompileError {
+    CompileError::Folder {
+        path: path.to_owned(),
+        source: Arc::new(source),
+    }
+}

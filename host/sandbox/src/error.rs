@@ -1,0 +1,106 @@
+//! Why a component could not be compiled.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Why there is no compiled file. Cloned to each of those who waited for the same file.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CompileError {
+    /// The folder of compiled files cannot be used.
+    #[error("cannot use the folder of compiled files `{}`", path.display())]
+    Folder {
+        /// The folder or the file in it.
+        path: PathBuf,
+        /// What the system said.
+        source: Arc<io::Error>,
+    },
+    /// The folder of compiled files is another user's, who could put any code there.
+    #[error("the folder of compiled files `{}` belongs to user {owner}, not to user {we}; remove it or change its owner", path.display())]
+    Owner {
+        /// The folder.
+        path: PathBuf,
+        /// Whose it is.
+        owner: u32,
+        /// Who we are.
+        we: u32,
+    },
+    /// The component's own file cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: Arc<io::Error>,
+    },
+    /// The component is too large to be compiled here.
+    #[error("`{name}` has {size} bytes, more than the {limit} that are compiled here")]
+    TooLarge {
+        /// The component's file.
+        name: String,
+        /// Its size in bytes.
+        size: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// The compiler did not start.
+    #[error("cannot run the compiler `{}`", path.display())]
+    NoCompiler {
+        /// The program.
+        path: PathBuf,
+        /// What the system said.
+        source: Arc<io::Error>,
+    },
+    /// The compiler says that it is not a valid component, and why.
+    #[error("cannot compile `{name}`: {reason}")]
+    Refused {
+        /// The component's file.
+        name: String,
+        /// What the compiler said.
+        reason: String,
+    },
+    /// The compiler was ended by a signal: it was over its limits.
+    #[error(
+        "compiling `{name}` was ended by signal {signal} (limits: {memory_mib} MiB of memory, {} s of CPU time){}{}",
+        cpu.as_secs(), if reason.is_empty() { "" } else { ": " }, reason
+    )]
+    Killed {
+        /// The component's file.
+        name: String,
+        /// The signal.
+        signal: i32,
+        /// The limit on memory.
+        memory_mib: u64,
+        /// The limit on CPU time.
+        cpu: Duration,
+        /// What the compiler said before.
+        reason: String,
+    },
+    /// The compiler took too long.
+    #[error("compiling `{name}` took longer than {} s", limit.as_secs())]
+    TimedOut {
+        /// The component's file.
+        name: String,
+        /// The limit.
+        limit: Duration,
+    },
+    /// The compiled code is too large.
+    #[error("`{name}` compiles to more than {limit} bytes")]
+    OutputTooLarge {
+        /// The component's file.
+        name: String,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// The compiler's output does not load: it is of another version than this program.
+    #[error("the compiler's output for `{name}` does not load: {reason}; is `{}` of the same version as this program?", compiler.display())]
+    Unusable {
+        /// The component's file.
+        name: String,
+        /// The program.
+        compiler: PathBuf,
+        /// What the engine said.
+        reason: String,
+    },
+}

@@ -1,0 +1,384 @@
+//! The cache against the real compiler: `SUPERVISOR_DIST` names the layout folder that it is in, and
+//! without it one that was built before is looked for.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sandbox::{Cache, CompileError, Limits, Profile, engine_config};
+use wasmtime::Engine;
+
+fn compiler() -> PathBuf {
+    if let Some(dist) = std::env::var_os("SUPERVISOR_DIST") {
+        return Path::new(&dist).join("bin/supervisor-compile");
+    }
+    let this = std::env::current_exe().unwrap();
+    this.ancestors()
+        .flat_map(|folder| {
+            ["dist/bin", "release"].map(|sub| folder.join(sub).join("supervisor-compile"))
+        })
+        .find(|path| path.is_file())
+        .expect("no compiler: run `cargo xtask build`, or set SUPERVISOR_DIST")
+}
+
+struct Fixture {
+    folder: tempfile::TempDir,
+    cache: Cache,
+    engine: Engine,
+}
+
+fn cache_with(limits: Limits) -> Fixture {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::new(folder.path().join("compiled"), compiler(), limits).unwrap();
+    Fixture {
+        folder,
+        cache,
+        engine: Engine::new(&engine_config(Profile::Plugin)).unwrap(),
+    }
+}
+
+impl Fixture {
+    async fn compiled(&self, wasm: &[u8]) -> Result<PathBuf, CompileError> {
+        self.cache
+            .compiled("some.wasm", wasm, Profile::Plugin, &self.engine)
+            .await
+    }
+
+    fn files(&self) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(self.folder.path().join("compiled"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+/// A component that differs from those with other numbers.
+fn component(number: u32) -> Vec<u8> {
+    let text = format!(
+        "(component (core module $m (func (export \"f\") (result i32) i32.const {number}))
+           (core instance $i (instantiate $m))
+           (func (export \"f\") (result s32) (canon lift (core func $i \"f\"))))"
+    );
+    wat::parse_str(text).unwrap()
+}
+
+#[tokio::test]
+async fn a_component_is_compiled_once_and_found_again() {
+    let fixture = cache_with(Limits::default());
+    let first = fixture.compiled(&component(1)).await.unwrap();
+    let made = fs::metadata(&first).unwrap();
+    assert_eq!(made.permissions().mode() & 0o777, 0o600);
+    let parent = fs::metadata(first.parent().unwrap()).unwrap();
+    assert_eq!(parent.permissions().mode() & 0o777, 0o700);
+
+    let second = fixture.compiled(&component(1)).await.unwrap();
+    assert_eq!(first, second);
+    assert_eq!(made.ino(), fs::metadata(&second).unwrap().ino());
+
+    let another = fixture.compiled(&component(2)).await.unwrap();
+    assert_ne!(first, another);
+    assert_eq!(fixture.files().len(), 2);
+}
+
+#[tokio::test]
+async fn the_two_profiles_have_files_of_their_own() {
+    let fixture = cache_with(Limits::default());
+    let service = Engine::new(&engine_config(Profile::Service)).unwrap();
+    let wasm = component(1);
+    let one = fixture.compiled(&wasm).await.unwrap();
+    let two = fixture
+        .cache
+        .compiled("some.wasm", &wasm, Profile::Service, &service)
+        .await
+        .unwrap();
+    assert_ne!(one, two);
+    assert!(sandbox::deserialize(&service, &one).is_err());
+    assert!(sandbox::deserialize(&service, &two).is_ok());
+    assert_eq!(fixture.files().len(), 2);
+}
+
+#[tokio::test]
+async fn many_who_ask_at_once_share_one_compilation() {
+    let folder = tempfile::tempdir().unwrap();
+    // A compiler that leaves a line for each time that it runs.
+    let (runs, script) = (folder.path().join("runs"), folder.path().join("compiler"));
+    let text = format!(
+        "#!/bin/sh\necho x >> {}\nexec {} \"$@\"\n",
+        runs.display(),
+        compiler().display()
+    );
+    fs::write(&script, text).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).unwrap();
+    let cache = Cache::new(folder.path().join("compiled"), &script, Limits::default()).unwrap();
+    let engine = Engine::new(&engine_config(Profile::Plugin)).unwrap();
+    let wasm = component(1);
+    let asked = (0..20).map(|_| cache.compiled("some.wasm", &wasm, Profile::Plugin, &engine));
+    for answer in futures::future::join_all(asked).await {
+        answer.unwrap();
+    }
+    assert_eq!(fs::read_to_string(&runs).unwrap(), "x\n");
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_compiled_again() {
+    let fixture = cache_with(Limits::default());
+    let path = fixture.compiled(&component(1)).await.unwrap();
+    fs::write(&path, b"not native code").unwrap();
+    let again = fixture.compiled(&component(1)).await.unwrap();
+    assert_eq!(path, again);
+    assert!(sandbox::deserialize(&fixture.engine, &again).is_ok());
+}
+
+#[tokio::test]
+async fn what_is_no_component_is_refused_by_name() {
+    let fixture = cache_with(Limits::default());
+    let core = wat::parse_str("(module)").unwrap();
+    let broken = [component(1), vec![0xff; 10]].concat();
+    for (wasm, expected) in [
+        (
+            &b"GIF89a"[..],
+            "cannot compile `some.wasm`: not a WebAssembly file",
+        ),
+        (b"", "cannot compile `some.wasm`: not a WebAssembly file"),
+        (
+            b"(component)",
+            "cannot compile `some.wasm`: not a WebAssembly file",
+        ),
+        (
+            &core,
+            "cannot compile `some.wasm`: a core module and not a component",
+        ),
+        (&broken, "cannot compile `some.wasm`: "),
+    ] {
+        let error = fixture.compiled(wasm).await.unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+    assert!(fixture.files().is_empty());
+}
+
+/// A function so large that compiling it takes seconds and a great deal of memory.
+fn bomb() -> Vec<u8> {
+    let body =
+        "local.get 0 i32.popcnt local.get 1 i32.rotl local.tee 1 i32.load drop ".repeat(200_000);
+    wat::parse_str(format!(
+        "(component (core module $m (memory 1) (func (param i32) (local i32) {body})))"
+    ))
+    .unwrap()
+}
+
+#[tokio::test]
+async fn a_component_that_needs_too_much_to_compile_is_ended() {
+    let wasm = bomb();
+    let memory = cache_with(Limits {
+        memory: 96 << 20,
+        ..Limits::default()
+    });
+    let error = memory.compiled(&wasm).await.unwrap_err();
+    assert!(matches!(error, CompileError::Killed { .. }), "{error}");
+    assert!(error.to_string().contains("96 MiB of memory"), "{error}");
+
+    let clock = cache_with(Limits {
+        wall: Duration::from_millis(50),
+        ..Limits::default()
+    });
+    let error = clock.compiled(&wasm).await.unwrap_err();
+    assert!(matches!(error, CompileError::TimedOut { .. }), "{error}");
+
+    let size = cache_with(Limits {
+        wasm: 1000,
+        ..Limits::default()
+    });
+    let error = size.compiled(&wasm).await.unwrap_err();
+    assert!(matches!(error, CompileError::TooLarge { .. }), "{error}");
+
+    let output = cache_with(Limits {
+        output: 100,
+        ..Limits::default()
+    });
+    let error = output.compiled(&component(1)).await.unwrap_err();
+    assert!(
+        matches!(error, CompileError::OutputTooLarge { .. }),
+        "{error}"
+    );
+    // None of these left anything behind, and the next one compiles.
+    assert!(output.files().is_empty());
+    assert!(memory.compiled(&component(1)).await.is_ok());
+}
+
+#[tokio::test]
+async fn cpu_time_is_bounded() {
+    let fixture = cache_with(Limits {
+        cpu: Duration::from_secs(1),
+        ..Limits::default()
+    });
+    // Several bombs in one, so that even a fast machine needs more than a second for it.
+    let function =
+        "local.get 0 i32.popcnt local.get 1 i32.rotl local.tee 1 i32.load drop ".repeat(100_000);
+    let functions = format!("(func (param i32) (local i32) {function})").repeat(12);
+    let wasm = wat::parse_str(format!(
+        "(component (core module $m (memory 1) {functions}))"
+    ))
+    .unwrap();
+    let error = fixture.compiled(&wasm).await.unwrap_err();
+    assert!(matches!(error, CompileError::Killed { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn old_files_go_when_there_are_too_many() {
+    let size = {
+        let fixture = cache_with(Limits::default());
+        fs::metadata(fixture.compiled(&component(1)).await.unwrap())
+            .unwrap()
+            .len()
+    };
+    let fixture = cache_with(Limits {
+        folder: size * 2 + size / 2,
+        ..Limits::default()
+    });
+    let first = fixture.compiled(&component(1)).await.unwrap();
+    let second = fixture.compiled(&component(2)).await.unwrap();
+    let hour = std::time::SystemTime::now() - Duration::from_secs(3600);
+    for path in [&first, &second] {
+        fs::File::open(path).unwrap().set_modified(hour).unwrap();
+    }
+    // A use makes it young again.
+    fixture.compiled(&component(1)).await.unwrap();
+    // What other settings compiled goes at once, what is no compiled file stays.
+    let folder = first.parent().unwrap();
+    fs::write(folder.join("0123-plugin-ffff.cwasm"), b"x").unwrap();
+    fs::write(folder.join("0123-service-ffff.cwasm"), b"x").unwrap();
+    fs::write(folder.join("note"), b"x").unwrap();
+    let third = fixture.compiled(&component(3)).await.unwrap();
+    assert!(first.exists() && !second.exists() && third.exists());
+    let left = fixture.files();
+    assert!(
+        !left.iter().any(|name| name == "0123-plugin-ffff.cwasm"),
+        "{left:?}"
+    );
+    assert!(
+        left.iter().any(|name| name == "0123-service-ffff.cwasm"),
+        "{left:?}"
+    );
+    assert!(left.iter().any(|name| name == "note"), "{left:?}");
+}
+
+#[test]
+fn a_folder_of_someone_else_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("target");
+    fs::create_dir(&target).unwrap();
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    assert!(matches!(
+        Cache::new(&link, compiler(), Limits::default()),
+        Err(CompileError::Folder { .. })
+    ));
+
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(&target, Some(65534), None).unwrap();
+        let refused = Cache::new(&target, compiler(), Limits::default());
+        assert!(matches!(
+            refused,
+            Err(CompileError::Owner { owner: 65534, .. })
+        ));
+    }
+    // One of ours that others could write is made ours alone, and what a kill left there goes.
+    let open = folder.path().join("open");
+    fs::create_dir(&open).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+    fs::write(open.join("unfinished-x"), b"half").unwrap();
+    Cache::new(&open, compiler(), Limits::default()).unwrap();
+    assert_eq!(
+        fs::metadata(&open).unwrap().permissions().mode() & 0o777,
+        0o700
+    );
+    assert!(!open.join("unfinished-x").exists());
+}
+
+#[tokio::test]
+async fn a_compiler_that_is_not_there_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::new(
+        folder.path(),
+        "/nowhere/supervisor-compile",
+        Limits::default(),
+    )
+    .unwrap();
+    let engine = Engine::new(&engine_config(Profile::Plugin)).unwrap();
+    let error = cache
+        .compiled("some.wasm", &component(1), Profile::Plugin, &engine)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot run the compiler `/nowhere/supervisor-compile`"
+    );
+}
+
+/// The child looks at itself through the kernel's eyes while it waits for its input.
+#[tokio::test]
+async fn the_compiler_runs_without_privileges() {
+    use tokio::io::AsyncWriteExt as _;
+    let mut child = tokio::process::Command::new(compiler())
+        .args(["--profile", "plugin"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let id = child.id().unwrap();
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
+    let limits = loop {
+        let limits = fs::read_to_string(format!("/proc/{id}/limits")).unwrap();
+        // The last limit that it sets.
+        if limits
+            .lines()
+            .any(|line| line.starts_with("Max open files") && line.contains(" 3 "))
+        {
+            break limits;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "{limits}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+    let field = |name: &str| {
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix(name))
+            .unwrap_or_default();
+        line.split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(field("NoNewPrivs:"), ["1"]);
+    if rustix::process::geteuid().is_root() {
+        assert_eq!(field("Uid:"), ["65534"; 4]);
+        assert_eq!(field("Gid:"), ["65534"; 4]);
+        assert_eq!(field("CapEff:"), ["0000000000000000"]);
+        assert!(field("Groups:").is_empty());
+    }
+    for (name, value) in [
+        ("Max file size", "0"),
+        ("Max core file size", "0"),
+        ("Max cpu time", "120"),
+    ] {
+        let line = limits.lines().find(|line| line.starts_with(name)).unwrap();
+        assert_eq!(
+            line.trim_start_matches(name).split_whitespace().next(),
+            Some(value),
+            "{line}"
+        );
+    }
+    child.stdin.take().unwrap().write_all(b"x").await.unwrap();
+    assert!(!child.wait().await.unwrap().success());
+}
