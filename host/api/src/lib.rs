@@ -1,1 +1,45 @@
-//! See ARCHITECTURE.md.
+//! The device's HTTP API: [`App`] answers one request, [`serve`] connects it to sockets.
+//!
+//! A request passes the layers of [`app`] in order: access log, what needs no key, [`auth`], then a core
+//! route from [`routes::FAMILIES`] or a plugin's. Handlers parse, call the device once through [`Device`]
+//! or [`Endpoints`], and answer; the state endpoints are drawn from the last published
+//! [`model::DeviceStatus`] and never ask an engine. No endpoint family beyond the core ones is known
+//! here: all others come from the manifests of plugins.
+//!
+//! The routes are one table rather than a router of a framework, because the API's rules cut across
+//! what routers do: paths match whatever their case and with a slash at the end, an unknown path is
+//! refused for its key before it is found unknown, and 405 lists the methods of the core and of plugins
+//! together.
+
+mod access_log;
+mod answer;
+mod app;
+mod auth;
+mod body;
+mod call;
+mod connection;
+mod device;
+mod drawn;
+mod lenient;
+mod ping;
+mod routes;
+mod serve;
+mod unread;
+mod v1;
+mod v2;
+mod v3;
+
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod tests;
+
+pub use app::{App, Settings};
+pub use auth::LocalModeAuth;
+pub use axum::body::Body;
+pub use device::{
+    Device, Endpoints, Facts, Found, KeyOwner, Keys, LogEvent, Request, Response, SetTargetError,
+};
+pub use routes::{Route, core_routes};
+pub use serve::{GRACE, serve};
+pub use v1::device::write as device_state_json;

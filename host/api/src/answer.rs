@@ -1,0 +1,148 @@
+//! The shapes that answers have. They differ between endpoints for historical reasons (device behaviour
+//! 1.0): text, empty, JSON, and JSON with `status` and `message` for failures. Each shape is one function
+//! here, and [`Failure`] is the one way in which a handler refuses.
+
+use std::error::Error;
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use http::{Method, StatusCode};
+use serde::Serialize;
+
+use crate::device::Response;
+
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
+const NDJSON: HeaderValue = HeaderValue::from_static("application/x-ndjson; charset=utf-8");
+
+/// Plain text. The cloud proxy lets only some characters of it through (device behaviour 7.9): no
+/// underscores, braces, parentheses or double quotes.
+pub(crate) fn text(status: StatusCode, text: impl Into<Body>) -> Response {
+    with_type(status, TEXT, text.into())
+}
+
+/// No body and no content type.
+pub(crate) fn empty(status: StatusCode) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+/// 200 with JSON.
+pub(crate) fn json(value: &impl Serialize) -> Response {
+    json_with(StatusCode::OK, value)
+}
+
+/// 200 with JSON that was written before.
+pub(crate) fn written_json(json: Bytes) -> Response {
+    with_type(StatusCode::OK, JSON, json.into())
+}
+
+/// 200 with a JSON object a line, for as long as the body goes on.
+pub(crate) fn ndjson(body: Body) -> Response {
+    with_type(StatusCode::OK, NDJSON, body)
+}
+
+/// `{"status":"failed","message":message}`.
+pub(crate) fn failed(status: StatusCode, message: &str) -> Response {
+    #[derive(Serialize)]
+    struct Failed<'a> {
+        status: &'static str,
+        message: &'a str,
+    }
+    json_with(
+        status,
+        &Failed {
+            status: "failed",
+            message,
+        },
+    )
+}
+
+/// Why a request was refused or failed. Nothing in it reaches the client but what is said here.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// 401, text: the key is missing or unknown.
+    Unauthorized,
+    /// JSON-failed with this status.
+    Refused(StatusCode, String),
+    /// 405: the path is known, with these methods.
+    MethodNotAllowed(Vec<Method>),
+    /// 503 JSON-failed (device behaviour 1.0, "Error layer"): the client gets `doing`, the log the cause.
+    Internal {
+        doing: &'static str,
+        cause: Box<dyn Error + Send + Sync>,
+    },
+}
+
+impl Failure {
+    /// 400 JSON-failed.
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Failure::Refused(StatusCode::BAD_REQUEST, message.into())
+    }
+
+    /// The answer that a client gets.
+    pub(crate) fn answer(self) -> Response {
+        match self {
+            Failure::Unauthorized => text(StatusCode::UNAUTHORIZED, "Unauthorized"),
+            Failure::Refused(status, message) => failed(status, &message),
+            Failure::MethodNotAllowed(methods) => method_not_allowed(&methods),
+            Failure::Internal { doing, cause } => {
+                tracing::error!(cause = chain(cause.as_ref()), "failed to {doing}");
+                failed(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    &format!("failed to {doing}"),
+                )
+            }
+        }
+    }
+}
+
+fn method_not_allowed(methods: &[Method]) -> Response {
+    let mut allowed: Vec<&str> = methods.iter().map(Method::as_str).collect();
+    if allowed.contains(&"GET") {
+        allowed.push("HEAD");
+    }
+    allowed.sort_unstable();
+    allowed.dedup();
+    let allowed = allowed.join(", ");
+    let mut response = failed(
+        StatusCode::METHOD_NOT_ALLOWED,
+        &format!("method not allowed here, use one of: {allowed}"),
+    );
+    if let Ok(value) = HeaderValue::from_str(&allowed) {
+        response.headers_mut().insert(ALLOW, value);
+    }
+    response
+}
+
+fn json_with(status: StatusCode, value: &impl Serialize) -> Response {
+    match serde_json::to_vec(value) {
+        Ok(json) => with_type(status, JSON, json.into()),
+        // Answers are maps with string keys; were one not, the client should still get an answer.
+        Err(error) => {
+            tracing::error!(%error, "failed to write an answer as JSON");
+            empty(StatusCode::INTERNAL_SERVER_ERROR)
+        }
+    }
+}
+
+fn with_type(status: StatusCode, content_type: HeaderValue, body: Body) -> Response {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    response
+}
+
+/// An error with its causes on one line.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

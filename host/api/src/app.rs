@@ -1,0 +1,185 @@
+//! [`App`] answers one request: the layers of the API in their order, and the two ways out of them, a
+//! core route or a plugin's.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures::FutureExt;
+use http::{Method, StatusCode};
+use model::Branding;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::answer::{self, Failure};
+use crate::auth::{self, LocalModeAuth};
+use crate::call::Call;
+use crate::device::{Device, Endpoints, Found, Keys, Request, Response};
+use crate::drawn::Drawn;
+use crate::routes::{self, Core, Handler, Outcome};
+use crate::v2::local_logs::MAX_READERS;
+use crate::{access_log, ping, v1};
+
+/// How the API is set up.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    pub branding: Branding,
+    pub local_mode_auth: LocalModeAuth,
+}
+
+/// What handlers work with.
+#[derive(Clone)]
+pub(crate) struct Api(Arc<Parts>);
+
+/// The parts of [`Api`].
+pub(crate) struct Parts {
+    pub(crate) settings: Settings,
+    pub(crate) device: Arc<dyn Device>,
+    pub(crate) endpoints: Arc<dyn Endpoints>,
+    pub(crate) keys: Arc<dyn Keys>,
+    /// Answers of `GET /v1/device` and `GET /v2/applications/state`, written once for each state.
+    pub(crate) device_state: Drawn,
+    pub(crate) applications: Drawn,
+    /// One permit for each reader of the log stream.
+    pub(crate) log_readers: Arc<Semaphore>,
+    /// Cancelled when the API is about to stop: streams without an end close.
+    stopping: CancellationToken,
+}
+
+impl Api {
+    pub(crate) fn stopping(&self) -> &CancellationToken {
+        &self.0.stopping
+    }
+}
+
+impl std::ops::Deref for Api {
+    type Target = Parts;
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
+/// The whole API, without a socket.
+#[derive(Clone)]
+pub struct App {
+    api: Api,
+}
+
+impl App {
+    /// Brings the parts together. Cancelling `stopping` closes endless streams and ends
+    /// [`crate::serve`].
+    #[must_use]
+    pub fn new(
+        settings: Settings,
+        device: Arc<dyn Device>,
+        endpoints: Arc<dyn Endpoints>,
+        keys: Arc<dyn Keys>,
+        stopping: CancellationToken,
+    ) -> Self {
+        App {
+            api: Api(Arc::new(Parts {
+                settings,
+                device,
+                endpoints,
+                keys,
+                device_state: Drawn::default(),
+                applications: Drawn::default(),
+                log_readers: Arc::new(Semaphore::new(MAX_READERS)),
+                stopping,
+            })),
+        }
+    }
+
+    pub(crate) fn api(&self) -> &Api {
+        &self.api
+    }
+
+    /// Answers a request, whatever it is: failures, also a handler's panic, are answers too.
+    pub async fn answer(&self, request: Request) -> Response {
+        let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+        if reads && !access_log::wants_reads() {
+            let (method, uri) = (request.method().clone(), request.uri().clone());
+            let begun = Instant::now();
+            let response = self.answer_unlogged(request).await;
+            if !response.status().is_success() {
+                access_log::write(&method, uri.path(), response.status(), begun);
+            }
+            return response;
+        }
+        let (method, uri) = (request.method().clone(), request.uri().clone());
+        let begun = Instant::now();
+        let response = self.answer_unlogged(request).await;
+        access_log::write(&method, uri.path(), response.status(), begun);
+        response
+    }
+
+    async fn answer_unlogged(&self, request: Request) -> Response {
+        match AssertUnwindSafe(self.dispatch(request))
+            .catch_unwind()
+            .await
+        {
+            Ok(Ok(response)) => response,
+            Ok(Err(failure)) => failure.answer(),
+            // The panic hook has logged where it happened.
+            Err(_) => answer::failed(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "the supervisor failed on this request, its log says where",
+            ),
+        }
+    }
+
+    async fn dispatch(&self, request: Request) -> Outcome {
+        if let Some(response) = self.before_keys(&request) {
+            return Ok(response);
+        }
+        let caller = auth::admit(&self.api, &request)?;
+        match routes::find(request.method(), request.uri().path()) {
+            Core::Route(handler, params) => {
+                let call = Call {
+                    caller,
+                    params,
+                    request,
+                };
+                match handler {
+                    Handler::Now(answer) => answer(&self.api, &call),
+                    Handler::Later(answer) => answer(self.api.clone(), call).await,
+                }
+            }
+            Core::OtherMethods(methods) => self.ask_plugins(request, methods).await,
+        }
+    }
+
+    /// What is answered without a key.
+    fn before_keys(&self, request: &Request) -> Option<Response> {
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            return None;
+        }
+        let path = request.uri().path();
+        let path = path.strip_suffix('/').unwrap_or(path);
+        if path.eq_ignore_ascii_case(ping::PATH) {
+            return Some(ping::ping());
+        }
+        let open = auth::health_is_open(self.api.settings.local_mode_auth);
+        (open && path.eq_ignore_ascii_case(v1::health::PATH)).then(|| v1::health::health(&self.api))
+    }
+
+    async fn ask_plugins(&self, request: Request, mut methods: Vec<Method>) -> Outcome {
+        let path = request.uri().path();
+        let mut found = self.api.endpoints.find(request.method(), path);
+        if *request.method() == Method::HEAD && !matches!(found, Found::Route(_)) {
+            found = self.api.endpoints.find(&Method::GET, path);
+        }
+        match found {
+            Found::Route(call) => return Ok(call(request).await),
+            Found::OtherMethods(more) => methods.extend(more),
+            Found::Nothing => {}
+        }
+        if methods.is_empty() {
+            return Err(Failure::Refused(
+                StatusCode::NOT_FOUND,
+                format!("no such endpoint: {} {path}", request.method()),
+            ));
+        }
+        Err(Failure::MethodNotAllowed(methods))
+    }
+}

@@ -1,0 +1,212 @@
+//! Who may ask: the key of a request, and what it covers (device behaviour 2 and Decisions).
+//!
+//! [`admit`] runs for every request before its path is looked up, so that a caller without a key learns
+//! nothing about which paths exist. It never logs a key.
+
+use std::borrow::Cow;
+
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, Method};
+use model::AppId;
+use serde::{Deserialize, Serialize};
+
+use crate::answer::Failure;
+use crate::app::Api;
+use crate::device::{KeyOwner, Request};
+
+/// What may be asked without a key on a device in local mode (configuration `local_mode_auth`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LocalModeAuth {
+    /// `/v2/local/*` and the few reads that the command line tool makes.
+    #[default]
+    LocalEndpoints,
+    /// Everything, as in the field's reference system.
+    Open,
+    /// Nothing but `/ping`, in local mode or not.
+    Strict,
+}
+
+/// What the command line tool asks for beside `/v2/local/*`.
+const LOCAL_READS: [&str; 3] = ["/v2/version", "/v2/state/status", "/v2/containerId"];
+const LOCAL_PREFIX: &str = "/v2/local/";
+
+/// What a caller may see and touch. Endpoints that name no app take any caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    All,
+    App(AppId),
+}
+
+impl Scope {
+    pub(crate) fn covers(self, app: AppId) -> bool {
+        match self {
+            Scope::All => true,
+            Scope::App(own) => own == app,
+        }
+    }
+}
+
+/// A request that was let in.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) scope: Scope,
+    /// Missing where the request was let in without a key.
+    pub(crate) key: Option<KeyOwner>,
+}
+
+/// Lets a request in, or refuses it.
+///
+/// # Errors
+/// [`Failure::Unauthorized`] where a key is needed and the offered one is missing or unknown,
+/// [`Failure::Internal`] where the keys cannot be read.
+pub(crate) fn admit(api: &Api, request: &Request) -> Result<Caller, Failure> {
+    let key = match offered_key(request) {
+        Some(offered) => api
+            .keys
+            .key_owner(&offered)
+            .map_err(|cause| Failure::Internal {
+                doing: "check the key",
+                cause,
+            })?,
+        None => None,
+    };
+    let open = needs_no_key(
+        api.settings.local_mode_auth,
+        request.method(),
+        request.uri().path(),
+    ) && api.device.local_mode();
+    match (open, key) {
+        (true, key) => Ok(Caller {
+            scope: Scope::All,
+            key,
+        }),
+        (false, Some(key)) => Ok(Caller {
+            scope: match &key {
+                KeyOwner::Global => Scope::All,
+                KeyOwner::Service { app, .. } => Scope::App(*app),
+            },
+            key: Some(key),
+        }),
+        (false, None) => Err(Failure::Unauthorized),
+    }
+}
+
+/// Whether `GET /v1/healthy` answers without a key, in local mode or not.
+pub(crate) fn health_is_open(auth: LocalModeAuth) -> bool {
+    auth != LocalModeAuth::Strict
+}
+
+/// Whether a device in local mode answers this without a key.
+fn needs_no_key(auth: LocalModeAuth, method: &Method, path: &str) -> bool {
+    match auth {
+        LocalModeAuth::Strict => false,
+        LocalModeAuth::Open => true,
+        LocalModeAuth::LocalEndpoints => {
+            let path = path.strip_suffix('/').unwrap_or(path);
+            let reads = matches!(*method, Method::GET | Method::HEAD);
+            let is_local = path
+                .get(..LOCAL_PREFIX.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(LOCAL_PREFIX));
+            is_local
+                || (reads
+                    && LOCAL_READS
+                        .iter()
+                        .any(|open| path.eq_ignore_ascii_case(open)))
+        }
+    }
+}
+
+/// The key that a request offers: one `apikey` in the query, else the header. A key in the query wins
+/// even when it is wrong; a repeated or an empty one counts as none (device behaviour 2.1).
+pub(crate) fn offered_key(request: &Request) -> Option<Cow<'_, str>> {
+    key_in_query(request.uri().query()).or_else(|| key_in_header(request.headers()))
+}
+
+fn key_in_query(query: Option<&str>) -> Option<Cow<'_, str>> {
+    let mut keys = form_urlencoded::parse(query?.as_bytes()).filter(|(name, _)| name == "apikey");
+    let (_, key) = keys.next()?;
+    (keys.next().is_none() && !key.is_empty()).then_some(key)
+}
+
+fn key_in_header(headers: &HeaderMap) -> Option<Cow<'_, str>> {
+    let (scheme, key) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    let known = scheme.eq_ignore_ascii_case("bearer") || scheme.eq_ignore_ascii_case("apikey");
+    let clean = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    (known && clean).then_some(Cow::Borrowed(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+
+    use super::*;
+
+    fn offered(query: &str, header: Option<&str>) -> Option<String> {
+        let mut request = http::Request::builder().uri(format!("/v1/device{query}"));
+        if let Some(header) = header {
+            request = request.header(AUTHORIZATION, header);
+        }
+        let request = request.body(Body::empty()).unwrap();
+        offered_key(&request).map(Cow::into_owned)
+    }
+
+    #[test]
+    fn a_key_is_read_from_the_query_and_else_from_the_header() {
+        for (query, header, key) in [
+            ("?apikey=abc", None, Some("abc")),
+            ("?x=1&apikey=abc&y", None, Some("abc")),
+            ("?apikey=a%62c", None, Some("abc")),
+            ("?apikey=wrong", Some("Bearer right"), Some("wrong")),
+            ("?apikey=a&apikey=b", None, None),
+            ("?apikey=a&apikey=b", Some("Bearer right"), Some("right")),
+            ("?apikey=", Some("ApiKey right"), Some("right")),
+            ("?APIKEY=abc", None, None),
+            ("?apikey[]=abc", None, None),
+            ("", Some("bearer abc"), Some("abc")),
+            ("", Some("APIKEY a_1"), Some("a_1")),
+            ("", Some("Basic abc"), None),
+            ("", Some("Bearer  abc"), None),
+            ("", Some("Bearer a-b"), None),
+            ("", Some("Bearer "), None),
+            ("", Some("Bearer"), None),
+            ("", None, None),
+        ] {
+            assert_eq!(
+                offered(query, header).as_deref(),
+                key,
+                "{query:?} {header:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn local_mode_opens_what_the_command_line_tool_calls_and_no_more() {
+        use LocalModeAuth::{LocalEndpoints, Open, Strict};
+        for (method, path, open) in [
+            ("GET", "/v2/local/target-state", true),
+            ("POST", "/v2/local/target-state", true),
+            ("GET", "/V2/Local/Logs/", true),
+            ("GET", "/v2/local/unknown", true),
+            ("GET", "/v2/local", false),
+            ("GET", "/v2/version", true),
+            ("HEAD", "/v2/version/", true),
+            ("POST", "/v2/version", false),
+            ("GET", "/v2/state/status", true),
+            ("GET", "/v2/CONTAINERID", true),
+            ("GET", "/v2/applications/state", false),
+            ("GET", "/v1/device", false),
+            ("POST", "/v1/regenerate-api-key", false),
+            ("GET", "/", false),
+        ] {
+            let method = Method::from_bytes(method.as_bytes()).unwrap();
+            assert_eq!(
+                needs_no_key(LocalEndpoints, &method, path),
+                open,
+                "{method} {path}"
+            );
+            assert!(needs_no_key(Open, &method, path));
+            assert!(!needs_no_key(Strict, &method, path));
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What the API asks of the rest of the supervisor, as two small traits. The binary implements them over
+//! the reconciler and the plugin host; tests implement them over plain values.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use axum::body::Body;
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use http::Method;
+use model::{ApiKey, AppId, DeviceStatus, ServiceName};
+use serde::Serialize;
+use serde_json::Value;
+
+/// A request as it came from a socket or a test.
+pub type Request = http::Request<Body>;
+/// An answer, its body in memory or streamed.
+pub type Response = http::Response<Body>;
+
+/// The device itself: its state, its target, its services' output.
+pub trait Device: Send + Sync + 'static {
+    /// The state as last published. Answered from memory, since every state endpoint is drawn from it.
+    fn status(&self) -> Arc<DeviceStatus>;
+
+    /// Addresses and versions; the same `Arc` for as long as nothing changed.
+    fn facts(&self) -> Arc<Facts>;
+
+    /// Whether the device takes its target over HTTP rather than from a cloud (device behaviour 4.3).
+    fn local_mode(&self) -> bool;
+
+    /// The object `local` of `GET /v2/local/target-state`.
+    fn local_target(&self) -> BoxFuture<'_, Value>;
+
+    /// Stores a new local target and starts to apply it; answers before it is applied, with one
+    /// sentence for each thing in it that will not be done.
+    fn set_local_target(
+        &self,
+        target: Value,
+        force: bool,
+    ) -> BoxFuture<'_, Result<Vec<String>, SetTargetError>>;
+
+    /// What is wrong with the device, one sentence each; nothing when it is healthy (6.7).
+    fn problems(&self) -> Vec<String>;
+
+    /// Lines from now on. A reader that is too slow loses lines and is told so by a system line.
+    fn logs(&self) -> BoxStream<'static, LogEvent>;
+}
+
+/// The endpoint families that are plugins.
+pub trait Endpoints: Send + Sync + 'static {
+    /// Who answers `method` on `path` (as it came, without the query).
+    fn find(&self, method: &Method, path: &str) -> Found;
+
+    /// Starts to show the device to a person for 15 s, or goes on doing so; returns at once.
+    fn identify(&self);
+
+    /// The list of `GET /v3/plugins`.
+    fn report(&self) -> Value;
+}
+
+/// What plugins have for one method and path.
+pub enum Found {
+    /// Called with the request once the caller's key has been checked.
+    Route(Box<dyn FnOnce(Request) -> BoxFuture<'static, Response> + Send>),
+    /// The path is known, with these methods.
+    OtherMethods(Vec<Method>),
+    Nothing,
+}
+
+/// What the device knows of itself that changes rarely.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Facts {
+    /// The port that the API listens on.
+    pub api_port: u16,
+    /// Of the host; space-separated, missing where there is none (device behaviour 6.6).
+    pub ip_address: Option<String>,
+    /// Of the host; space-separated, upper case.
+    pub mac_address: Option<String>,
+    /// `PRETTY_NAME` of the host.
+    pub os_version: Option<String>,
+}
+
+/// Why a local target was not taken.
+#[derive(Debug)]
+pub enum SetTargetError {
+    /// The device is not in local mode.
+    NotLocalMode,
+    /// The target is not valid; all problems, one a line.
+    Invalid(String),
+    /// It could not be stored.
+    Failed(Box<dyn Error + Send + Sync>),
+}
+
+/// One line of `GET /v2/local/logs` (device behaviour 6.5).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LogEvent {
+    pub message: String,
+    /// Milliseconds since the epoch; only the greeting has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<i64>,
+    /// Missing in a line of the supervisor's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_id: Option<u64>,
+    #[serde(rename = "isStdErr", skip_serializing_if = "is_false")]
+    pub is_stderr: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    pub is_system: bool,
+}
+
+impl LogEvent {
+    /// A line of the supervisor's own.
+    #[must_use]
+    pub fn system(message: impl Into<String>, timestamp: Option<i64>) -> Self {
+        LogEvent {
+            message: message.into(),
+            timestamp,
+            service_name: None,
+            service_id: None,
+            is_stderr: false,
+            is_system: true,
+        }
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference"
+)]
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+/// Whose a key is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeyOwner {
+    /// The device's own key, which covers every app.
+    Global,
+    /// A service's key, which covers its app.
+    Service { app: AppId, service: ServiceName },
+}
+
+/// The keys of the API. Lookups happen for each request, so they must not touch the disk each time.
+pub trait Keys: Send + Sync + 'static {
+    /// Whose key this is, compared in constant time.
+    ///
+    /// # Errors
+    /// Where the keys cannot be read.
+    fn key_owner(&self, offered: &str) -> Result<Option<KeyOwner>, Box<dyn Error + Send + Sync>>;
+
+    /// Replaces the key of `owner` and answers the new one; the old one is worth nothing from then on.
+    ///
+    /// # Errors
+    /// Where it could not be stored, or `owner` has no key any more.
+    fn regenerate_key(&self, owner: &KeyOwner) -> Result<ApiKey, Box<dyn Error + Send + Sync>>;
+}

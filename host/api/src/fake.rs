@@ -1,0 +1,334 @@
+//! A device, its plugins and its keys as plain values, for tests of the router without a socket.
+
+use std::error::Error;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt, future::BoxFuture};
+use http::{Method, StatusCode};
+use http_body_util::BodyExt;
+use model::{
+    ApiKey, AppId, AppStatus, DeviceStatus, ImageState, ImageStatus, ReleaseId, ReleaseState,
+    ServiceId, ServiceState, ServiceStatus,
+};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::device::{
+    Device, Endpoints, Facts, Found, KeyOwner, Keys, LogEvent, Request, Response, SetTargetError,
+};
+use crate::{App, Body, LocalModeAuth, Settings, answer};
+use std::sync::Arc;
+
+pub(crate) const GLOBAL_KEY: &str = "00000000000000000000000000000000";
+pub(crate) const SHOP_KEY: &str = "11111111111111111111111111111111";
+
+/// A device with what a test needs to be different.
+pub(crate) struct FakeDevice {
+    pub(crate) status: Mutex<Arc<DeviceStatus>>,
+    pub(crate) facts: Arc<Facts>,
+    pub(crate) local_mode: bool,
+    pub(crate) problems: Vec<String>,
+    pub(crate) targets: Mutex<Vec<(Value, bool)>>,
+    pub(crate) panics: bool,
+}
+
+impl Default for FakeDevice {
+    fn default() -> Self {
+        FakeDevice {
+            status: Mutex::default(),
+            facts: Arc::new(Facts {
+                api_port: 48484,
+                ..Facts::default()
+            }),
+            local_mode: false,
+            problems: Vec::new(),
+            targets: Mutex::default(),
+            panics: false,
+        }
+    }
+}
+
+impl Device for FakeDevice {
+    fn status(&self) -> Arc<DeviceStatus> {
+        assert!(!self.panics, "a handler's panic");
+        self.status.lock().unwrap().clone()
+    }
+
+    fn facts(&self) -> Arc<Facts> {
+        self.facts.clone()
+    }
+
+    fn local_mode(&self) -> bool {
+        self.local_mode
+    }
+
+    fn local_target(&self) -> BoxFuture<'_, Value> {
+        async { json!({"name": "local", "config": {}, "apps": {}}) }.boxed()
+    }
+
+    fn set_local_target(
+        &self,
+        target: Value,
+        force: bool,
+    ) -> BoxFuture<'_, Result<Vec<String>, SetTargetError>> {
+        async move {
+            if !self.local_mode {
+                return Err(SetTargetError::NotLocalMode);
+            }
+            match target.get("local") {
+                Some(Value::String(word)) if word == "warn" => {
+                    return Ok(vec!["`build` is not supported".into()]);
+                }
+                Some(Value::String(word)) if word == "break" => {
+                    return Err(SetTargetError::Failed("disk full".into()));
+                }
+                Some(Value::Object(_)) | None => {}
+                Some(_) => {
+                    return Err(SetTargetError::Invalid(
+                        "Invalid target state.\n`local` must be an object".into(),
+                    ));
+                }
+            }
+            self.targets.lock().unwrap().push((target, force));
+            Ok(Vec::new())
+        }
+        .boxed()
+    }
+
+    fn problems(&self) -> Vec<String> {
+        self.problems.clone()
+    }
+
+    fn logs(&self) -> BoxStream<'static, LogEvent> {
+        let line = LogEvent {
+            service_name: Some("web".into()),
+            service_id: Some(11),
+            is_system: false,
+            is_stderr: true,
+            ..LogEvent::system("hello", Some(5))
+        };
+        futures::stream::iter([line, LogEvent::system("2 lines were lost", Some(6))])
+            .chain(futures::stream::pending())
+            .boxed()
+    }
+}
+
+/// One plugin with `GET /v3/greet` and `PATCH /v1/device`.
+#[derive(Default)]
+pub(crate) struct FakeEndpoints {
+    pub(crate) identified: AtomicUsize,
+}
+
+impl Endpoints for FakeEndpoints {
+    fn find(&self, method: &Method, path: &str) -> Found {
+        let has = match path {
+            "/v3/greet" => Method::GET,
+            "/v1/device" => Method::PATCH,
+            _ => return Found::Nothing,
+        };
+        if *method != has {
+            return Found::OtherMethods(vec![has]);
+        }
+        Found::Route(Box::new(|request: Request| {
+            let text = format!("hello from {}", request.uri().path());
+            async move { answer::text(StatusCode::OK, text) }.boxed()
+        }))
+    }
+
+    fn identify(&self) {
+        self.identified.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn report(&self) -> Value {
+        json!([{"name": "greet"}])
+    }
+}
+
+/// [`GLOBAL_KEY`], and [`SHOP_KEY`] of a service of app 1.
+pub(crate) struct FakeKeys;
+
+impl Keys for FakeKeys {
+    fn key_owner(&self, offered: &str) -> Result<Option<KeyOwner>, Box<dyn Error + Send + Sync>> {
+        match offered {
+            GLOBAL_KEY => Ok(Some(KeyOwner::Global)),
+            SHOP_KEY => Ok(Some(KeyOwner::Service {
+                app: AppId(1),
+                service: "web".parse()?,
+            })),
+            "broken" => Err("the disk is gone".into()),
+            _ => Ok(None),
+        }
+    }
+
+    fn regenerate_key(&self, owner: &KeyOwner) -> Result<ApiKey, Box<dyn Error + Send + Sync>> {
+        match owner {
+            KeyOwner::Global => Ok(ApiKey::from_text("new")),
+            KeyOwner::Service { .. } => Err("no such row".into()),
+        }
+    }
+}
+
+/// The API over a device, with its plugin.
+pub(crate) struct Fixture {
+    pub(crate) app: App,
+    pub(crate) device: Arc<FakeDevice>,
+    pub(crate) endpoints: Arc<FakeEndpoints>,
+    pub(crate) stopping: CancellationToken,
+}
+
+pub(crate) fn fixture(device: FakeDevice, local_mode_auth: LocalModeAuth) -> Fixture {
+    let device = Arc::new(device);
+    let endpoints = Arc::new(FakeEndpoints::default());
+    let stopping = CancellationToken::new();
+    let settings = Settings {
+        local_mode_auth,
+        ..Settings::default()
+    };
+    Fixture {
+        app: App::new(
+            settings,
+            device.clone(),
+            endpoints.clone(),
+            Arc::new(FakeKeys),
+            stopping.clone(),
+        ),
+        device,
+        endpoints,
+        stopping,
+    }
+}
+
+/// What came back, as text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) content_type: Option<String>,
+    pub(crate) allow: Option<String>,
+    pub(crate) body: String,
+}
+
+impl Fixture {
+    pub(crate) async fn ask(&self, request: Request) -> Answer {
+        let response: Response = self.app.answer(request).await;
+        let header = |name| {
+            response
+                .headers()
+                .get(name)
+                .map(|value: &http::HeaderValue| value.to_str().unwrap().to_owned())
+        };
+        Answer {
+            status: response.status().as_u16(),
+            content_type: header(http::header::CONTENT_TYPE),
+            allow: header(http::header::ALLOW),
+            body: {
+                let bytes = response.into_body().collect().await.unwrap().to_bytes();
+                String::from_utf8(bytes.to_vec()).unwrap()
+            },
+        }
+    }
+
+    /// With the global key.
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.ask(request("GET", path, GLOBAL_KEY)).await
+    }
+
+    /// With the global key; JSON.
+    pub(crate) async fn json(&self, path: &str) -> Value {
+        let answer = self.get(path).await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        assert_eq!(
+            answer.content_type.as_deref(),
+            Some("application/json; charset=utf-8")
+        );
+        serde_json::from_str(&answer.body).unwrap()
+    }
+}
+
+/// A request without a body; an empty `key` is none.
+pub(crate) fn request(method: &str, path: &str, key: &str) -> Request {
+    let mut request = http::Request::builder().method(method).uri(path);
+    if !key.is_empty() {
+        request = request.header(http::header::AUTHORIZATION, format!("Bearer {key}"));
+    }
+    request.body(Body::empty()).unwrap()
+}
+
+/// App 1 `shop` with a running service and one that is downloaded; app 2 `farm` with a running one.
+pub(crate) fn two_apps() -> DeviceStatus {
+    let mut status = DeviceStatus::default();
+    status.apps.insert(
+        "shop-uuid".parse().unwrap(),
+        app(
+            1,
+            "shop",
+            vec![
+                service("web", 11, ServiceState::Running),
+                ServiceStatus {
+                    container: None,
+                    created_at_ms: None,
+                    download_progress: Some(40),
+                    ..service("db", 12, ServiceState::Downloading)
+                },
+                ServiceStatus {
+                    in_target: false,
+                    ..service("gone", 13, ServiceState::Stopping)
+                },
+            ],
+        ),
+    );
+    status.apps.insert(
+        "farm-uuid".parse().unwrap(),
+        app(2, "farm", vec![service("web", 21, ServiceState::Exited)]),
+    );
+    status.images = vec![
+        image(1, "web", None),
+        image(1, "db", Some(40)),
+        image(2, "web", Some(61)),
+    ];
+    status
+}
+
+fn app(id: u64, name: &str, services: Vec<ServiceStatus>) -> AppStatus {
+    AppStatus {
+        id: AppId(id),
+        name: name.into(),
+        commit: Some(format!("old{id}").parse().unwrap()),
+        target_commit: Some(format!("new{id}").parse().unwrap()),
+        target_release: Some(ReleaseId(id * 100)),
+        state: ReleaseState::Downloading,
+        services,
+    }
+}
+
+fn service(name: &str, id: u64, state: ServiceState) -> ServiceStatus {
+    ServiceStatus {
+        name: name.parse().unwrap(),
+        id: ServiceId(id),
+        image_id: model::ImageId(id + 1000),
+        release: ReleaseId(7),
+        image: format!("registry/{name}:1").parse().unwrap(),
+        state,
+        download_progress: None,
+        container: Some(format!("container-{id}").parse().unwrap()),
+        created_at_ms: Some(1_700_000_000_123),
+        in_target: true,
+    }
+}
+
+fn image(app: u64, service: &str, progress: Option<u8>) -> ImageStatus {
+    ImageStatus {
+        name: format!("registry/{service}:1").parse().unwrap(),
+        app_id: AppId(app),
+        service: service.parse().unwrap(),
+        image_id: model::ImageId(app),
+        engine_id: progress.is_none().then(|| "sha256:ab".parse().unwrap()),
+        state: if progress.is_some() {
+            ImageState::Downloading
+        } else {
+            ImageState::Downloaded
+        },
+        download_progress: progress,
+    }
+}

@@ -1,0 +1,143 @@
+//! The core routes as data: what the API dispatches by, what plugins may not claim, and what a
+//! description of the API is made from.
+//!
+//! To add a route, write its handler in the file of its family and add a line to that family's `ROUTES`;
+//! to add a family, add it to [`FAMILIES`].
+
+use futures::future::BoxFuture;
+use http::Method;
+
+use crate::answer::Failure;
+use crate::app::Api;
+use crate::call::Call;
+use crate::device::Response;
+use crate::{v1, v2, v3};
+
+/// The core families; every other route is a plugin's.
+const FAMILIES: [&[Route]; 10] = [
+    v1::health::ROUTES,
+    v1::device::ROUTES,
+    v1::blink::ROUTES,
+    v1::api_key::ROUTES,
+    v2::version::ROUTES,
+    v2::state_status::ROUTES,
+    v2::applications::ROUTES,
+    v2::container_id::ROUTES,
+    v2::local::ROUTES,
+    v3::plugins::ROUTES,
+];
+
+/// One route: a method on a path.
+pub struct Route {
+    pub method: Method,
+    /// Segments that begin with a colon stand for any one segment.
+    pub path: &'static str,
+    /// What it does, in a few words.
+    pub summary: &'static str,
+    pub(crate) handler: Handler,
+}
+
+pub(crate) type Outcome = Result<Response, Failure>;
+
+/// How a route is answered.
+#[derive(Clone, Copy)]
+pub(crate) enum Handler {
+    /// From memory.
+    Now(fn(&Api, &Call) -> Outcome),
+    /// After reading the body or waiting for something.
+    Later(fn(Api, Call) -> BoxFuture<'static, Outcome>),
+}
+
+/// All core routes.
+pub fn core_routes() -> impl Iterator<Item = &'static Route> {
+    FAMILIES.into_iter().flatten()
+}
+
+/// What the core has for a method and a path.
+pub(crate) enum Core {
+    Route(Handler, Vec<String>),
+    /// The path is known, with these methods; none where it is not known.
+    OtherMethods(Vec<Method>),
+}
+
+/// Finds the route of a request. `HEAD` is answered as `GET`; its body is dropped on the way out.
+pub(crate) fn find(method: &Method, path: &str) -> Core {
+    let wanted = if *method == Method::HEAD {
+        &Method::GET
+    } else {
+        method
+    };
+    let mut others = Vec::new();
+    for route in core_routes() {
+        if let Some(params) = matches(route.path, path) {
+            if route.method == *wanted {
+                return Core::Route(route.handler, params);
+            }
+            others.push(route.method.clone());
+        }
+    }
+    Core::OtherMethods(others)
+}
+
+/// What the pattern's `:names` stand for, where `path` matches: whatever its case, and with or without
+/// one slash at the end.
+fn matches(pattern: &str, path: &str) -> Option<Vec<String>> {
+    let path = path.strip_suffix('/').unwrap_or(path);
+    if !pattern.contains(':') {
+        return pattern.eq_ignore_ascii_case(path).then(Vec::new);
+    }
+    let mut params = Vec::new();
+    let mut segments = path.split('/');
+    for expected in pattern.split('/') {
+        let segment = segments.next()?;
+        if expected.starts_with(':') {
+            if segment.is_empty() {
+                return None;
+            }
+            params.push(segment.to_owned());
+        } else if !expected.eq_ignore_ascii_case(segment) {
+            return None;
+        }
+    }
+    segments.next().is_none().then_some(params)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_match_whatever_their_case_and_with_a_slash_at_the_end() {
+        let pattern = "/v2/applications/:appId/state";
+        for (pattern, path, params) in [
+            ("/v1/device", "/v1/device", Some(&[][..])),
+            ("/v1/device", "/V1/Device/", Some(&[])),
+            ("/v1/device", "/v1/device//", None),
+            ("/v1/device", "/v1/device/x", None),
+            ("/v1/device", "//v1/device", None),
+            ("/v1/device", "/v1/%64evice", None),
+            (pattern, "/v2/applications/12/state", Some(&["12"])),
+            (pattern, "/V2/Applications/AbC/State/", Some(&["AbC"])),
+            (pattern, "/v2/applications//state", None),
+            (pattern, "/v2/applications/state", None),
+            (pattern, "/v2/applications/1/2/state", None),
+        ] {
+            let expected: Option<Vec<String>> =
+                params.map(|params| params.iter().map(ToString::to_string).collect());
+            assert_eq!(matches(pattern, path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn no_two_routes_are_the_same_and_each_says_what_it_does() {
+        let mut seen = std::collections::BTreeSet::new();
+        for route in core_routes() {
+            assert!(
+                seen.insert((route.path, route.method.as_str())),
+                "{}",
+                route.path
+            );
+            assert!(!route.summary.is_empty(), "{}", route.path);
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! The API as its clients see it.
+
+mod router;
+mod sockets;

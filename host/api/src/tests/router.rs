@@ -1,0 +1,518 @@
+//! The router without a socket: each endpoint's answer, and each way to get it wrong.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::fake::{Answer, FakeDevice, Fixture, GLOBAL_KEY, SHOP_KEY, fixture, request, two_apps};
+use crate::{Body, LocalModeAuth, core_routes};
+
+const JSON: &str = "application/json; charset=utf-8";
+const TEXT: &str = "text/plain; charset=utf-8";
+
+fn managed() -> Fixture {
+    fixture(FakeDevice::default(), LocalModeAuth::default())
+}
+
+fn in_local_mode(auth: LocalModeAuth) -> Fixture {
+    let device = FakeDevice {
+        local_mode: true,
+        ..FakeDevice::default()
+    };
+    fixture(device, auth)
+}
+
+fn with_two_apps() -> Fixture {
+    let fixture = managed();
+    *fixture.device.status.lock().unwrap() = Arc::new(two_apps());
+    fixture
+}
+
+fn answer(status: u16, content_type: &str, body: &str) -> Answer {
+    Answer {
+        status,
+        content_type: (!content_type.is_empty()).then(|| content_type.to_owned()),
+        allow: None,
+        body: body.to_owned(),
+    }
+}
+
+fn failed(status: u16, message: &str) -> Answer {
+    let body = json!({"status": "failed", "message": message}).to_string();
+    answer(status, JSON, &body)
+}
+
+fn post(path: &str, content_type: &str, body: &str) -> crate::Request {
+    let mut request = request("POST", path, GLOBAL_KEY);
+    request
+        .headers_mut()
+        .insert("content-type", content_type.parse().unwrap());
+    *request.body_mut() = Body::from(body.to_owned());
+    request
+}
+
+#[tokio::test]
+async fn ping_and_health_answer_without_a_key() {
+    let device = managed();
+    for path in ["/ping", "/PING/", "/ping?apikey=wrong"] {
+        assert_eq!(
+            device.ask(request("GET", path, "")).await,
+            answer(200, TEXT, "OK")
+        );
+    }
+    assert_eq!(
+        device.ask(request("GET", "/v1/healthy", "wrong")).await,
+        answer(200, "", "")
+    );
+    let sick = fixture(
+        FakeDevice {
+            problems: vec!["the loop stands still".into()],
+            ..FakeDevice::default()
+        },
+        LocalModeAuth::default(),
+    );
+    assert_eq!(
+        sick.ask(request("GET", "/v1/healthy", "")).await,
+        answer(500, TEXT, "Unhealthy")
+    );
+}
+
+#[tokio::test]
+async fn every_other_path_wants_a_key_before_it_is_looked_up() {
+    let device = managed();
+    let unauthorized = answer(401, TEXT, "Unauthorized");
+    let unknown = [
+        (Method::GET, "/nothing"),
+        (Method::PUT, "/v1/device"),
+        (Method::POST, "/ping"),
+        (Method::GET, "/v3/greet"),
+    ];
+    let routes = core_routes().map(|route| (route.method.clone(), route.path));
+    for (method, path) in routes.chain(unknown) {
+        if path == "/v1/healthy" {
+            continue;
+        }
+        for key in ["", "wrong"] {
+            let mut request = request(method.as_str(), path, key);
+            request
+                .headers_mut()
+                .insert("content-type", "application/json".parse().unwrap());
+            *request.body_mut() = Body::from("{malformed");
+            assert_eq!(device.ask(request).await, unauthorized, "{method} {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_key_in_the_query_wins_over_the_header_even_when_it_is_wrong() {
+    let device = managed();
+    let wrong = request("GET", "/v1/device?apikey=wrong", GLOBAL_KEY);
+    assert_eq!(device.ask(wrong).await.status, 401);
+    let right = request("GET", &format!("/v1/device?apikey={GLOBAL_KEY}"), "wrong");
+    assert_eq!(device.ask(right).await.status, 200);
+}
+
+#[tokio::test]
+async fn local_mode_needs_no_key_as_far_as_configuration_opens_it() {
+    for (auth, local, others, health) in [
+        (LocalModeAuth::LocalEndpoints, 200, 401, 200),
+        (LocalModeAuth::Open, 200, 200, 200),
+        (LocalModeAuth::Strict, 401, 401, 401),
+    ] {
+        let device = in_local_mode(auth);
+        for (path, expected) in [
+            ("/v2/local/target-state", local),
+            ("/v2/version", local),
+            ("/v2/state/status", local),
+            ("/v2/containerId", local),
+            ("/v1/device", others),
+            ("/v2/applications/state", others),
+            ("/v3/plugins", others),
+            ("/v1/healthy", health),
+            ("/ping", 200),
+        ] {
+            for key in ["", "wrong"] {
+                let answer = device.ask(request("GET", path, key)).await;
+                assert_eq!(answer.status, expected, "{auth:?} {path} {key:?}");
+            }
+            assert_eq!(device.get(path).await.status, 200, "{auth:?} {path}");
+        }
+    }
+    let unlocked = managed();
+    let target = request("GET", "/v2/local/target-state", "");
+    assert_eq!(unlocked.ask(target).await.status, 401);
+}
+
+#[tokio::test]
+async fn a_store_that_fails_is_a_503_that_tells_nothing() {
+    let answer = managed().ask(request("GET", "/v1/device", "broken")).await;
+    assert_eq!(answer, failed(503, "failed to check the key"));
+}
+
+#[tokio::test]
+async fn unknown_paths_and_wrong_methods_are_json_failures() {
+    let device = managed();
+    for path in ["/", "/v1", "/v9/device", "/v1/device/more", "/v3/nothing"] {
+        let expected = failed(404, &format!("no such endpoint: GET {path}"));
+        assert_eq!(device.get(path).await, expected);
+    }
+    for (method, path, allow) in [
+        ("DELETE", "/v2/version", "GET, HEAD"),
+        ("OPTIONS", "/v2/local/target-state", "GET, HEAD, POST"),
+        ("GET", "/v1/blink", "POST"),
+        // The core and a plugin share this path.
+        ("POST", "/v1/device", "GET, HEAD, PATCH"),
+        ("POST", "/v3/greet", "GET, HEAD"),
+    ] {
+        let answer = device.ask(request(method, path, GLOBAL_KEY)).await;
+        assert_eq!(
+            (answer.status, answer.content_type.as_deref()),
+            (405, Some(JSON))
+        );
+        assert_eq!(answer.allow.as_deref(), Some(allow), "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_core_route_is_a_plugins() {
+    let device = managed();
+    for (method, path) in [
+        ("GET", "/v3/greet"),
+        ("HEAD", "/v3/greet"),
+        ("PATCH", "/v1/device"),
+    ] {
+        let answer = device.ask(request(method, path, GLOBAL_KEY)).await;
+        assert_eq!(
+            (answer.status, answer.body),
+            (200, format!("hello from {path}"))
+        );
+    }
+    let plugins = device.json("/v3/plugins").await;
+    assert_eq!(
+        plugins,
+        json!({"status": "success", "version": env!("CARGO_PKG_VERSION"), "plugins": [{"name": "greet"}]})
+    );
+}
+
+#[tokio::test]
+async fn a_panic_in_a_handler_is_an_answer() {
+    let device = fixture(
+        FakeDevice {
+            panics: true,
+            ..FakeDevice::default()
+        },
+        LocalModeAuth::default(),
+    );
+    let message = "the supervisor failed on this request, its log says where";
+    assert_eq!(device.get("/v1/device").await, failed(500, message));
+    assert_eq!(device.get("/v2/version").await.status, 200);
+}
+
+#[tokio::test]
+async fn blink_answers_at_once_and_looks_at_no_body() {
+    let device = managed();
+    for body in ["", "{malformed"] {
+        let blink = post("/v1/blink", "application/json", body);
+        assert_eq!(device.ask(blink).await, answer(200, "", ""));
+    }
+    assert_eq!(device.endpoints.identified.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test]
+async fn regenerating_answers_the_new_key_and_needs_the_old_one() {
+    let device = in_local_mode(LocalModeAuth::Open);
+    let path = "/v1/regenerate-api-key";
+    assert_eq!(
+        device.ask(request("POST", path, GLOBAL_KEY)).await,
+        answer(200, TEXT, "new")
+    );
+    assert_eq!(
+        device.ask(request("POST", path, "")).await,
+        failed(
+            503,
+            "there is no key to replace: the request came without one"
+        )
+    );
+    assert_eq!(
+        device.ask(request("POST", path, SHOP_KEY)).await,
+        failed(503, "failed to replace the key")
+    );
+}
+
+#[tokio::test]
+async fn the_device_state_leaves_out_what_is_not_known() {
+    let device = managed();
+    let empty = json!({
+        "api_port": 48484, "supervisor_version": "19.0.0",
+        "update_pending": false, "update_failed": false, "update_downloaded": false,
+    });
+    assert_eq!(device.json("/v1/device").await, empty);
+
+    *device.device.status.lock().unwrap() = Arc::new(two_apps());
+    let mut with_apps = empty;
+    with_apps["commit"] = json!("old1");
+    with_apps["status"] = json!("Idle");
+    with_apps["download_progress"] = Value::Null;
+    assert_eq!(device.json("/v1/device").await, with_apps);
+
+    let applying = model::DeviceStatus {
+        applying: true,
+        ..two_apps()
+    };
+    *device.device.status.lock().unwrap() = Arc::new(applying);
+    assert_eq!(device.json("/v1/device").await.get("commit"), None);
+}
+
+#[tokio::test]
+async fn application_states_are_those_of_the_target_and_within_the_keys_scope() {
+    let device = with_two_apps();
+    let shop = json!({
+        "appId": 1, "appUuid": "shop-uuid", "commit": "new1", "updateStatus": "downloading",
+        "services": {
+            "db": {"status": "Downloading", "releaseId": 100, "downloadProgress": 40, "image": "registry/db:1"},
+            "web": {"status": "Running", "releaseId": 100, "downloadProgress": null, "image": "registry/web:1"},
+        },
+    });
+    let all = device.json("/v2/applications/state").await;
+    assert_eq!(all["shop"], shop);
+    assert_eq!(all["farm"]["services"]["web"]["status"], "exited");
+
+    let scoped = device
+        .ask(request("GET", "/v2/applications/state", SHOP_KEY))
+        .await;
+    assert_eq!(
+        serde_json::from_str::<Value>(&scoped.body).unwrap(),
+        json!({ "shop": shop })
+    );
+    assert_eq!(managed().json("/v2/applications/state").await, json!({}));
+}
+
+#[tokio::test]
+async fn the_state_of_one_app_is_by_service_id() {
+    let device = with_two_apps();
+    let shop = json!({
+        "commit": "old1",
+        "local": {"1": {"services": {
+            "11": {"status": "Running", "releaseId": 7, "download_progress": null},
+            "12": {"status": "Downloading", "releaseId": 7, "download_progress": 40},
+            "13": {"status": "Stopping", "releaseId": 7, "download_progress": null},
+        }}},
+    });
+    for path in ["/v2/applications/1/state", "/V2/Applications/1.0/State/"] {
+        assert_eq!(device.json(path).await, shop);
+    }
+    for (segment, expected) in [
+        ("Abc", failed(400, "Invalid application ID: Abc")),
+        ("0", failed(400, "Invalid application ID: 0")),
+        ("1.5", failed(400, "Invalid application ID: 1.5")),
+        ("%31", failed(400, "Invalid application ID: %31")),
+        ("3", failed(409, "Application ID does not exist: 3")),
+        ("-3", failed(409, "Application ID does not exist: -3")),
+    ] {
+        let path = format!("/v2/applications/{segment}/state");
+        assert_eq!(device.get(&path).await, expected, "{segment}");
+    }
+    let out_of_scope = request("GET", "/v2/applications/2/state", SHOP_KEY);
+    assert_eq!(
+        device.ask(out_of_scope).await,
+        failed(409, "Application ID does not exist: 2")
+    );
+}
+
+#[tokio::test]
+async fn two_containers_of_one_service_are_a_hand_over() {
+    let mut status = two_apps();
+    for app in status.apps.values_mut() {
+        let newer = model::ServiceStatus {
+            release: model::ReleaseId(8),
+            ..app.services[0].clone()
+        };
+        app.services.push(newer);
+    }
+    let device = managed();
+    *device.device.status.lock().unwrap() = Arc::new(status);
+    let shop = device.json("/v2/applications/1/state").await;
+    let web = &shop["local"]["1"]["services"]["11"];
+    assert_eq!(
+        (&web["status"], &web["releaseId"]),
+        (&json!("Handing over"), &json!(7))
+    );
+}
+
+#[tokio::test]
+async fn the_state_status_shows_one_app() {
+    let device = with_two_apps();
+    let status = device.json("/v2/state/status").await;
+    // Apps are in the order of their uuids: `farm` is the first with a container.
+    assert_eq!(
+        status,
+        json!({
+            "status": "success", "appState": "applied", "overallDownloadProgress": 51,
+            "containers": [{
+                "status": "exited", "serviceName": "web", "appId": 2, "imageId": 1021, "serviceId": 21,
+                "containerId": "container-21", "createdAt": "2023-11-14T22:13:20.123Z",
+            }],
+            "images": [{
+                "name": "registry/web:1", "appId": 2, "serviceName": "web", "imageId": 2,
+                "status": "Downloading", "downloadProgress": 61,
+            }],
+            "release": "old2",
+        })
+    );
+    let scoped = device
+        .ask(request("GET", "/v2/state/status", SHOP_KEY))
+        .await;
+    let scoped: Value = serde_json::from_str(&scoped.body).unwrap();
+    assert_eq!(scoped["release"], "old1");
+    assert_eq!(scoped["overallDownloadProgress"], 40);
+    assert_eq!(scoped["containers"].as_array().unwrap().len(), 2);
+    assert_eq!(scoped["images"][0]["dockerImageId"], "sha256:ab");
+
+    assert_eq!(
+        managed().json("/v2/state/status").await,
+        json!({
+            "status": "success", "appState": "applied", "overallDownloadProgress": null,
+            "containers": [], "images": [],
+        })
+    );
+}
+
+#[tokio::test]
+async fn container_ids_are_found_by_service_name() {
+    let device = with_two_apps();
+    for (key, query, expected) in [
+        (
+            SHOP_KEY,
+            "",
+            json!({"services": {"web": "container-11", "gone": "container-13"}}),
+        ),
+        (
+            SHOP_KEY,
+            "?service=web",
+            json!({"containerId": "container-11"}),
+        ),
+        (
+            SHOP_KEY,
+            "?service=x&serviceName=w%65b",
+            json!({"containerId": "container-11"}),
+        ),
+        (
+            SHOP_KEY,
+            "?service=",
+            json!({"services": {"web": "container-11", "gone": "container-13"}}),
+        ),
+    ] {
+        let answer = device
+            .ask(request("GET", &format!("/v2/containerId{query}"), key))
+            .await;
+        let mut found: Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!(found["status"].take(), "success");
+        found.as_object_mut().unwrap().remove("status");
+        assert_eq!(found, expected, "{query}");
+    }
+    // `db` has no container yet.
+    for name in ["db", "nothing", "WEB"] {
+        assert_eq!(
+            device.get(&format!("/v2/containerId?service={name}")).await,
+            failed(503, "Could not find service with that name")
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_version_is_the_level_of_the_api() {
+    assert_eq!(
+        managed().get("/v2/version").await,
+        answer(200, JSON, r#"{"status":"success","version":"19.0.0"}"#)
+    );
+}
+
+#[tokio::test]
+async fn a_local_target_is_taken_in_local_mode_alone() {
+    let device = in_local_mode(LocalModeAuth::default());
+    let path = "/v2/local/target-state";
+    let ok = answer(200, JSON, r#"{"status":"success","message":"OK"}"#);
+    let warned = answer(
+        200,
+        JSON,
+        r#"{"status":"success","message":"OK","warnings":["`build` is not supported"]}"#,
+    );
+    for (content_type, body, expected) in [
+        ("application/json", r#"{"local":{},"force":"ON"}"#, ok),
+        ("application/json", r#"{"local":"warn"}"#, warned),
+        (
+            "application/json",
+            r#"{"local":1}"#,
+            failed(400, "Invalid target state.\n`local` must be an object"),
+        ),
+        (
+            "application/json",
+            r#"{"local":"break"}"#,
+            failed(503, "failed to store the target state"),
+        ),
+        (
+            "application/json",
+            "{",
+            failed(
+                400,
+                "malformed JSON in the request body: EOF while parsing an object at line 1 column 1",
+            ),
+        ),
+    ] {
+        let answer = device.ask(post(path, content_type, body)).await;
+        assert_eq!(answer, expected, "{body}");
+    }
+    assert_eq!(
+        *device.device.targets.lock().unwrap(),
+        [(json!({"local": {}, "force": "ON"}), true)]
+    );
+    assert_eq!(
+        managed()
+            .ask(post(path, "application/json", r#"{"local":{}}"#))
+            .await,
+        failed(
+            400,
+            "Target state can only set when device is in local mode"
+        )
+    );
+    assert_eq!(
+        managed().json(path).await,
+        json!({"status": "success", "state": {"local": {"name": "local", "config": {}, "apps": {}}}})
+    );
+}
+
+#[tokio::test]
+async fn the_log_stream_greets_at_once_and_ends_when_the_api_stops() {
+    use http_body_util::BodyExt;
+    let device = in_local_mode(LocalModeAuth::default());
+    let response = device
+        .app
+        .answer(request("GET", "/v2/local/logs", ""))
+        .await;
+    let mut body = response.into_body();
+    for expected in [
+        r#"{"message":"Streaming logs","isSystem":true}"#,
+        r#"{"message":"hello","timestamp":5,"serviceName":"web","serviceId":11,"isStdErr":true}"#,
+        r#"{"message":"2 lines were lost","timestamp":6,"isSystem":true}"#,
+    ] {
+        let line = body.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert_eq!(line, format!("{expected}\n"));
+    }
+    device.stopping.cancel();
+    assert!(body.frame().await.is_none());
+}
+
+#[tokio::test]
+async fn log_readers_are_limited_and_make_room_when_they_leave() {
+    let device = in_local_mode(LocalModeAuth::default());
+    let read = || device.app.answer(request("GET", "/v2/local/logs", ""));
+    let mut readers = Vec::new();
+    for _ in 0..crate::v2::local_logs::MAX_READERS {
+        readers.push(read().await);
+    }
+    assert_eq!(read().await.status(), 503);
+    readers.pop();
+    assert_eq!(read().await.status(), 200);
+}

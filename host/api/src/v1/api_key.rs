@@ -1,0 +1,36 @@
+//! `POST /v1/regenerate-api-key`: replaces the key that makes the call (device behaviour 2.4).
+
+use http::{Method, StatusCode};
+
+use crate::answer::{self, Failure};
+use crate::app::Api;
+use crate::call::Call;
+use crate::routes::{Handler, Outcome, Route};
+
+pub(crate) const ROUTES: &[Route] = &[Route {
+    method: Method::POST,
+    path: "/v1/regenerate-api-key",
+    summary: "replaces the key that makes the call and answers the new one",
+    handler: Handler::Later(|api, call| Box::pin(regenerate(api, call))),
+}];
+
+async fn regenerate(api: Api, call: Call) -> Outcome {
+    let Some(owner) = call.caller.key else {
+        return Err(Failure::Refused(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "there is no key to replace: the request came without one".into(),
+        ));
+    };
+    let keys = api.keys.clone();
+    let key = tokio::task::spawn_blocking(move || keys.regenerate_key(&owner))
+        .await
+        .map_err(|cause| Failure::Internal {
+            doing: "replace the key",
+            cause: cause.into(),
+        })?
+        .map_err(|cause| Failure::Internal {
+            doing: "replace the key",
+            cause,
+        })?;
+    Ok(answer::text(StatusCode::OK, key.reveal().to_owned()))
+}

@@ -1,0 +1,28 @@
+//! `GET /v1/healthy` (device behaviour 1.1 and 6.7).
+
+use http::{Method, StatusCode};
+
+use crate::answer;
+use crate::app::Api;
+use crate::device::Response;
+use crate::routes::{Handler, Route};
+
+pub(crate) const PATH: &str = "/v1/healthy";
+
+pub(crate) const ROUTES: &[Route] = &[Route {
+    method: Method::GET,
+    path: PATH,
+    summary: "whether the supervisor works as it should",
+    // Reached where configuration wants a key for it; else it is answered before keys are looked at.
+    handler: Handler::Now(|api, _| Ok(health(api))),
+}];
+
+/// 200 and empty, or 500 with the text `Unhealthy`; what is wrong goes to the log.
+pub(crate) fn health(api: &Api) -> Response {
+    let problems = api.device.problems();
+    if problems.is_empty() {
+        return answer::empty(StatusCode::OK);
+    }
+    tracing::warn!(?problems, "the device is not healthy");
+    answer::text(StatusCode::INTERNAL_SERVER_ERROR, "Unhealthy")
+}

@@ -1,0 +1,6 @@
+//! The first version of the API.
+
+pub(crate) mod api_key;
+pub(crate) mod blink;
+pub(crate) mod device;
+pub(crate) mod health;

@@ -1,0 +1,65 @@
+//! `GET /v2/containerId`: which container is which service's (device behaviour 1.4).
+
+use http::{Method, StatusCode};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::answer::{self, Failure};
+use crate::app::Api;
+use crate::call::Call;
+use crate::routes::{Handler, Outcome, Route};
+
+pub(crate) const ROUTES: &[Route] = &[Route {
+    method: Method::GET,
+    path: "/v2/containerId",
+    summary: "the container of one service, or of each",
+    handler: Handler::Now(container_id),
+}];
+
+#[derive(Serialize)]
+struct One<'a> {
+    status: &'static str,
+    #[serde(rename = "containerId")]
+    container_id: &'a Value,
+}
+
+#[derive(Serialize)]
+struct All {
+    status: &'static str,
+    services: Map<String, Value>,
+}
+
+fn container_id(api: &Api, call: &Call) -> Outcome {
+    let status = api.device.status();
+    // Two apps may have services of one name: the last one wins, as this endpoint names no app.
+    let mut services = Map::new();
+    for app in status.apps.values() {
+        if call.caller.scope.covers(app.id) {
+            for service in &app.services {
+                if let Some(container) = &service.container {
+                    services.insert(service.name.to_string(), container.as_str().into());
+                }
+            }
+        }
+    }
+    let wanted = call
+        .query("serviceName")
+        .or_else(|| call.query("service"))
+        .filter(|name| !name.is_empty());
+    match wanted {
+        None => Ok(answer::json(&All {
+            status: "success",
+            services,
+        })),
+        Some(name) => match services.get(name.as_ref()) {
+            Some(container_id) => Ok(answer::json(&One {
+                status: "success",
+                container_id,
+            })),
+            None => Err(Failure::Refused(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "Could not find service with that name".into(),
+            )),
+        },
+    }
+}

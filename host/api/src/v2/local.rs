@@ -1,0 +1,87 @@
+//! `/v2/local/target-state` and `/v2/local/logs`: what the command line tool works a device in local
+//! mode with (device behaviour 1.4 and 4.2). The others of `/v2/local/` are plugins'.
+
+use http::Method;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::answer::{self, Failure};
+use crate::app::Api;
+use crate::call::Call;
+use crate::device::SetTargetError;
+use crate::routes::{Handler, Outcome, Route};
+use crate::v2::local_logs;
+use crate::{body, lenient};
+
+pub(crate) const ROUTES: &[Route] = &[
+    Route {
+        method: Method::GET,
+        path: "/v2/local/target-state",
+        summary: "the target that was set over this API",
+        handler: Handler::Later(|api, _| Box::pin(target(api))),
+    },
+    Route {
+        method: Method::POST,
+        path: "/v2/local/target-state",
+        summary: "sets the target of a device in local mode and starts to apply it",
+        handler: Handler::Later(|api, call| Box::pin(set_target(api, call))),
+    },
+    Route {
+        method: Method::GET,
+        path: "/v2/local/logs",
+        summary: "what services and the supervisor print from now on, a JSON object a line",
+        handler: Handler::Now(local_logs::logs),
+    },
+];
+
+#[derive(Serialize)]
+struct Target {
+    status: &'static str,
+    state: State,
+}
+
+#[derive(Serialize)]
+struct State {
+    local: Value,
+}
+
+#[derive(Serialize)]
+struct Taken {
+    status: &'static str,
+    message: &'static str,
+    /// One sentence for each thing in the target that will not be done.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+async fn target(api: Api) -> Outcome {
+    let local = api.device.local_target().await;
+    Ok(answer::json(&Target {
+        status: "success",
+        state: State { local },
+    }))
+}
+
+async fn set_target(api: Api, call: Call) -> Outcome {
+    let target = body::object(call.request).await?;
+    let force = lenient::truthy(target.get("force"));
+    match api
+        .device
+        .set_local_target(Value::Object(target), force)
+        .await
+    {
+        Ok(warnings) => Ok(answer::json(&Taken {
+            status: "success",
+            message: "OK",
+            warnings,
+        })),
+        Err(SetTargetError::NotLocalMode) => Err(Failure::invalid(
+            "Target state can only set when device is in local mode",
+        )),
+        Err(SetTargetError::Invalid(problems)) => Err(Failure::invalid(problems)),
+        Err(SetTargetError::Failed(cause)) => Err(Failure::Internal {
+            doing: "store the target state",
+            cause,
+        }),
+    }
+}

@@ -1,0 +1,8 @@
+//! The second version of the API, which knows several services.
+
+pub(crate) mod applications;
+pub(crate) mod container_id;
+pub(crate) mod local;
+pub(crate) mod local_logs;
+pub(crate) mod state_status;
+pub(crate) mod version;

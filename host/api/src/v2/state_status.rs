@@ -1,0 +1,166 @@
+//! `GET /v2/state/status`: containers and images of one app (device behaviour 1.3).
+
+use http::Method;
+use model::{AppId, DeviceStatus};
+use serde::Serialize;
+
+use crate::answer;
+use crate::app::Api;
+use crate::auth::Scope;
+use crate::call::Call;
+use crate::routes::{Handler, Outcome, Route};
+
+pub(crate) const ROUTES: &[Route] = &[Route {
+    method: Method::GET,
+    path: "/v2/state/status",
+    summary: "whether the state has settled, with the containers and images of one app",
+    handler: Handler::Now(state_status),
+}];
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StateStatus<'a> {
+    status: &'static str,
+    app_state: &'static str,
+    overall_download_progress: Option<u64>,
+    containers: Vec<Container<'a>>,
+    images: Vec<Image<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    release: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Container<'a> {
+    status: &'static str,
+    service_name: &'a str,
+    app_id: u64,
+    image_id: u64,
+    service_id: u64,
+    container_id: &'a str,
+    created_at: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Image<'a> {
+    name: &'a str,
+    app_id: u64,
+    service_name: &'a str,
+    image_id: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    docker_image_id: Option<&'a str>,
+    status: &'static str,
+    download_progress: Option<u8>,
+}
+
+fn state_status(api: &Api, call: &Call) -> Outcome {
+    let status = api.device.status();
+    let scope = call.caller.scope;
+    let chosen = chosen_app(&status, scope);
+    let app = chosen.and_then(|id| status.apps.values().find(|app| app.id == id));
+    Ok(answer::json(&StateStatus {
+        status: "success",
+        app_state: if status.applying {
+            "applying"
+        } else {
+            "applied"
+        },
+        overall_download_progress: overall_progress(&status, scope),
+        containers: containers(&status, chosen),
+        images: images(&status, chosen),
+        release: app
+            .and_then(|app| app.commit.as_ref())
+            .map(model::Commit::as_str),
+    }))
+}
+
+/// The app of the first container, else of the first image.
+fn chosen_app(status: &DeviceStatus, scope: Scope) -> Option<AppId> {
+    let with_container = status
+        .apps
+        .values()
+        .filter(|app| scope.covers(app.id))
+        .find(|app| {
+            app.services
+                .iter()
+                .any(|service| service.container.is_some())
+        })
+        .map(|app| app.id);
+    with_container.or_else(|| {
+        status
+            .images
+            .iter()
+            .map(|image| image.app_id)
+            .find(|app| scope.covers(*app))
+    })
+}
+
+fn containers(status: &DeviceStatus, chosen: Option<AppId>) -> Vec<Container<'_>> {
+    let apps = status.apps.values().filter(|app| Some(app.id) == chosen);
+    apps.flat_map(|app| {
+        app.services.iter().filter_map(|service| {
+            Some(Container {
+                status: service.state.as_str(),
+                service_name: service.name.as_str(),
+                app_id: app.id.0,
+                image_id: service.image_id.0,
+                service_id: service.id.0,
+                container_id: service.container.as_ref()?.as_str(),
+                created_at: service.created_at_ms.and_then(iso_8601),
+            })
+        })
+    })
+    .collect()
+}
+
+fn images(status: &DeviceStatus, chosen: Option<AppId>) -> Vec<Image<'_>> {
+    status
+        .images
+        .iter()
+        .filter(|image| Some(image.app_id) == chosen)
+        .map(|image| Image {
+            name: image.name.as_str(),
+            app_id: image.app_id.0,
+            service_name: image.service.as_str(),
+            image_id: image.image_id.0,
+            docker_image_id: image.engine_id.as_ref().map(model::EngineImageId::as_str),
+            status: image.state.as_str(),
+            download_progress: image.download_progress,
+        })
+        .collect()
+}
+
+/// The mean over the images that are being downloaded, of all apps that the key covers.
+fn overall_progress(status: &DeviceStatus, scope: Scope) -> Option<u64> {
+    let under_way: Vec<u64> = status
+        .images
+        .iter()
+        .filter(|image| scope.covers(image.app_id))
+        .filter_map(|image| image.download_progress.map(u64::from))
+        .collect();
+    let count = u64::try_from(under_way.len())
+        .ok()
+        .filter(|count| *count > 0)?;
+    Some((under_way.iter().sum::<u64>() + count / 2) / count)
+}
+
+/// With milliseconds and `Z`, as clients expect it.
+fn iso_8601(milliseconds: i64) -> Option<String> {
+    let moment = jiff::Timestamp::from_millisecond(milliseconds).ok()?;
+    Some(format!("{moment:.3}"))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn moments_are_written_with_milliseconds_and_z() {
+        for (milliseconds, text) in [
+            (0, Some("1970-01-01T00:00:00.000Z")),
+            (1_700_000_000_123, Some("2023-11-14T22:13:20.123Z")),
+            (i64::MAX, None),
+        ] {
+            assert_eq!(super::iso_8601(milliseconds).as_deref(), text);
+        }
+    }
+}

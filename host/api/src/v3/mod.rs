@@ -1,0 +1,3 @@
+//! What the first two versions of the API do not have.
+
+pub(crate) mod plugins;

@@ -1,0 +1,29 @@
+//! `GET /v3/plugins`: what is loaded, what it may do, how it fares.
+
+use http::Method;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::answer;
+use crate::routes::{Handler, Route};
+
+pub(crate) const ROUTES: &[Route] = &[Route {
+    method: Method::GET,
+    path: "/v3/plugins",
+    summary: "the plugins with their routes, grants, state and calls",
+    handler: Handler::Now(|api, _| {
+        Ok(answer::json(&Plugins {
+            status: "success",
+            version: env!("CARGO_PKG_VERSION"),
+            plugins: api.endpoints.report(),
+        }))
+    }),
+}];
+
+#[derive(Serialize)]
+struct Plugins {
+    status: &'static str,
+    /// The supervisor's own version; `/v2/version` gives the level of the API.
+    version: &'static str,
+    plugins: Value,
+}
