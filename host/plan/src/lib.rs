@@ -1,1 +1,37 @@
-//! See ARCHITECTURE.md.
+//! Decides what the device should do next.
+//!
+//! [`plan`] is called once a lap by the reconciler with what it has observed ([`CurrentState`]) and
+//! what should be ([`model::DesiredState`]), and answers the [`Plan`]: the steps that can be taken
+//! now, all of them side by side, and what cannot be done yet and why. Whatever must come after
+//! another step comes in a later plan, made from what was observed then; so a plan is never stored,
+//! and a kill at any moment costs one lap.
+//!
+//! ```text
+//! plan ── app ──┬─ placement   which engine each service runs on, and whether its image is there
+//!               ├─ services    keep, rename, replace or remove each container
+//!               ├─ components  volumes and networks
+//!               └─ strategy    when an old container may go
+//!      └─ images               pulls, and removal of what nothing uses
+//! ```
+//!
+//! It does no I/O, reads no clock and knows no engine: whatever it depends on is in its arguments. A
+//! step that disturbs a running service is a [`LockedStep`], which exists only inside
+//! [`Step::UnderLocks`]: a plan that stops a service without its locks does not type-check.
+
+mod app;
+mod components;
+mod current;
+mod images;
+mod placement;
+mod plan;
+mod services;
+mod step;
+mod strategy;
+mod waiting;
+
+pub use current::{CurrentComponent, CurrentState, EngineHealth, Failure};
+pub use plan::{Plan, plan};
+pub use step::{
+    ContainerRef, ImageUser, Locked, LockedStep, ServiceWork, StartService, Step, Subject,
+};
+pub use waiting::{Reason, WaitingOn};

@@ -1,0 +1,465 @@
+//! The plan of one app: first what may happen at any time (pulls, volumes, networks, starts that
+//! disturb nothing), then what the locks are needed for, and last the record that all of it is done.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use model::{
+    AppId, AppUuid, ContainerId, CurrentService, DesiredApp, DesiredService, EngineKind,
+    NetworkMode, ServiceKey, ServiceName,
+};
+
+use crate::components::{ComponentState, plan_components};
+use crate::images::Pulls;
+use crate::placement::{Placement, place};
+use crate::services::{Fate, ServicePlan, ServicePlans, sort};
+use crate::strategy::{Replacement, needs_image_first, replace};
+use crate::{
+    ContainerRef, CurrentState, EngineHealth, Locked, LockedStep, Plan, Reason, ServiceWork,
+    StartService, Step, Subject, WaitingOn,
+};
+
+/// How long a container that the target does not know may take to stop (the engines' own default).
+const DEFAULT_GRACE: Duration = Duration::from_secs(10);
+
+/// One app, as it is and as it should be.
+pub(crate) struct App<'a> {
+    pub current: &'a CurrentState,
+    pub uuid: &'a AppUuid,
+    /// `None` where the app is to go.
+    pub desired: Option<&'a DesiredApp>,
+    pub containers: Vec<&'a CurrentService>,
+    placements: BTreeMap<&'a ServiceName, Placement<'a>>,
+}
+
+impl<'a> App<'a> {
+    fn look(current: &'a CurrentState, uuid: &'a AppUuid, desired: Option<&'a DesiredApp>) -> Self {
+        let containers = current.services.iter();
+        let services = desired.iter().flat_map(|app| app.services.values());
+        App {
+            current,
+            uuid,
+            desired,
+            containers: containers.filter(|c| c.key.app == *uuid).collect(),
+            placements: services
+                .map(|service| (&service.key.service, place(current, service)))
+                .collect(),
+        }
+    }
+
+    /// Where `service`, one of this app's, goes.
+    pub(crate) fn placement(&self, service: &DesiredService) -> &Placement<'a> {
+        const NOWHERE: &Placement<'_> = &Placement::Missing(None);
+        self.placements.get(&service.key.service).unwrap_or(NOWHERE)
+    }
+
+    fn id(&self) -> Option<AppId> {
+        let current = self.containers.first().map(|container| container.app_id);
+        self.desired.map(|app| app.id).or(current)
+    }
+}
+
+/// Steps and waits of the app that is being planned.
+#[derive(Default)]
+struct Draft {
+    steps: Vec<Step>,
+    waiting_on: Vec<WaitingOn>,
+    /// Something about the app is in flight, or comes in a later plan.
+    unfinished: bool,
+    /// The locks, where they are held, are still of use.
+    keep_locks: bool,
+}
+
+impl Draft {
+    /// Says each thing once.
+    fn wait(&mut self, subject: Subject, reason: Reason) {
+        let waiting = WaitingOn { subject, reason };
+        if !self.waiting_on.contains(&waiting) {
+            self.waiting_on.push(waiting);
+        }
+    }
+}
+
+pub(crate) fn plan_app<'a>(
+    current: &'a CurrentState,
+    uuid: &'a AppUuid,
+    desired: Option<&'a DesiredApp>,
+    pulls: &mut Pulls,
+    plan: &mut Plan,
+) {
+    let app = App::look(current, uuid, desired);
+    let services = sort(&app);
+    let mut draft = Draft::default();
+
+    let may_disturb = fetch_images(&app, &services, pulls, &mut draft);
+    let components = plan_components(&app, &services);
+    draft.keep_locks |= components.busy || !components.steps.is_empty();
+    draft.unfinished |= components.busy || components.blocked;
+    draft.steps.extend(components.steps);
+    draft.waiting_on.extend(components.waiting_on);
+    remove_dead(&app, &services, &mut draft);
+
+    let mut work = Vec::new();
+    for planned in services.wanted.values() {
+        if let Some(steps) = plan_service(&app, &services, planned, may_disturb, &mut draft) {
+            work.push(steps);
+        }
+    }
+    for (name, containers) in &services.unwanted {
+        if let Some(steps) = plan_unwanted(&app, name, containers, may_disturb, &mut draft) {
+            work.push(steps);
+        }
+    }
+    take_locks(&app, work, &mut draft);
+    finish(&app, &mut draft);
+
+    plan.steps.append(&mut draft.steps);
+    plan.waiting_on.append(&mut draft.waiting_on);
+}
+
+/// Wants the images that are missing, and tells whether steps that disturb services are allowed: not
+/// before every image of the release is there, so that a service is down for as short as can be and
+/// the locks are not held during downloads.
+///
+/// Where nothing is to be disturbed (a first install), an image that failed holds up only its own
+/// service and those that depend on it.
+fn fetch_images(
+    app: &App<'_>,
+    services: &ServicePlans<'_>,
+    pulls: &mut Pulls,
+    draft: &mut Draft,
+) -> bool {
+    let disturbs =
+        !services.unwanted.is_empty() || services.wanted.values().any(ServicePlan::disturbs);
+    let mut missing = Vec::new();
+    let mut all_failed = true;
+    for planned in services.wanted.values() {
+        if planned.kept().is_some() {
+            continue;
+        }
+        let service = planned.desired;
+        let reason = match app.placement(service) {
+            Placement::Ready(_) => continue,
+            Placement::Missing(engine) => {
+                let image = service.config.image.clone();
+                pulls.want(*engine, service);
+                let subject = Subject::Image(image.clone());
+                all_failed &= app.current.failed.contains_key(&subject);
+                Reason::Image(image)
+            }
+            Placement::Unavailable(reason) => reason.clone(),
+        };
+        if needs_image_first(service) {
+            missing.push((service.key.clone(), reason));
+        }
+    }
+    let allowed = missing.is_empty() || (all_failed && !disturbs);
+    for (service, reason) in missing {
+        draft.wait(Subject::Service(service), reason);
+    }
+    allowed
+}
+
+fn remove_dead(app: &App<'_>, services: &ServicePlans<'_>, draft: &mut Draft) {
+    for container in &services.fading {
+        draft.wait(Subject::Service(container.key.clone()), Reason::Removing);
+    }
+    for container in &services.dead {
+        let subject = Subject::Container(container.container.clone());
+        if app.current.is_busy(&subject) {
+            draft.unfinished = true;
+        } else if let Some(failure) = app.current.held(&subject) {
+            draft.wait(subject, Reason::Failed(failure.reason.clone()));
+        } else {
+            draft.steps.push(Step::RemoveDead {
+                service: container.key.clone(),
+                container: reference(container),
+            });
+        }
+    }
+}
+
+/// Whether a step about `service` may be planned now.
+fn is_free(app: &App<'_>, service: &ServiceKey, draft: &mut Draft) -> bool {
+    let subject = Subject::Service(service.clone());
+    if app.current.is_busy(&subject) {
+        draft.unfinished = true;
+        draft.keep_locks = true;
+        return false;
+    }
+    if let Some(failure) = app.current.held(&subject) {
+        draft.wait(subject, Reason::Failed(failure.reason.clone()));
+        return false;
+    }
+    true
+}
+
+fn plan_service(
+    app: &App<'_>,
+    services: &ServicePlans<'_>,
+    planned: &ServicePlan<'_>,
+    may_disturb: bool,
+    draft: &mut Draft,
+) -> Option<ServiceWork> {
+    let desired = planned.desired;
+    let subject = || Subject::Service(desired.key.clone());
+    // The engine may still be removing an older container.
+    draft.unfinished |= planned.fading;
+    let rests =
+        planned.kept().is_some() && !planned.disturbs() && !planned.is_to_start(app.current);
+    if rests {
+        // Even a service at rest may have a step in flight, whose effect has not been observed yet.
+        let busy = app.current.is_busy(&subject());
+        draft.unfinished |= busy;
+        draft.keep_locks |= busy;
+        return None;
+    }
+    if !is_free(app, &desired.key, draft) {
+        return None;
+    }
+    // A start that disturbs nothing comes first: it is what is left of an earlier plan.
+    if let Some(kept) = planned.kept()
+        && planned.is_to_start(app.current)
+        && !planned.disturbs()
+    {
+        match may_start(services, desired, app.current) {
+            Ok(_) => {
+                draft.keep_locks = true;
+                draft.steps.push(Step::StartExisting {
+                    service: desired.key.clone(),
+                    container: reference(kept),
+                });
+            }
+            Err(reason) => draft.wait(subject(), reason),
+        }
+        return None;
+    }
+    if !may_disturb {
+        // What it waits for is said with the image that is missing.
+        draft.unfinished = true;
+        return None;
+    }
+    let grace = Duration::from_secs(desired.config.stop_grace_period);
+    let kill = |container: &CurrentService| LockedStep::Kill {
+        container: reference(container),
+        grace,
+    };
+    let mut steps: Vec<LockedStep> = planned.surplus.iter().map(|c| kill(c)).collect();
+    let mut start = false;
+    match planned.fate {
+        Fate::Keep(container) => {
+            if planned.is_to_stop() {
+                steps.push(LockedStep::Stop {
+                    container: reference(container),
+                    grace,
+                });
+            }
+            if planned.is_misnamed() {
+                steps.push(LockedStep::Rename {
+                    container: reference(container),
+                    name: desired.container_name(),
+                });
+            }
+        }
+        Fate::Replace(container) => match replace(app, desired) {
+            Replacement::KillThenStart => {
+                steps.push(kill(container));
+                start = true;
+            }
+            Replacement::Wait(reason) => draft.wait(subject(), reason),
+        },
+        Fate::Missing => start = true,
+    }
+    if start {
+        match start_step(app, services, planned) {
+            Ok(step) => steps.push(step),
+            Err(reason) => draft.wait(subject(), reason),
+        }
+    }
+    (!steps.is_empty()).then(|| ServiceWork {
+        service: desired.key.clone(),
+        steps,
+    })
+}
+
+/// The creation and start of a service whose old containers are gone by then.
+fn start_step(
+    app: &App<'_>,
+    services: &ServicePlans<'_>,
+    planned: &ServicePlan<'_>,
+) -> Result<LockedStep, Reason> {
+    let desired = planned.desired;
+    if planned.fading {
+        return Err(Reason::Removing);
+    }
+    let image = match app.placement(desired) {
+        Placement::Ready(image) => image,
+        Placement::Missing(_) => return Err(Reason::Image(desired.config.image.clone())),
+        Placement::Unavailable(reason) => return Err(reason.clone()),
+    };
+    for (name, state) in app.components_of(desired, image.engine) {
+        if state != ComponentState::Right {
+            return Err(Reason::Component(name.to_owned()));
+        }
+        if is_going(app, image.engine, name) {
+            return Err(Reason::Component(name.to_owned()));
+        }
+    }
+    // An old container of another service may still hold one of its ports.
+    if publishes_ports(desired) && services.others_leave(desired, image.engine, app.current) {
+        return Err(Reason::Removing);
+    }
+    let network_container = may_start(services, desired, app.current)?;
+    Ok(LockedStep::Start(Box::new(StartService {
+        engine: image.engine,
+        service: desired.clone(),
+        image: image.id.clone(),
+        network_container,
+    })))
+}
+
+fn publishes_ports(service: &DesiredService) -> bool {
+    !service.config.ports.is_empty() || service.config.network_mode == NetworkMode::Host
+}
+
+/// Whether a step about the volume or network is in flight: one that was observed as right may be on
+/// its way out for a target that has been replaced since.
+fn is_going(app: &App<'_>, engine: EngineKind, name: &str) -> bool {
+    let busy = |subject: Subject| app.current.is_busy(&subject);
+    busy(Subject::Volume(engine, name.to_owned()))
+        || busy(Subject::Network(engine, name.to_owned()))
+}
+
+/// Whether everything that must have been started before `desired` was; answers the container whose
+/// network stack it shares.
+fn may_start(
+    services: &ServicePlans<'_>,
+    desired: &DesiredService,
+    current: &CurrentState,
+) -> Result<Option<ContainerId>, Reason> {
+    for name in &desired.depends_on {
+        // One that is not of the release is no condition: the target was taken with a warning.
+        if let Some(dependency) = services.wanted.get(name) {
+            was_started(dependency, current).ok_or_else(|| Reason::Service(name.clone()))?;
+        }
+    }
+    let NetworkMode::Service(name) = &desired.config.network_mode else {
+        return Ok(None);
+    };
+    let host = services
+        .wanted
+        .get(name)
+        .and_then(|host| was_started(host, current));
+    let host = host.ok_or_else(|| Reason::Service(name.clone()))?;
+    Ok(Some(host.container.clone()))
+}
+
+/// The container of a service that was started and does not change; health is not considered. One
+/// that should not run counts as soon as it has its container.
+fn was_started<'a>(
+    planned: &ServicePlan<'a>,
+    current: &CurrentState,
+) -> Option<&'a CurrentService> {
+    let busy = current.is_busy(&Subject::Service(planned.desired.key.clone()));
+    planned
+        .kept()
+        .filter(|_| !busy && !planned.is_to_start(current))
+}
+
+fn plan_unwanted(
+    app: &App<'_>,
+    name: &ServiceName,
+    containers: &[&CurrentService],
+    may_disturb: bool,
+    draft: &mut Draft,
+) -> Option<ServiceWork> {
+    let service = ServiceKey {
+        app: app.uuid.clone(),
+        service: name.clone(),
+    };
+    if !is_free(app, &service, draft) {
+        return None;
+    }
+    if !may_disturb {
+        draft.unfinished = true;
+        return None;
+    }
+    let steps = containers.iter().map(|container| LockedStep::Kill {
+        container: reference(container),
+        grace: DEFAULT_GRACE,
+    });
+    Some(ServiceWork {
+        service,
+        steps: steps.collect(),
+    })
+}
+
+/// Puts `work` under the locks of the app, unless they were refused a moment ago.
+fn take_locks(app: &App<'_>, work: Vec<ServiceWork>, draft: &mut Draft) {
+    let subject = Subject::Locks(app.uuid.clone());
+    let Some(app_id) = app.id() else { return };
+    if work.is_empty() {
+        return;
+    }
+    if app.current.is_busy(&subject) {
+        draft.unfinished = true;
+        draft.keep_locks = true;
+    } else if let Some(failure) = app.current.held(&subject) {
+        draft.wait(subject, Reason::Failed(failure.reason.clone()));
+    } else {
+        let wanted = app.desired.iter().flat_map(|app| app.services.keys());
+        let running = app.containers.iter().map(|c| &c.key.service);
+        draft.keep_locks = true;
+        draft.steps.push(Step::UnderLocks(Locked {
+            app: app.uuid.clone(),
+            app_id,
+            services: wanted.chain(running).cloned().collect::<BTreeSet<_>>(),
+            work,
+        }));
+    }
+}
+
+/// Records the release once all of it stands, forgets an app of which nothing is left, and gives the
+/// locks back when they are of no more use.
+fn finish(app: &App<'_>, draft: &mut Draft) {
+    let uuid = app.uuid;
+    let subject = Subject::App(uuid.clone());
+    let settled = draft.steps.is_empty() && draft.waiting_on.is_empty() && !draft.unfinished;
+    let recorded = app.current.commits.get(uuid);
+    let record = match app.desired {
+        _ if !settled || app.current.is_busy(&subject) => None,
+        Some(desired) => match &desired.commit {
+            Some(commit) if recorded != Some(commit) => Some(Step::RecordCommit {
+                app: uuid.clone(),
+                commit: commit.clone(),
+            }),
+            None if recorded.is_some() => Some(Step::ForgetCommit { app: uuid.clone() }),
+            _ => None,
+        },
+        None if recorded.is_some() && all_answer(app.current) => {
+            Some(Step::ForgetCommit { app: uuid.clone() })
+        }
+        None => None,
+    };
+    if let Some(step) = record {
+        match app.current.held(&subject) {
+            Some(failure) => draft.wait(subject, Reason::Failed(failure.reason.clone())),
+            None => draft.steps.push(step),
+        }
+    }
+    if app.current.locks.contains(uuid) && !draft.keep_locks {
+        draft.steps.push(Step::ReleaseLocks { app: uuid.clone() });
+    }
+}
+
+fn all_answer(current: &CurrentState) -> bool {
+    let mut engines = current.engines.values();
+    engines.all(|health| *health == EngineHealth::Answers)
+}
+
+fn reference(container: &CurrentService) -> ContainerRef {
+    ContainerRef {
+        engine: container.engine,
+        id: container.container.clone(),
+    }
+}

@@ -1,0 +1,82 @@
+//! What was observed: everything that a plan may depend on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{AppUuid, Commit, ContainerId, CurrentService, EngineKind, Image, ImageRef};
+
+use crate::Subject;
+
+/// One moment of the device.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CurrentState {
+    /// The engines that this device has. Nothing is planned on one that does not answer, and nothing
+    /// that may be on it is made a second time elsewhere.
+    pub engines: BTreeMap<EngineKind, EngineHealth>,
+    /// Where things go that no image decides.
+    pub default_engine: Option<EngineKind>,
+    pub services: Vec<CurrentService>,
+    /// Containers that share the network stack of another, and of which.
+    pub network_containers: BTreeMap<ContainerId, ContainerId>,
+    pub images: Vec<Image>,
+    /// What the registry said of images that no engine holds yet.
+    pub image_kinds: BTreeMap<ImageRef, EngineKind>,
+    /// The images that this supervisor pulled: the only ones that it removes.
+    pub recorded_images: BTreeSet<ImageRef>,
+    pub volumes: Vec<CurrentComponent>,
+    pub networks: Vec<CurrentComponent>,
+    /// The release that runs whole, by app.
+    pub commits: BTreeMap<AppUuid, Commit>,
+    /// Apps whose update locks are held.
+    pub locks: BTreeSet<AppUuid>,
+    /// Containers that the supervisor itself stopped: the only exited ones that it starts again.
+    pub stopped: BTreeSet<ContainerId>,
+    /// Images and volumes of apps that go are kept (device behaviour 4.3).
+    pub local_mode: bool,
+    /// What a step is in flight for.
+    pub busy: BTreeSet<Subject>,
+    /// What failed since the target was set and has not succeeded since.
+    pub failed: BTreeMap<Subject, Failure>,
+}
+
+/// Whether an engine answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EngineHealth {
+    Answers,
+    /// Why it does not.
+    Silent(String),
+}
+
+/// The last failure of a subject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    pub reason: String,
+    /// The time to try again has not come yet.
+    pub held: bool,
+}
+
+/// One volume or network of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CurrentComponent {
+    pub engine: EngineKind,
+    /// As the engine knows it.
+    pub name: String,
+    /// Missing where its labels do not say.
+    pub app: Option<AppUuid>,
+    /// Of the configuration that it was made from.
+    pub digest: Option<String>,
+}
+
+impl CurrentState {
+    pub(crate) fn answers(&self, engine: EngineKind) -> bool {
+        self.engines.get(&engine) == Some(&EngineHealth::Answers)
+    }
+
+    pub(crate) fn is_busy(&self, subject: &Subject) -> bool {
+        self.busy.contains(subject)
+    }
+
+    /// The failure that keeps `subject` from being tried now.
+    pub(crate) fn held(&self, subject: &Subject) -> Option<&Failure> {
+        self.failed.get(subject).filter(|failure| failure.held)
+    }
+}

@@ -1,0 +1,92 @@
+//! Pulls, and the removal of images that nothing uses.
+
+use std::collections::BTreeMap;
+
+use model::{DesiredService, DesiredState, EngineKind, ImageRef};
+
+use crate::placement::{familiar, names};
+use crate::{CurrentState, EngineHealth, ImageUser, Plan, Reason, Step, Subject, WaitingOn};
+
+/// The images to pull, each once however many services want it.
+#[derive(Debug, Default)]
+pub(crate) struct Pulls(BTreeMap<ImageRef, (Option<EngineKind>, Vec<ImageUser>)>);
+
+impl Pulls {
+    pub(crate) fn want(&mut self, engine: Option<EngineKind>, service: &DesiredService) {
+        let image = service.config.image.clone();
+        let (_, users) = self.0.entry(image).or_insert((engine, Vec::new()));
+        users.push(ImageUser {
+            app_id: service.app_id,
+            service: service.key.clone(),
+            image_id: service.image_id,
+        });
+    }
+
+    pub(crate) fn into_plan(self, current: &CurrentState) -> Plan {
+        let mut plan = Plan::default();
+        for (image, (engine, users)) in self.0 {
+            let subject = Subject::Image(image.clone());
+            if current.is_busy(&subject) {
+                continue;
+            }
+            if let Some(failure) = current.held(&subject) {
+                let reason = Reason::Failed(failure.reason.clone());
+                plan.waiting_on.push(WaitingOn { subject, reason });
+                continue;
+            }
+            plan.steps.push(Step::PullImage {
+                image,
+                engine,
+                users,
+            });
+        }
+        plan
+    }
+}
+
+/// Plans the removal of every image that we pulled, no container uses and no target names. Images that
+/// somebody else brought are left alone, and in local mode all are (device behaviour 4.3, 5.6).
+pub(crate) fn remove_unused(current: &CurrentState, desired: &DesiredState, plan: &mut Plan) {
+    // A container on an engine that is silent may use it.
+    let all_answer = current
+        .engines
+        .values()
+        .all(|health| *health == EngineHealth::Answers);
+    if current.local_mode || !all_answer {
+        return;
+    }
+    for image in &current.recorded_images {
+        let subject = Subject::Image(image.clone());
+        if is_wanted(desired, image) || is_used(current, image) {
+            continue;
+        }
+        if let Some(failure) = current.held(&subject) {
+            let reason = Reason::Failed(failure.reason.clone());
+            plan.waiting_on.push(WaitingOn { subject, reason });
+            continue;
+        }
+        let holder = current.images.iter().find(|held| names(held, image));
+        plan.steps.push(Step::RemoveImage {
+            image: image.clone(),
+            engine: holder.map(|held| held.engine),
+        });
+    }
+}
+
+fn is_wanted(desired: &DesiredState, image: &ImageRef) -> bool {
+    desired
+        .apps
+        .values()
+        .flat_map(|app| app.services.values())
+        .any(|service| familiar(service.config.image.as_str()) == familiar(image.as_str()))
+}
+
+fn is_used(current: &CurrentState, image: &ImageRef) -> bool {
+    current.services.iter().any(|service| {
+        familiar(&service.image) == familiar(image.as_str())
+            || current
+                .images
+                .iter()
+                .any(|held| held.id == service.engine_image && names(held, image))
+    })
+}

@@ -1,0 +1,95 @@
+//! Which engine a service runs on, and whether its image is there. The kind of an image is an observed
+//! fact, so a service is placed by its image alone.
+
+use model::{DesiredService, EngineKind, Image, ImageRef};
+
+use crate::{CurrentState, EngineHealth, Reason, Subject};
+
+/// Where a service goes.
+#[derive(Debug, Clone)]
+pub(crate) enum Placement<'a> {
+    /// The image is there.
+    Ready(&'a Image),
+    /// It is to be pulled; `None` where the registry must say which engine runs it.
+    Missing(Option<EngineKind>),
+    /// It cannot be pulled now.
+    Unavailable(Reason),
+}
+
+impl Placement<'_> {
+    /// The engine, as far as it is known and usable.
+    pub(crate) fn engine(&self) -> Option<EngineKind> {
+        match self {
+            Placement::Ready(image) => Some(image.engine),
+            Placement::Missing(engine) => *engine,
+            Placement::Unavailable(_) => None,
+        }
+    }
+}
+
+pub(crate) fn place<'a>(current: &'a CurrentState, service: &DesiredService) -> Placement<'a> {
+    let wanted = &service.config.image;
+    let kind = kind_of(current, wanted);
+    if let Some(kind) = kind {
+        match current.engines.get(&kind) {
+            None => return Placement::Unavailable(Reason::NoEngine(kind)),
+            Some(EngineHealth::Silent(why)) => {
+                return Placement::Unavailable(Reason::Silent(kind, why.clone()));
+            }
+            Some(EngineHealth::Answers) => {}
+        }
+    }
+    let mut holders: Vec<&Image> = current
+        .images
+        .iter()
+        .filter(|image| kind.is_none_or(|kind| kind == image.engine) && names(image, wanted))
+        .collect();
+    holders.sort_by_key(|image| Some(image.engine) != current.default_engine);
+    if let Some(image) = holders.first() {
+        // A step about an image that is there removes it: it was not wanted a moment ago.
+        if current.is_busy(&Subject::Image(wanted.clone())) {
+            return Placement::Missing(Some(image.engine));
+        }
+        return Placement::Ready(image);
+    }
+    if kind.is_none() {
+        // It may be on the engine that is silent, its container with it: making it elsewhere would
+        // run it twice.
+        for (kind, health) in &current.engines {
+            if let EngineHealth::Silent(why) = health {
+                return Placement::Unavailable(Reason::Silent(*kind, why.clone()));
+            }
+        }
+    }
+    Placement::Missing(kind)
+}
+
+/// The kind of `image`, where it is known without a look at the engines' images.
+fn kind_of(current: &CurrentState, image: &ImageRef) -> Option<EngineKind> {
+    if image.is_file() {
+        return Some(EngineKind::Wasm);
+    }
+    let mut engines = current.engines.keys();
+    match (engines.next(), engines.next()) {
+        (Some(only), None) => Some(*only),
+        _ => current.image_kinds.get(image).copied(),
+    }
+}
+
+/// Whether `wanted` is one of the references of `image`.
+pub(crate) fn names(image: &Image, wanted: &ImageRef) -> bool {
+    image
+        .references
+        .iter()
+        .any(|reference| familiar(reference.as_str()) == familiar(wanted.as_str()))
+}
+
+/// A reference as Docker lists it: its own registry's name, and `library/` there, are left out.
+pub(crate) fn familiar(reference: &str) -> &str {
+    for registry in ["docker.io/", "index.docker.io/"] {
+        if let Some(name) = reference.strip_prefix(registry) {
+            return name.strip_prefix("library/").unwrap_or(name);
+        }
+    }
+    reference
+}

@@ -1,0 +1,87 @@
+//! The plan itself, and the walk over all apps that makes it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use model::{AppUuid, DesiredState};
+
+use crate::app::plan_app;
+use crate::images::{Pulls, remove_unused};
+use crate::{CurrentState, Step, WaitingOn};
+
+/// What to do now, and what cannot be done yet.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Plan {
+    /// All of them may run side by side.
+    pub steps: Vec<Step>,
+    /// Empty when these steps, and those in flight, reach the target.
+    pub waiting_on: Vec<WaitingOn>,
+}
+
+impl Plan {
+    /// Nothing is left to do: with nothing in flight, the target is reached.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.steps.is_empty() && self.waiting_on.is_empty()
+    }
+}
+
+/// Decides what to do next. Pure: the same two states give the same plan, and a state that is as
+/// desired gives none.
+///
+/// No step is planned for a subject that is busy, nor for one whose failure is held.
+#[must_use]
+pub fn plan(current: &CurrentState, desired: &DesiredState) -> Plan {
+    let mut pulls = Pulls::default();
+    let mut rest = Plan::default();
+    for app in all_apps(current, desired) {
+        let wanted = desired.apps.get(app);
+        if wanted.is_some_and(|app| app.not_ours || app.rejected) {
+            // What runs of it is left alone, whatever was under way.
+            if current.locks.contains(app) {
+                let app = app.clone();
+                rest.steps.push(Step::ReleaseLocks { app });
+            }
+            continue;
+        }
+        plan_app(current, app, wanted, &mut pulls, &mut rest);
+    }
+    let mut plan = pulls.into_plan(current);
+    plan.steps.append(&mut rest.steps);
+    plan.waiting_on.append(&mut rest.waiting_on);
+    // Last, and with the device at rest: removing an image competes for the disk with what matters.
+    if plan.steps.is_empty() && current.busy.is_empty() {
+        remove_unused(current, desired, &mut plan);
+    }
+    plan
+}
+
+/// Every app that is wanted or of which something is left.
+fn all_apps<'a>(current: &'a CurrentState, desired: &'a DesiredState) -> BTreeSet<&'a AppUuid> {
+    let services = current.services.iter().map(|service| &service.key.app);
+    let networks = current.networks.iter();
+    // The volumes of an app that is gone are kept in local mode, so they are no reason to look at it.
+    let volumes = current.volumes.iter().filter(|_| !current.local_mode);
+    services
+        .chain(networks.chain(volumes).filter_map(|c| c.app.as_ref()))
+        .chain(current.commits.keys())
+        .chain(current.locks.iter())
+        .chain(desired.apps.keys())
+        .collect()
+}
+
+/// One line a step; what is waited on comes last.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for step in &self.steps {
+            writeln!(f, "{step}")?;
+        }
+        for waiting in &self.waiting_on {
+            writeln!(f, "... {waiting}")?;
+        }
+        if self.is_settled() {
+            writeln!(f, "nothing")?;
+        }
+        Ok(())
+    }
+}

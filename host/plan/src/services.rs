@@ -1,0 +1,222 @@
+//! What becomes of each container: kept, renamed, made anew or removed (device behaviour 5.3).
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use model::{
+    ContainerId, ContainerState, CurrentService, DesiredService, EngineKind, NetworkMode,
+    ServiceName,
+};
+
+use crate::app::App;
+use crate::components::ComponentState;
+use crate::placement::Placement;
+use crate::{CurrentState, Subject};
+
+/// What becomes of the newest container of a wanted service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate<'a> {
+    /// It is made as the target wants it. Its name, and whether it runs, may still differ.
+    Keep(&'a CurrentService),
+    /// To be made anew.
+    Replace(&'a CurrentService),
+    /// There is none.
+    Missing,
+}
+
+/// A service of the target.
+#[derive(Debug)]
+pub(crate) struct ServicePlan<'a> {
+    pub desired: &'a DesiredService,
+    pub fate: Fate<'a>,
+    /// Older containers of the same service.
+    pub surplus: Vec<&'a CurrentService>,
+    /// A container of it that the engine has not got rid of yet; it may still own the name.
+    pub fading: bool,
+}
+
+/// The services of one app.
+#[derive(Debug, Default)]
+pub(crate) struct ServicePlans<'a> {
+    pub wanted: BTreeMap<&'a ServiceName, ServicePlan<'a>>,
+    /// Containers of services that the target does not have, by service.
+    pub unwanted: BTreeMap<&'a ServiceName, Vec<&'a CurrentService>>,
+    /// Containers that the engine failed to remove.
+    pub dead: Vec<&'a CurrentService>,
+    /// Containers that the engine is removing, of services that the target does not have.
+    pub fading: Vec<&'a CurrentService>,
+}
+
+impl<'a> ServicePlan<'a> {
+    /// The container that is kept.
+    pub(crate) fn kept(&self) -> Option<&'a CurrentService> {
+        match self.fate {
+            Fate::Keep(container) => Some(container),
+            Fate::Replace(_) | Fate::Missing => None,
+        }
+    }
+
+    /// The kept container has another release in its name than the target.
+    pub(crate) fn is_misnamed(&self) -> bool {
+        self.kept()
+            .is_some_and(|kept| kept.name != self.desired.container_name())
+    }
+
+    /// The kept container runs, or is about to, and should not.
+    pub(crate) fn is_to_stop(&self) -> bool {
+        let runs = |kept: &CurrentService| {
+            matches!(
+                kept.state,
+                ContainerState::Running | ContainerState::Restarting | ContainerState::Paused
+            )
+        };
+        !self.desired.running && self.kept().is_some_and(runs)
+    }
+
+    /// The kept container should run, and it is for the supervisor to start it: it never ran, or was
+    /// stopped by us. A container that ended by itself is left to its restart policy.
+    pub(crate) fn is_to_start(&self, current: &CurrentState) -> bool {
+        let waits = |kept: &CurrentService| match kept.state {
+            ContainerState::Created => true,
+            ContainerState::Exited => current.stopped.contains(&kept.container),
+            _ => false,
+        };
+        self.desired.running && self.kept().is_some_and(waits)
+    }
+
+    /// Whether bringing this service to the target disturbs a container.
+    pub(crate) fn disturbs(&self) -> bool {
+        matches!(self.fate, Fate::Replace(_))
+            || !self.surplus.is_empty()
+            || self.is_misnamed()
+            || self.is_to_stop()
+    }
+}
+
+impl<'a> ServicePlans<'a> {
+    /// Whether a container on `engine` is to be removed, or is being removed.
+    pub(crate) fn has_leaving(&self, engine: EngineKind) -> bool {
+        self.leaving().any(|container| container.engine == engine)
+    }
+
+    /// As [`Self::has_leaving`], for containers of other services than `service`; without those that
+    /// failed to be removed, for a service that fails holds up no other.
+    pub(crate) fn others_leave(
+        &self,
+        service: &DesiredService,
+        engine: EngineKind,
+        current: &CurrentState,
+    ) -> bool {
+        self.leaving().any(|container| {
+            let subject = Subject::Service(container.key.clone());
+            container.engine == engine
+                && container.key != service.key
+                && !current.failed.contains_key(&subject)
+        })
+    }
+
+    fn leaving(&self) -> impl Iterator<Item = &'a CurrentService> {
+        let replaced = self
+            .wanted
+            .values()
+            .filter_map(|planned| match planned.fate {
+                Fate::Replace(container) => Some(container),
+                Fate::Keep(_) | Fate::Missing => None,
+            });
+        replaced
+            .chain(self.wanted.values().flat_map(|s| s.surplus.iter().copied()))
+            .chain(self.unwanted.values().flatten().copied())
+            .chain(self.dead.iter().copied())
+            .chain(self.fading.iter().copied())
+    }
+}
+
+/// Sorts the containers of `app` by what becomes of them.
+pub(crate) fn sort<'a>(app: &App<'a>) -> ServicePlans<'a> {
+    let mut plans = ServicePlans::default();
+    let mut alive: BTreeMap<&ServiceName, Vec<&CurrentService>> = BTreeMap::new();
+    let mut fading: BTreeMap<&ServiceName, &CurrentService> = BTreeMap::new();
+    for container in &app.containers {
+        let service = &container.key.service;
+        match container.state {
+            ContainerState::Dead => {
+                plans.dead.push(container);
+                fading.insert(service, container);
+            }
+            ContainerState::Removing => {
+                fading.insert(service, container);
+            }
+            _ => alive.entry(service).or_default().push(container),
+        }
+    }
+    for desired in app.desired.iter().flat_map(|app| app.services.values()) {
+        let mut containers = alive.remove(&desired.key.service).unwrap_or_default();
+        // The newest is kept. Engines that count whole seconds call two of one update equally old:
+        // then the one that the target names.
+        let name = desired.container_name();
+        containers.sort_by_key(|c| Reverse((c.created_at_ms, c.name == name, &c.container)));
+        let mut containers = containers.into_iter();
+        let fate = match containers.next() {
+            Some(newest) if is_current(app, desired, newest) => Fate::Keep(newest),
+            Some(newest) => Fate::Replace(newest),
+            None => Fate::Missing,
+        };
+        let planned = ServicePlan {
+            desired,
+            fate,
+            surplus: containers.collect(),
+            fading: fading.remove(&desired.key.service).is_some(),
+        };
+        plans.wanted.insert(&desired.key.service, planned);
+    }
+    plans.unwanted = alive;
+    let leaving = fading.into_values();
+    plans.fading = leaving
+        .filter(|c| c.state == ContainerState::Removing)
+        .collect();
+    replace_joined(&mut plans, &app.current.network_containers);
+    plans
+}
+
+/// Whether `container` was made as `desired` wants it, from what the image reference names now, with
+/// volumes and networks that stay.
+fn is_current(app: &App<'_>, desired: &DesiredService, container: &CurrentService) -> bool {
+    if container.digest.as_deref() != Some(desired.digest.as_str()) {
+        return false;
+    }
+    // An image that is no longer there is no reason to touch a container that was made from it.
+    if let Placement::Ready(image) = app.placement(desired)
+        && (image.engine != container.engine || image.id != container.engine_image)
+    {
+        return false;
+    }
+    let components = app.components_of(desired, container.engine);
+    !components
+        .iter()
+        .any(|(_, state)| *state == ComponentState::Changed)
+}
+
+/// A container that shares the network stack of another goes when that one does: repeated until no
+/// further one falls, since it may itself be shared.
+fn replace_joined(plans: &mut ServicePlans<'_>, joined: &BTreeMap<ContainerId, ContainerId>) {
+    loop {
+        let fallen = plans.wanted.iter().find_map(|(name, planned)| {
+            let NetworkMode::Service(host) = &planned.desired.config.network_mode else {
+                return None;
+            };
+            let kept = planned.kept()?;
+            let host = plans.wanted.get(host).map(|host| host.fate);
+            let stands = match host {
+                Some(Fate::Keep(host)) => joined.get(&kept.container) == Some(&host.container),
+                _ => false,
+            };
+            (!stands).then_some((*name, kept))
+        });
+        let Some((name, container)) = fallen else {
+            return;
+        };
+        if let Some(planned) = plans.wanted.get_mut(name) {
+            planned.fate = Fate::Replace(container);
+        }
+    }
+}

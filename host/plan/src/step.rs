@@ -1,0 +1,248 @@
+//! The steps: each carries all that the executor needs, so that a plan can be printed and compared
+//! untouched.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+use model::{
+    AppId, AppUuid, Commit, ContainerId, DesiredNetwork, DesiredService, DesiredVolume,
+    EngineImageId, EngineKind, ImageId, ImageRef, ServiceKey, ServiceName,
+};
+
+/// Something to do now. All steps of one plan may run side by side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    PullImage {
+        image: ImageRef,
+        /// `None` asks the registry which engine runs it.
+        engine: Option<EngineKind>,
+        users: Vec<ImageUser>,
+    },
+    /// Removes an image that we pulled and that nothing uses, and forgets it.
+    RemoveImage {
+        image: ImageRef,
+        /// `None` where no engine holds it, so that only the record goes.
+        engine: Option<EngineKind>,
+    },
+    CreateVolume {
+        engine: EngineKind,
+        volume: DesiredVolume,
+    },
+    /// Nothing uses it any more.
+    RemoveVolume { engine: EngineKind, name: String },
+    CreateNetwork {
+        engine: EngineKind,
+        network: DesiredNetwork,
+    },
+    /// Nothing uses it any more.
+    RemoveNetwork { engine: EngineKind, name: String },
+    /// A container that the engine failed to remove.
+    RemoveDead {
+        service: ServiceKey,
+        container: ContainerRef,
+    },
+    /// A container that is as the target wants it and was not started yet, or was stopped by us.
+    /// It disturbs nothing, so it needs no lock.
+    StartExisting {
+        service: ServiceKey,
+        container: ContainerRef,
+    },
+    /// Everything that disturbs a service; the locks of the whole app are held around it.
+    UnderLocks(Locked),
+    /// The release runs whole.
+    RecordCommit { app: AppUuid, commit: Commit },
+    /// Nothing is left of the app.
+    ForgetCommit { app: AppUuid },
+    /// No step that needs the locks is left or can be taken now.
+    ReleaseLocks { app: AppUuid },
+}
+
+/// What needs the update locks of one app.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Locked {
+    pub app: AppUuid,
+    pub app_id: AppId,
+    /// Whose locks are taken: all services of the app, current and wanted.
+    pub services: BTreeSet<ServiceName>,
+    /// Different services side by side.
+    pub work: Vec<ServiceWork>,
+}
+
+/// The steps of one service, in order: a failure leaves out the rest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceWork {
+    pub service: ServiceKey,
+    pub steps: Vec<LockedStep>,
+}
+
+/// A step that disturbs a service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LockedStep {
+    /// Stops it and keeps the container.
+    Stop {
+        container: ContainerRef,
+        grace: Duration,
+    },
+    /// Stops it and removes the container.
+    Kill {
+        container: ContainerRef,
+        grace: Duration,
+    },
+    /// The release is another, the configuration the same.
+    Rename {
+        container: ContainerRef,
+        name: String,
+    },
+    /// Creates the container, and starts it where the target wants it running.
+    Start(Box<StartService>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartService {
+    pub engine: EngineKind,
+    pub service: DesiredService,
+    /// What the service's image reference names now.
+    pub image: EngineImageId,
+    /// The container whose network stack it shares.
+    pub network_container: Option<ContainerId>,
+}
+
+/// A container and where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContainerRef {
+    pub engine: EngineKind,
+    pub id: ContainerId,
+}
+
+/// A service that an image is pulled for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageUser {
+    pub app_id: AppId,
+    pub service: ServiceKey,
+    pub image_id: ImageId,
+}
+
+/// What a step is about. There is at most one step in flight for a subject, and failures are counted
+/// by it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    Image(ImageRef),
+    Volume(EngineKind, String),
+    Network(EngineKind, String),
+    Service(ServiceKey),
+    Container(ContainerId),
+    /// The update locks of an app.
+    Locks(AppUuid),
+    /// What the store holds of an app.
+    App(AppUuid),
+}
+
+impl Step {
+    /// What this is about; [`Step::UnderLocks`] is about each service of its work as well.
+    #[must_use]
+    pub fn subject(&self) -> Subject {
+        match self {
+            Step::PullImage { image, .. } | Step::RemoveImage { image, .. } => {
+                Subject::Image(image.clone())
+            }
+            Step::CreateVolume { engine, volume } => {
+                Subject::Volume(*engine, volume.engine_name.clone())
+            }
+            Step::RemoveVolume { engine, name } => Subject::Volume(*engine, name.clone()),
+            Step::CreateNetwork { engine, network } => {
+                Subject::Network(*engine, network.engine_name.clone())
+            }
+            Step::RemoveNetwork { engine, name } => Subject::Network(*engine, name.clone()),
+            Step::RemoveDead { container, .. } => Subject::Container(container.id.clone()),
+            Step::StartExisting { service, .. } => Subject::Service(service.clone()),
+            Step::UnderLocks(locked) => Subject::Locks(locked.app.clone()),
+            Step::RecordCommit { app, .. }
+            | Step::ForgetCommit { app }
+            | Step::ReleaseLocks { app } => Subject::App(app.clone()),
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subject::Image(image) => write!(f, "image {image}"),
+            Subject::Volume(engine, name) => write!(f, "volume {name} on {engine}"),
+            Subject::Network(engine, name) => write!(f, "network {name} on {engine}"),
+            Subject::Service(service) => service.fmt(f),
+            Subject::Container(id) => write!(f, "container {id}"),
+            Subject::Locks(app) => write!(f, "locks of {app}"),
+            Subject::App(app) => app.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::PullImage {
+                image,
+                engine: Some(engine),
+                ..
+            } => write!(f, "pull {image} on {engine}"),
+            Step::PullImage { image, .. } => write!(f, "pull {image}"),
+            Step::RemoveImage {
+                image,
+                engine: Some(engine),
+            } => write!(f, "remove image {image} on {engine}"),
+            Step::RemoveImage { image, .. } => write!(f, "forget image {image}"),
+            Step::CreateVolume { engine, volume } => {
+                write!(f, "create volume {} on {engine}", volume.engine_name)
+            }
+            Step::RemoveVolume { engine, name } => write!(f, "remove volume {name} on {engine}"),
+            Step::CreateNetwork { engine, network } => {
+                write!(f, "create network {} on {engine}", network.engine_name)
+            }
+            Step::RemoveNetwork { engine, name } => write!(f, "remove network {name} on {engine}"),
+            Step::RemoveDead { service, container } => {
+                write!(f, "remove dead {service} ({})", container.id)
+            }
+            Step::StartExisting { service, container } => {
+                write!(f, "start existing {service} ({})", container.id)
+            }
+            Step::UnderLocks(locked) => locked.fmt(f),
+            Step::RecordCommit { app, commit } => write!(f, "record commit {commit} of {app}"),
+            Step::ForgetCommit { app } => write!(f, "forget commit of {app}"),
+            Step::ReleaseLocks { app } => write!(f, "release locks of {app}"),
+        }
+    }
+}
+
+impl fmt::Display for Locked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let services: Vec<&str> = self.services.iter().map(ServiceName::as_str).collect();
+        write!(f, "under locks of {} ({})", self.app, services.join(", "))?;
+        for work in &self.work {
+            let service = &work.service;
+            for step in &work.steps {
+                match step {
+                    LockedStep::Stop { container, .. } => {
+                        write!(f, "\n  stop {service} ({})", container.id)?;
+                    }
+                    LockedStep::Kill { container, .. } => {
+                        write!(f, "\n  kill {service} ({})", container.id)?;
+                    }
+                    LockedStep::Rename { name, .. } => write!(f, "\n  rename {service} to {name}")?,
+                    LockedStep::Start(start) => {
+                        let verb = if start.service.running {
+                            "start"
+                        } else {
+                            "create"
+                        };
+                        write!(f, "\n  {verb} {service} on {}", start.engine)?;
+                        if let Some(container) = &start.network_container {
+                            write!(f, " in the network of {container}")?;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

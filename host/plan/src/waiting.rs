@@ -1,0 +1,57 @@
+//! What a plan waits on: data, so that a person can be told why nothing happens.
+
+use std::fmt;
+
+use model::{EngineKind, ImageRef, ServiceName};
+
+use crate::Subject;
+
+/// Something that the target needs and that cannot be done now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingOn {
+    pub subject: Subject,
+    pub reason: Reason,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// No step of the app may disturb a service before this image is there.
+    Image(ImageRef),
+    /// The image runs on an engine that this device does not have.
+    NoEngine(EngineKind),
+    /// The engine does not answer.
+    Silent(EngineKind, String),
+    /// A service that must have been started before.
+    Service(ServiceName),
+    /// A volume or network that it uses, by its engine name.
+    Component(String),
+    /// An old container, of its own or one that may hold its ports, is still being removed.
+    Removing,
+    /// It failed, and is tried again later.
+    Failed(String),
+}
+
+impl fmt::Display for WaitingOn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let subject = &self.subject;
+        match &self.reason {
+            Reason::Image(image) => write!(f, "{subject} waits for the image `{image}`"),
+            Reason::NoEngine(kind) => {
+                write!(
+                    f,
+                    "{subject} needs the {kind} engine, which this device does not have"
+                )
+            }
+            Reason::Silent(kind, why) => {
+                write!(f, "{subject} waits for the {kind} engine: {why}")
+            }
+            Reason::Service(service) => write!(f, "{subject} waits for `{service}` to be started"),
+            Reason::Component(name) => write!(f, "{subject} waits for `{name}`"),
+            Reason::Removing => write!(f, "{subject} waits for an old container to be removed"),
+            Reason::Failed(why) => match subject {
+                Subject::Locks(app) => write!(f, "the update of app {app} is locked: {why}"),
+                _ => write!(f, "{subject} is tried again later: {why}"),
+            },
+        }
+    }
+}

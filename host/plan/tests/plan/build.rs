@@ -1,0 +1,429 @@
+//! Builders of states with quiet defaults: a test writes only what matters to it.
+//!
+//! A service's configuration is a short text ("" by default), and so is a volume's or network's; the
+//! digest is made from it. `shop` is app 1, and its uuid is `shop`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use model::{
+    AppId, AppUuid, ContainerState, CurrentRelease, CurrentService, DesiredApp, DesiredNetwork,
+    DesiredService, DesiredState, DesiredVolume, EngineKind, Image, ImageId, ImageRef, Mount,
+    NetworkAttachment, NetworkConfig, NetworkMode, PortMapping, Protocol, ReleaseId, RestartPolicy,
+    ServiceConfig, ServiceId, ServiceKey, UpdateStrategy, VolumeConfig,
+};
+use plan::{CurrentComponent, CurrentState, EngineHealth, Failure, Subject};
+
+pub(crate) use EngineKind::{Docker, Wasm};
+
+pub(crate) fn key(app: &str, service: &str) -> ServiceKey {
+    ServiceKey {
+        app: app.parse().unwrap(),
+        service: service.parse().unwrap(),
+    }
+}
+
+pub(crate) fn image_ref(text: &str) -> ImageRef {
+    ImageRef::normalised(text).unwrap()
+}
+
+/// The number of an app: `shop` is 1, and every other app 2.
+fn app_id(app: &str) -> AppId {
+    AppId(if app == "shop" { 1 } else { 2 })
+}
+
+/// What makes two services' containers differ, as one text.
+fn digest(config: &ServiceConfig, extra: &str) -> String {
+    format!(
+        "{extra}|{}|{:?}|{:?}|{:?}|{:?}",
+        config.image, config.ports, config.mounts, config.networks, config.network_mode
+    )
+}
+
+/// A wanted service; every method changes one thing.
+#[derive(Debug, Clone)]
+pub(crate) struct Service(pub(crate) DesiredService);
+
+/// `service("shop", "web", "web:1")`: release 1, commit `c1`, running.
+pub(crate) fn service(app: &str, name: &str, image: &str) -> Service {
+    let service = DesiredService {
+        key: key(app, name),
+        app_id: app_id(app),
+        id: ServiceId(1),
+        image_id: ImageId(1),
+        release: ReleaseId(1),
+        commit: "c1".parse().unwrap(),
+        running: true,
+        strategy: UpdateStrategy::DownloadThenKill,
+        handover_timeout: Duration::from_secs(60),
+        requires_reboot: false,
+        depends_on: Vec::new(),
+        config: config(image),
+        digest: String::new(),
+        init_environment: BTreeMap::new(),
+    };
+    Service(service).with("")
+}
+
+impl Service {
+    /// Any other part of the configuration.
+    pub(crate) fn with(mut self, config: &str) -> Self {
+        self.0.config.hostname = config.to_owned();
+        self.sealed()
+    }
+
+    pub(crate) fn after(mut self, services: &[&str]) -> Self {
+        self.0.depends_on = services.iter().map(|name| name.parse().unwrap()).collect();
+        self
+    }
+
+    pub(crate) fn stopped(mut self) -> Self {
+        self.0.running = false;
+        self
+    }
+
+    pub(crate) fn release(mut self, number: u64) -> Self {
+        self.0.release = ReleaseId(number);
+        self.0.image_id = ImageId(number);
+        self.0.commit = format!("c{number}").parse().unwrap();
+        self
+    }
+
+    pub(crate) fn strategy(mut self, strategy: UpdateStrategy) -> Self {
+        self.0.strategy = strategy;
+        self
+    }
+
+    pub(crate) fn volume(mut self, name: &str) -> Self {
+        self.0.config.mounts.push(Mount::Volume {
+            source: format!("{}_{name}", self.0.app_id),
+            target: format!("/{name}"),
+            read_only: false,
+        });
+        self.sealed()
+    }
+
+    pub(crate) fn network(mut self, name: &str) -> Self {
+        let network = format!("{}_{name}", self.0.key.app);
+        self.0
+            .config
+            .networks
+            .insert(network, NetworkAttachment::default());
+        self.sealed()
+    }
+
+    pub(crate) fn port(mut self, port: u16) -> Self {
+        self.0.config.ports.push(PortMapping {
+            host_ip: String::new(),
+            host_port: Some(port),
+            container_port: port,
+            protocol: Protocol::Tcp,
+        });
+        self.sealed()
+    }
+
+    pub(crate) fn in_network_of(mut self, service: &str) -> Self {
+        self.0.config.network_mode = NetworkMode::Service(service.parse().unwrap());
+        self.sealed()
+    }
+
+    fn sealed(mut self) -> Self {
+        self.0.digest = digest(&self.0.config, &self.0.config.hostname);
+        self
+    }
+}
+
+fn config(image: &str) -> ServiceConfig {
+    ServiceConfig {
+        image: image_ref(image),
+        command: None,
+        entrypoint: None,
+        environment: BTreeMap::new(),
+        labels: BTreeMap::new(),
+        restart: RestartPolicy::Always,
+        network_mode: NetworkMode::Bridge,
+        networks: BTreeMap::new(),
+        ports: Vec::new(),
+        mounts: Vec::new(),
+        tmpfs: BTreeMap::new(),
+        devices: Vec::new(),
+        healthcheck: None,
+        mem_limit: 0,
+        mem_reservation: 0,
+        shm_size: 0,
+        stop_grace_period: 10,
+        stop_signal: None,
+        ulimits: BTreeMap::new(),
+        sysctls: BTreeMap::new(),
+        dns: Vec::new(),
+        dns_search: Vec::new(),
+        dns_opt: Vec::new(),
+        cap_add: Vec::new(),
+        cap_drop: Vec::new(),
+        extra_hosts: Vec::new(),
+        group_add: Vec::new(),
+        security_opt: Vec::new(),
+        nano_cpus: 0,
+        cpu_shares: 0,
+        cpu_quota: 0,
+        oom_score_adj: 0,
+        cpuset: String::new(),
+        domainname: String::new(),
+        hostname: String::new(),
+        mac_address: String::new(),
+        pid: String::new(),
+        userns_mode: String::new(),
+        cgroup_parent: String::new(),
+        user: String::new(),
+        working_dir: String::new(),
+        ipc: String::new(),
+        pids_limit: 0,
+        privileged: false,
+        read_only: false,
+        oom_kill_disable: false,
+        init: None,
+        tty: false,
+    }
+}
+
+/// What is wanted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Target(pub(crate) DesiredState);
+
+pub(crate) fn target() -> Target {
+    Target::default()
+}
+
+impl Target {
+    fn entry(&mut self, app: &str) -> &mut DesiredApp {
+        let uuid: AppUuid = app.parse().unwrap();
+        self.0.apps.entry(uuid.clone()).or_insert(DesiredApp {
+            id: app_id(app),
+            uuid,
+            name: app.to_owned(),
+            commit: Some("c1".parse().unwrap()),
+            release: Some(ReleaseId(1)),
+            not_ours: false,
+            rejected: false,
+            services: BTreeMap::new(),
+            volumes: BTreeMap::new(),
+            networks: BTreeMap::new(),
+        })
+    }
+
+    /// The service, its app with its release's commit.
+    pub(crate) fn service(mut self, service: Service) -> Self {
+        let service = service.0;
+        let app = self.entry(service.key.app.as_str());
+        app.commit = Some(service.commit.clone());
+        app.services.insert(service.key.service.clone(), service);
+        self
+    }
+
+    pub(crate) fn volume(mut self, app: &str, name: &str, config: &str) -> Self {
+        let volume = DesiredVolume {
+            engine_name: format!("{}_{name}", app_id(app)),
+            config: VolumeConfig::default(),
+            digest: config.to_owned(),
+        };
+        self.entry(app).volumes.insert(name.to_owned(), volume);
+        self
+    }
+
+    pub(crate) fn network(mut self, app: &str, name: &str, config: &str) -> Self {
+        let network = DesiredNetwork {
+            engine_name: format!("{app}_{name}"),
+            config: NetworkConfig::default(),
+            digest: config.to_owned(),
+        };
+        self.entry(app).networks.insert(name.to_owned(), network);
+        self
+    }
+
+    pub(crate) fn rejected(mut self, app: &str) -> Self {
+        self.entry(app).rejected = true;
+        self
+    }
+
+    pub(crate) fn not_ours(mut self, app: &str) -> Self {
+        self.entry(app).not_ours = true;
+        self
+    }
+}
+
+/// What is there. Containers are numbered in the order in which they are added, the first the oldest.
+#[derive(Debug, Clone)]
+pub(crate) struct Device(pub(crate) CurrentState);
+
+/// A device with Docker alone, and nothing on it.
+pub(crate) fn device() -> Device {
+    Device(CurrentState {
+        engines: BTreeMap::from([(Docker, EngineHealth::Answers)]),
+        default_engine: Some(Docker),
+        ..CurrentState::default()
+    })
+}
+
+impl Device {
+    pub(crate) fn with_wasm(mut self) -> Self {
+        self.0.engines.insert(Wasm, EngineHealth::Answers);
+        self
+    }
+
+    pub(crate) fn silent(mut self, engine: EngineKind) -> Self {
+        let why = "connection refused".to_owned();
+        self.0.engines.insert(engine, EngineHealth::Silent(why));
+        self
+    }
+
+    /// The image, with the id `id:<reference>`.
+    pub(crate) fn image(self, reference: &str) -> Self {
+        self.image_on(Docker, reference)
+    }
+
+    pub(crate) fn image_on(mut self, engine: EngineKind, reference: &str) -> Self {
+        let reference = image_ref(reference);
+        self.0.images.push(Image {
+            engine,
+            id: format!("id:{reference}").parse().unwrap(),
+            references: vec![reference],
+            size: 0,
+        });
+        self
+    }
+
+    /// An image whose reference names something else than when its containers were made.
+    pub(crate) fn moved_image(mut self, reference: &str) -> Self {
+        let reference = image_ref(reference);
+        self.0.images.push(Image {
+            engine: Docker,
+            id: format!("new-id:{reference}").parse().unwrap(),
+            references: vec![reference],
+            size: 0,
+        });
+        self
+    }
+
+    /// Pulled by the supervisor.
+    pub(crate) fn recorded(mut self, reference: &str) -> Self {
+        self.0.recorded_images.insert(image_ref(reference));
+        self
+    }
+
+    pub(crate) fn running(self, service: Service) -> Self {
+        self.container(service, ContainerState::Running)
+    }
+
+    /// A container as `service` wants it, on Docker, its image left out.
+    pub(crate) fn container(self, service: Service, state: ContainerState) -> Self {
+        self.container_on(Docker, service, state)
+    }
+
+    pub(crate) fn container_on(
+        mut self,
+        engine: EngineKind,
+        service: Service,
+        state: ContainerState,
+    ) -> Self {
+        let service = service.0;
+        let number = self.0.services.len() + 1;
+        self.0.services.push(CurrentService {
+            engine,
+            container: format!("id{number}").parse().unwrap(),
+            name: service.container_name(),
+            image: service.config.image.as_str().to_owned(),
+            engine_image: format!("id:{}", service.config.image).parse().unwrap(),
+            state,
+            digest: Some(service.digest.clone()),
+            created_at_ms: i64::try_from(number).unwrap() * 1000,
+            key: service.key,
+            app_id: service.app_id,
+            id: service.id,
+            device: None,
+            release: Some(CurrentRelease {
+                image_id: service.image_id,
+                id: service.release,
+                commit: Some(service.commit),
+            }),
+            exit_code: None,
+        });
+        self
+    }
+
+    /// The newest container shares the network stack of `container`.
+    pub(crate) fn joined_to(mut self, container: &str) -> Self {
+        let newest = self.0.services.last().unwrap().container.clone();
+        self.0
+            .network_containers
+            .insert(newest, container.parse().unwrap());
+        self
+    }
+
+    pub(crate) fn volume(mut self, app: &str, name: &str, config: &str) -> Self {
+        let name = format!("{}_{name}", app_id(app));
+        self.0.volumes.push(component(Docker, app, name, config));
+        self
+    }
+
+    pub(crate) fn network(self, app: &str, name: &str, config: &str) -> Self {
+        self.network_on(Docker, app, name, config)
+    }
+
+    pub(crate) fn network_on(
+        mut self,
+        engine: EngineKind,
+        app: &str,
+        name: &str,
+        config: &str,
+    ) -> Self {
+        let name = format!("{app}_{name}");
+        self.0.networks.push(component(engine, app, name, config));
+        self
+    }
+
+    pub(crate) fn commit(mut self, app: &str, commit: &str) -> Self {
+        let commit = commit.parse().unwrap();
+        self.0.commits.insert(app.parse().unwrap(), commit);
+        self
+    }
+
+    pub(crate) fn locked(mut self, app: &str) -> Self {
+        self.0.locks.insert(app.parse().unwrap());
+        self
+    }
+
+    pub(crate) fn local_mode(mut self) -> Self {
+        self.0.local_mode = true;
+        self
+    }
+
+    pub(crate) fn busy(mut self, subject: Subject) -> Self {
+        self.0.busy.insert(subject);
+        self
+    }
+
+    /// Stopped by the supervisor.
+    pub(crate) fn stopped(mut self, container: &str) -> Self {
+        self.0.stopped.insert(container.parse().unwrap());
+        self
+    }
+
+    /// It failed, and is held back.
+    pub(crate) fn failed(mut self, subject: Subject, reason: &str) -> Self {
+        let failure = Failure {
+            reason: reason.to_owned(),
+            held: true,
+        };
+        self.0.failed.insert(subject, failure);
+        self
+    }
+}
+
+fn component(engine: EngineKind, app: &str, name: String, config: &str) -> CurrentComponent {
+    CurrentComponent {
+        engine,
+        name,
+        app: Some(app.parse().unwrap()),
+        digest: Some(config.to_owned()),
+    }
+}

@@ -1,0 +1,9 @@
+//! The planner, by pictures of its plans and by properties of them.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a builder that fails is a test that fails"
+)]
+
+mod build;
+mod pictures;
