@@ -1,1 +1,69 @@
-//! supervisor-sdk
+//! What a plugin of the device supervisor is written with.
+//!
+//! A plugin is one WebAssembly component. Its crate is a `cdylib` that calls [`plugin!`] once and has
+//! one `async fn` for each route; `cargo build --profile wasm --target wasm32-wasip2` is the whole
+//! build. docs/plugins.md tells how to grant, install and test it.
+//!
+//! ```
+//! use supervisor_sdk::{Path, plugin};
+//!
+//! plugin! {
+//!     routes: { GET "/v3/hello/:name" => hello }
+//! }
+//!
+//! async fn hello(Path(name): Path<String>) -> String {
+//!     format!("Hello, {name}!\n")
+//! }
+//! ```
+//!
+//! - **In**: a handler's arguments say what it needs of the request: [`Path`], [`Query`], [`Json`],
+//!   [`Fields`], [`Headers`], [`Body`] or the whole [`Request`]. What does not fit is answered with a
+//!   400 that names the field, before the handler runs.
+//! - **Out**: whatever is an [`Answer`]: [`Json`], text, `()`, a [`Response`] (also a streaming one), or
+//!   a `Result` of these with [`Error`] or an error format of the plugin's own.
+//! - **Capabilities**: [`device`], [`store`] and [`led`] need a line in `capabilities` of [`plugin!`]
+//!   and a grant in the device's policy; [`log`], [`config`], [`timer`] and [`identify`] do not.
+//!
+//! A plugin keeps nothing in memory from one call to the next: each call runs in a fresh instance.
+//! The crate compiles natively too, so that a plugin's pure parts can be tested with `cargo test`; there
+//! the capability modules and streams panic, since nothing stands behind them.
+
+// The macros and the bindings name this crate from outside; so do the tests in here.
+extern crate self as supervisor_sdk;
+
+mod answer;
+#[doc(hidden)]
+pub mod bindings;
+mod body;
+pub mod config;
+pub mod device;
+mod error;
+mod extract;
+mod handler;
+mod headers;
+pub mod identify;
+pub mod led;
+pub mod lenient;
+pub mod log;
+#[doc(hidden)]
+pub mod manifest;
+mod pairs;
+mod plugin_macro;
+mod request;
+mod response;
+pub mod store;
+pub mod timer;
+
+pub use answer::Answer;
+pub use body::{Body, BodyWriter, ReaderLeft};
+pub use error::Error;
+pub use extract::{Fields, FromRequest, Json, Path, Query};
+pub use headers::Headers;
+pub use request::Request;
+pub use response::Response;
+
+/// What [`plugin!`] expands to; not for use by hand.
+#[doc(hidden)]
+pub mod expansion {
+    pub use crate::handler::{Handler, identify, unknown};
+}

@@ -1,1 +1,93 @@
-//! led-blink
+//! Shows the device to a person by an LED: the stock provider of `identify` (`POST /v1/blink`).
+//!
+//! Configuration (`[plugins.led-blink]`): `led`, the name of the LED in the kernel's LED class; without
+//! it the activity LED where there is one, else the first that the policy grants. A device without an
+//! LED is no failure: there is nothing to show, and the caller was told so by nobody before.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use supervisor_sdk::led::Light;
+use supervisor_sdk::{Error, config, identify, led, log, plugin, timer};
+
+plugin! {
+    capabilities: { led => "blinks an LED so that a person can tell which device this is" }
+    identify => blink,
+}
+
+#[derive(Deserialize)]
+struct Configuration {
+    led: Option<String>,
+}
+
+/// Names that boards give to the LED a person would look at, the likeliest first.
+const ACTIVITY: [&str; 4] = ["ACT", "act", "led0", "LED0"];
+
+/// How long the LED is on, then off, again and again: three short flashes and a pause, which no kernel
+/// trigger shows by itself.
+const PATTERN: [(Duration, Duration); 3] = {
+    const FLASH: Duration = Duration::from_millis(150);
+    const PAUSE: Duration = Duration::from_millis(700);
+    [(FLASH, FLASH), (FLASH, FLASH), (FLASH, PAUSE)]
+};
+
+async fn blink() -> Result<(), Error> {
+    let Configuration { led: wanted } = config::read()?;
+    let names = led::names()?;
+    let Some(name) = choose(wanted.as_deref(), &names) else {
+        match wanted {
+            Some(wanted) => log::warn(format_args!(
+                "there is no LED `{wanted}` here, or the policy does not grant it; \
+                 set `led` in `[plugins.led-blink]` to one of: {}",
+                names.join(", ")
+            )),
+            None => log::debug("this device has no LED to show itself with"),
+        }
+        return Ok(());
+    };
+    let light = Light::open(name)?;
+    for (on, off) in PATTERN.into_iter().cycle() {
+        light.on()?;
+        timer::sleep(on.min(identify::remaining())).await;
+        light.off()?;
+        timer::sleep(off.min(identify::remaining())).await;
+        if identify::remaining().is_zero() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The LED to blink: the wanted one and no other, or else the one a person would look at.
+fn choose<'a>(wanted: Option<&str>, names: &'a [String]) -> Option<&'a str> {
+    let named = |wanted: &str| names.iter().find(|name| *name == wanted);
+    let found = match wanted {
+        Some(wanted) => named(wanted),
+        None => ACTIVITY
+            .iter()
+            .find_map(|name| named(name))
+            .or(names.first()),
+    };
+    found.map(String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_configured_led_goes_before_the_activity_led_and_that_before_the_first() {
+        let table = [
+            (Some("PWR"), vec!["ACT", "PWR"], Some("PWR")),
+            (Some("gone"), vec!["ACT", "PWR"], None),
+            (None, vec!["ACT", "PWR"], Some("ACT")),
+            (None, vec!["PWR", "led0"], Some("led0")),
+            (None, vec!["b:green", "c:red"], Some("b:green")),
+            (None, vec![], None),
+        ];
+        for (wanted, names, expected) in table {
+            let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+            assert_eq!(choose(wanted, &names), expected, "{wanted:?} {names:?}");
+        }
+    }
+}

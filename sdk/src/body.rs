@@ -1,0 +1,196 @@
+//! Bodies, whole or in pieces.
+
+use std::fmt;
+
+use wit_bindgen::{StreamReader, StreamResult, StreamWriter};
+
+use crate::Error;
+use crate::bindings::endpoint::platform::supervisor::types as wit;
+use crate::bindings::endpoint::wit_stream;
+
+/// How much of a stream is asked for at a time, in bytes: large enough that a crossing of the sandbox's
+/// border costs little beside the copy.
+const CHUNK: usize = 64 << 10;
+
+/// The body of a request or a response: nothing, bytes, or a stream of bytes.
+///
+/// Which of them a request has is the host's choice; [`Body::chunk`] and [`Body::bytes`] read either.
+#[derive(Default)]
+pub struct Body(Inner);
+
+#[derive(Default)]
+enum Inner {
+    #[default]
+    Empty,
+    Bytes(Vec<u8>),
+    Stream(StreamReader<u8>),
+}
+
+impl Body {
+    /// No body.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// A body that a task of its own writes.
+    pub(crate) fn written_by(write: impl AsyncFnOnce(&mut BodyWriter) + 'static) -> Self {
+        let (writer, reader) = wit_stream::new::<u8>();
+        wit_bindgen::spawn_local(async move {
+            write(&mut BodyWriter(writer)).await;
+        });
+        Self(Inner::Stream(reader))
+    }
+
+    /// The next piece, never an empty one; `None` at the end.
+    pub async fn chunk(&mut self) -> Option<Vec<u8>> {
+        match &mut self.0 {
+            Inner::Empty => None,
+            Inner::Bytes(bytes) => {
+                let bytes = std::mem::take(bytes);
+                self.0 = Inner::Empty;
+                (!bytes.is_empty()).then_some(bytes)
+            }
+            Inner::Stream(reader) => {
+                let (bytes, ended) = loop {
+                    let (result, bytes) = reader.read(Vec::with_capacity(CHUNK)).await;
+                    let ended = !matches!(result, StreamResult::Complete(_));
+                    if ended || !bytes.is_empty() {
+                        break (bytes, ended);
+                    }
+                };
+                if ended {
+                    self.0 = Inner::Empty;
+                }
+                (!bytes.is_empty()).then_some(bytes)
+            }
+        }
+    }
+
+    /// All of it.
+    ///
+    /// # Errors
+    /// 413 when there are more than `limit` bytes; no more than that is read.
+    pub async fn bytes(mut self, limit: usize) -> Result<Vec<u8>, Error> {
+        let mut all = Vec::new();
+        while let Some(chunk) = self.chunk().await {
+            if chunk.len() > limit.saturating_sub(all.len()) {
+                let message = format_args!("the body is longer than {limit} bytes");
+                return Err(Error::too_large(message));
+            }
+            if all.is_empty() {
+                all = chunk;
+            } else {
+                all.extend_from_slice(&chunk);
+            }
+        }
+        Ok(all)
+    }
+
+    /// The bytes, where they are all here already.
+    #[must_use]
+    pub fn whole(&self) -> Option<&[u8]> {
+        match &self.0 {
+            Inner::Empty => Some(&[]),
+            Inner::Bytes(bytes) => Some(bytes),
+            Inner::Stream(_) => None,
+        }
+    }
+}
+
+/// Shows the length, not the content: bodies may hold secrets.
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.whole() {
+            Some(bytes) => write!(f, "Body({} bytes)", bytes.len()),
+            None => f.write_str("Body(stream)"),
+        }
+    }
+}
+
+impl From<Vec<u8>> for Body {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(Inner::Bytes(bytes))
+    }
+}
+
+impl From<String> for Body {
+    fn from(text: String) -> Self {
+        text.into_bytes().into()
+    }
+}
+
+impl From<&str> for Body {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl From<wit::Body> for Body {
+    fn from(body: wit::Body) -> Self {
+        Self(match body {
+            wit::Body::Empty => Inner::Empty,
+            wit::Body::Bytes(bytes) => Inner::Bytes(bytes),
+            wit::Body::Stream(reader) => Inner::Stream(reader),
+        })
+    }
+}
+
+impl From<Body> for wit::Body {
+    fn from(body: Body) -> Self {
+        match body.0 {
+            Inner::Empty => Self::Empty,
+            Inner::Bytes(bytes) => Self::Bytes(bytes),
+            Inner::Stream(reader) => Self::Stream(reader),
+        }
+    }
+}
+
+/// The writing end of [`crate::Response::stream`].
+pub struct BodyWriter(StreamWriter<u8>);
+
+impl BodyWriter {
+    /// Writes all of `bytes`, waiting until the caller has taken them.
+    ///
+    /// # Errors
+    /// [`ReaderLeft`] when the caller has gone: stop writing then.
+    pub async fn write(&mut self, bytes: impl Into<Vec<u8>>) -> Result<(), ReaderLeft> {
+        let rest = self.0.write_all(bytes.into()).await;
+        if rest.is_empty() {
+            Ok(())
+        } else {
+            Err(ReaderLeft)
+        }
+    }
+}
+
+/// Nobody reads the body any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReaderLeft;
+
+impl fmt::Display for ReaderLeft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the caller has left")
+    }
+}
+
+impl std::error::Error for ReaderLeft {}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn a_body_over_its_limit_is_refused_and_one_at_it_is_not() {
+        let read = |limit| Body::from("four").bytes(limit).now_or_never().unwrap();
+        assert_eq!(read(4).unwrap(), b"four");
+        assert_eq!(read(3).unwrap_err().status(), 413);
+    }
+
+    #[test]
+    fn the_debug_form_does_not_show_the_content() {
+        assert_eq!(format!("{:?}", Body::from("secret")), "Body(6 bytes)");
+    }
+}

@@ -1,0 +1,22 @@
+//! The plugin's own configuration: the table `[plugins.NAME]` of the supervisor's configuration file.
+//! Needs no capability.
+
+use serde::de::DeserializeOwned;
+
+use crate::Error;
+use crate::bindings::capabilities::platform::supervisor::config as wit;
+
+/// The configuration. Where the file has no such table it reads as `{}`, so give fields a default.
+///
+/// # Errors
+/// 500 that names the field which does not fit.
+pub fn read<T: DeserializeOwned>() -> Result<T, Error> {
+    let json = wit::json();
+    let deserializer = &mut serde_json::Deserializer::from_str(&json);
+    serde_path_to_error::deserialize(deserializer).map_err(|error| {
+        let (path, cause) = (error.path().to_string(), error.inner());
+        Error::internal(format_args!(
+            "the plugin's configuration does not fit at `{path}`: {cause}"
+        ))
+    })
+}

@@ -1,0 +1,98 @@
+//! The error that a handler answers with.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// A failure that its caller is told of as `{"status":"failed","message":...}`.
+///
+/// The constructors are named for their HTTP status. `message` is for the caller: say what was wrong
+/// with which input; secrets and causes inside the plugin belong into [`crate::log`].
+///
+/// A family of endpoints with an error format of its own does not use this type for it: its handlers
+/// return a `Result` whose error implements [`crate::Answer`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error {
+    status: u16,
+    code: Cow<'static, str>,
+    message: String,
+}
+
+macro_rules! constructors {
+    ($($(#[doc = $doc:literal])+ $name:ident = $status:literal $code:literal;)*) => {
+        $($(#[doc = $doc])+
+        #[must_use]
+        pub fn $name(message: impl fmt::Display) -> Self {
+            Self::new($status, $code, message)
+        })*
+    };
+}
+
+impl Error {
+    /// An error with any status from 400 to 599 (the host takes another as 500). `code` is a short
+    /// word for logs and tests, which the caller does not see.
+    #[must_use]
+    pub fn new(
+        status: u16,
+        code: impl Into<Cow<'static, str>>,
+        message: impl fmt::Display,
+    ) -> Self {
+        Self {
+            status,
+            code: code.into(),
+            message: message.to_string(),
+        }
+    }
+
+    constructors! {
+        /// 400: the request is not what the route takes.
+        bad_request = 400 "bad-request";
+        /// 401: the caller's key does not reach this. (The host has already checked that there is one.)
+        unauthorized = 401 "unauthorized";
+        /// 403: known, and not allowed.
+        forbidden = 403 "forbidden";
+        /// 404: what the request names is not there.
+        not_found = 404 "not-found";
+        /// 409: it conflicts with how things are now.
+        conflict = 409 "conflict";
+        /// 413: the request, or what it asks to keep, is too large.
+        too_large = 413 "too-large";
+        /// 415: a body of a type that the route does not take.
+        unsupported_type = 415 "unsupported-type";
+        /// 423: an update lock is held.
+        locked = 423 "locked";
+        /// 429: too many requests.
+        too_many = 429 "too-many";
+        /// 500: the plugin failed.
+        internal = 500 "internal";
+        /// 502: something that the plugin asked gave no usable answer.
+        bad_gateway = 502 "bad-gateway";
+        /// 503: not now; the same request may work later.
+        unavailable = 503 "unavailable";
+    }
+
+    /// The HTTP status.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// The short word for logs.
+    #[must_use]
+    pub fn code(&self) -> &str {
+        &self.code
+    }
+
+    /// What the caller reads.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}

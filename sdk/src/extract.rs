@@ -1,0 +1,164 @@
+//! What a handler may ask for in its arguments.
+
+use serde::de::DeserializeOwned;
+
+use crate::{Body, Error, Headers, Request, pairs};
+
+/// The longest body that is collected into memory, in bytes: the limit of the supervisor's own
+/// endpoints. The plugin's limit in its manifest is checked by the host before, and mostly lower.
+const WHOLE_BODY: usize = 10 << 20;
+
+/// A part of a request that a handler can take as an argument.
+///
+/// At most one argument may take the body ([`Json`], [`Fields`], [`Body`], [`Request`]); a second one
+/// would find it empty.
+pub trait FromRequest: Sized {
+    /// Takes it out of the request.
+    ///
+    /// # Errors
+    /// What the caller is answered instead of the handler being called.
+    fn from_request(request: &mut Request) -> impl Future<Output = Result<Self, Error>>;
+}
+
+/// The route's `:names`: a struct by name, a tuple in order, or a plain value where there is one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Path<T>(pub T);
+
+/// The query's parameters as a struct. Unknown ones are ignored, a repeated one fills a `Vec`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Query<T>(pub T);
+
+/// A JSON body, in requests and answers.
+///
+/// A request's must be there and be declared as JSON (or not be declared at all); [`Fields`] is the
+/// lenient way that the endpoints of the device API's v1 and v2 take bodies.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Json<T>(pub T);
+
+/// The fields of a body in the way of the device API's v1 and v2: a JSON object or a form; a body of
+/// another type, an array, and no body at all read as `{}`. See [`crate::lenient`] for fields that are
+/// never an error.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Fields<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest for Path<T> {
+    async fn from_request(request: &mut Request) -> Result<Self, Error> {
+        pairs::read("path parameter", request.params.clone()).map(Self)
+    }
+}
+
+impl<T: DeserializeOwned> FromRequest for Query<T> {
+    async fn from_request(request: &mut Request) -> Result<Self, Error> {
+        pairs::read("query parameter", form(request.query.as_bytes())).map(Self)
+    }
+}
+
+impl<T: DeserializeOwned> FromRequest for Json<T> {
+    async fn from_request(request: &mut Request) -> Result<Self, Error> {
+        match request.headers.content_type() {
+            Some(found) if !is_json(&found) => Err(Error::unsupported_type(format_args!(
+                "the body is `{found}`, and must be `application/json`"
+            ))),
+            _ => {
+                let body = request.take_body().bytes(WHOLE_BODY).await?;
+                if body.is_empty() {
+                    return Err(Error::bad_request("the body is missing, and must be JSON"));
+                }
+                let deserializer = &mut serde_json::Deserializer::from_slice(&body);
+                let value = with_path(|track| {
+                    T::deserialize(serde_path_to_error::Deserializer::new(
+                        &mut *deserializer,
+                        track,
+                    ))
+                })?;
+                deserializer.end().map_err(malformed)?;
+                Ok(Self(value))
+            }
+        }
+    }
+}
+
+impl<T: DeserializeOwned> FromRequest for Fields<T> {
+    async fn from_request(request: &mut Request) -> Result<Self, Error> {
+        let declared = request.headers.content_type().unwrap_or_default();
+        let body = request.take_body();
+        if is_json(&declared) {
+            let body = body.bytes(WHOLE_BODY).await?;
+            if !body.is_empty() {
+                return json_fields(&body).map(Self);
+            }
+        } else if declared == "application/x-www-form-urlencoded" {
+            let body = body.bytes(WHOLE_BODY).await?;
+            return pairs::read("field", form(&body)).map(Self);
+        }
+        json_fields(b"{}").map(Self)
+    }
+}
+
+/// The fields of a JSON object. Read by way of a `Value`, since of a repeated name the last one counts
+/// there, as it does for the clients of v1 and v2.
+fn json_fields<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
+    let value = match serde_json::from_slice(body).map_err(malformed)? {
+        serde_json::Value::Array(_) => serde_json::Value::Object(serde_json::Map::default()),
+        object @ serde_json::Value::Object(_) => object,
+        _ => return Err(Error::bad_request("the body must be a JSON object")),
+    };
+    with_path(|track| T::deserialize(serde_path_to_error::Deserializer::new(value, track)))
+}
+
+fn malformed(error: serde_json::Error) -> Error {
+    Error::bad_request(format_args!("the body is not JSON: {error}"))
+}
+
+/// Runs a deserialisation that keeps track of where it is, so that its error can name the field.
+fn with_path<T>(
+    read: impl FnOnce(&mut serde_path_to_error::Track) -> Result<T, serde_json::Error>,
+) -> Result<T, Error> {
+    let mut track = serde_path_to_error::Track::new();
+    read(&mut track).map_err(|error| {
+        if error.is_syntax() || error.is_eof() {
+            return malformed(error);
+        }
+        match track.path().to_string().as_str() {
+            "." => Error::bad_request(format_args!("the body: {error}")),
+            path => Error::bad_request(format_args!("field `{path}` of the body: {error}")),
+        }
+    })
+}
+
+fn form(text: &[u8]) -> Vec<(String, String)> {
+    form_urlencoded::parse(text).into_owned().collect()
+}
+
+fn is_json(content_type: &str) -> bool {
+    content_type == "application/json"
+        || (content_type.starts_with("application/") && content_type.ends_with("+json"))
+}
+
+impl FromRequest for Request {
+    async fn from_request(request: &mut Request) -> Result<Self, Error> {
+        Ok(std::mem::take(request))
+    }
+}
+
+impl FromRequest for Body {
+    async fn from_request(request: &mut Request) -> Result<Self, Error> {
+        Ok(request.take_body())
+    }
+}
+
+impl FromRequest for Headers {
+    async fn from_request(request: &mut Request) -> Result<Self, Error> {
+        Ok(request.headers.clone())
+    }
+}
+
+/// Leaves it to the handler what to do about an argument that does not fit.
+impl<T: FromRequest> FromRequest for Result<T, Error> {
+    async fn from_request(request: &mut Request) -> Result<Self, Error> {
+        Ok(T::from_request(request).await)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+//! Header fields of a request or a response.
+
+/// Header fields in the order they came; names in lower case, a repeated one stands here repeatedly.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Headers(pub(crate) Vec<(String, Vec<u8>)>);
+
+impl Headers {
+    /// The first value of `name` (in lower case), if it is there and is text.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.bytes(name)
+            .and_then(|value| str::from_utf8(value).ok())
+    }
+
+    /// The first value of `name` (in lower case) as it came.
+    #[must_use]
+    pub fn bytes(&self, name: &str) -> Option<&[u8]> {
+        self.iter()
+            .find(|(found, _)| *found == name)
+            .map(|(_, value)| value)
+    }
+
+    /// All fields.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.0
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_slice()))
+    }
+
+    /// The type of the body without its parameters, in lower case: `application/json`.
+    pub(crate) fn content_type(&self) -> Option<String> {
+        let value = self.get("content-type")?;
+        let essence = value.split(';').next().unwrap_or(value).trim();
+        Some(essence.to_ascii_lowercase())
+    }
+}

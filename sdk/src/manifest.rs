@@ -1,0 +1,204 @@
+//! Writes a plugin's manifest while the plugin is compiled. The macro [`crate::plugin!`] calls this.
+//!
+//! The manifest is TOML in the custom section `platform:manifest`. All of it is `const`: a plugin
+//! carries no code for it, and a mistake in it is a compile error.
+
+/// The version of the interface package that this SDK speaks, as `wit/types.wit` states it.
+pub const INTERFACE: &str = "1.0.0";
+
+/// What may stand in `capabilities`.
+const CAPABILITIES: &[&str] = &["device", "led", "store"];
+/// What may stand in `limits`.
+const LIMITS: &[&str] = &["memory_mib", "cpu_ms", "wall_ms", "body_kib", "concurrency"];
+/// The methods that a route may have.
+const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+
+/// A piece of the manifest's text.
+pub enum Part {
+    /// Text as it stands.
+    Raw(&'static str),
+    /// A string, to be quoted.
+    Quoted(&'static str),
+}
+
+/// The bytes that `parts` take.
+#[must_use]
+pub const fn length(parts: &[Part]) -> usize {
+    let mut count = Output::<0> { bytes: [], at: 0 };
+    count.parts(parts);
+    count.at
+}
+
+/// The text of `parts`, where `N` is their [`length`].
+#[must_use]
+pub const fn text<const N: usize>(parts: &[Part]) -> [u8; N] {
+    let mut output = Output {
+        bytes: [0; N],
+        at: 0,
+    };
+    output.parts(parts);
+    output.bytes
+}
+
+/// Writes as far as there is room, and counts everything.
+struct Output<const N: usize> {
+    bytes: [u8; N],
+    at: usize,
+}
+
+impl<const N: usize> Output<N> {
+    const fn parts(&mut self, parts: &[Part]) {
+        let mut at = 0;
+        while at < parts.len() {
+            match &parts[at] {
+                Part::Raw(text) => self.raw(text.as_bytes()),
+                Part::Quoted(text) => self.quoted(text.as_bytes()),
+            }
+            at += 1;
+        }
+    }
+
+    const fn raw(&mut self, text: &[u8]) {
+        let mut at = 0;
+        while at < text.len() {
+            self.byte(text[at]);
+            at += 1;
+        }
+    }
+
+    /// A TOML basic string: quotes, backslashes and control characters are escaped.
+    const fn quoted(&mut self, text: &[u8]) {
+        self.byte(b'"');
+        let mut at = 0;
+        while at < text.len() {
+            match text[at] {
+                byte @ (b'"' | b'\\') => {
+                    self.byte(b'\\');
+                    self.byte(byte);
+                }
+                byte @ (0..=0x1f | 0x7f) => {
+                    self.raw(b"\\u00");
+                    self.byte(b"0123456789abcdef"[(byte >> 4) as usize]);
+                    self.byte(b"0123456789abcdef"[(byte & 15) as usize]);
+                }
+                byte => self.byte(byte),
+            }
+            at += 1;
+        }
+        self.byte(b'"');
+    }
+
+    const fn byte(&mut self, byte: u8) {
+        if self.at < N {
+            self.bytes[self.at] = byte;
+        }
+        self.at += 1;
+    }
+}
+
+/// Ends the compilation where `name` is no capability.
+pub const fn check_capability(name: &str) {
+    assert!(
+        contains(CAPABILITIES, name),
+        "no such capability: there are `device`, `led` and `store` (`log`, `config` and `timer` need none)"
+    );
+}
+
+/// Ends the compilation where `name` is no limit.
+pub const fn check_limit(name: &str) {
+    assert!(
+        contains(LIMITS, name),
+        "no such limit: there are `memory_mib`, `cpu_ms`, `wall_ms`, `body_kib` and `concurrency`"
+    );
+}
+
+/// Ends the compilation where a route could never be called.
+pub const fn check_route(method: &str, path: &str) {
+    assert!(
+        contains(METHODS, method),
+        "no such method: a route's method is GET, HEAD, POST, PUT, PATCH or DELETE"
+    );
+    let path = path.as_bytes();
+    assert!(
+        !path.is_empty() && path[0] == b'/',
+        "a route begins with `/`, for example \"/v3/things/:name\""
+    );
+    let mut at = 1;
+    while at < path.len() {
+        assert!(
+            path[at] > b' ' && path[at] < 0x7f && path[at] != b'?' && path[at] != b'#',
+            "a route is the path alone: no blanks, no query, percent-encoding for all but ASCII"
+        );
+        assert!(
+            !(path[at] == b'/' && path[at - 1] == b'/'),
+            "a route has no empty segments"
+        );
+        at += 1;
+    }
+}
+
+const fn contains(names: &[&str], name: &str) -> bool {
+    let mut at = 0;
+    while at < names.len() {
+        if equal(names[at].as_bytes(), name.as_bytes()) {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+const fn equal(one: &[u8], other: &[u8]) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    let mut at = 0;
+    while at < one.len() {
+        if one[at] != other[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(parts: &[Part]) -> String {
+        let bytes = text::<256>(parts);
+        String::from_utf8(bytes[..length(parts)].to_vec()).unwrap()
+    }
+
+    #[test]
+    fn quoted_text_survives_a_toml_parser() {
+        let texts = [
+            "plain",
+            "say \"hi\"",
+            "back\\slash",
+            "two\nlines\t\u{1}\u{7f}",
+            "\u{e9}\u{1f600}",
+        ];
+        for text in texts {
+            let line = written(&[Part::Raw("reason = "), Part::Quoted(text), Part::Raw("\n")]);
+            let table: toml::Table = line.parse().unwrap();
+            assert_eq!(table["reason"].as_str(), Some(text), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_interface_is_the_one_of_the_wit_package() {
+        let types = include_str!("../../wit/types.wit");
+        let line = format!("package platform:supervisor@{INTERFACE};");
+        assert!(types.contains(&line));
+    }
+
+    #[test]
+    fn every_capability_is_an_interface() {
+        for name in CAPABILITIES {
+            let world = include_str!("../../wit/worlds.wit");
+            assert!(world.contains(&format!("import {name};")), "{name}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The macro that a plugin is declared with.
+
+/// Declares the plugin: its manifest, and which function answers which route.
+///
+/// Name and version are those of the crate. Sections come in this order, each may be left out:
+///
+/// ```
+/// use supervisor_sdk::{Error, Path, plugin};
+///
+/// plugin! {
+///     capabilities: {
+///         device => "says which device answered",
+///         led => "shows the device to a person",
+///     }
+///     routes: {
+///         GET "/v3/hello/:name" => hello,
+///         POST "/v3/hello/:name" => hello,
+///     }
+///     identify => blink,
+///     boards: ["acme-*"]
+///     limits: { memory_mib: 16, cpu_ms: 200, wall_ms: 5000, body_kib: 64, concurrency: 4 }
+/// }
+///
+/// async fn hello(Path(name): Path<String>) -> String { name }
+/// async fn blink() -> Result<(), Error> { Ok(()) }
+/// ```
+///
+/// - `capabilities`: what the plugin asks for, with the reason that people read before they grant it.
+/// - `routes`: method, path pattern (`:name` stands for one segment) and the `async fn` that answers.
+/// - `identify`: the `async fn()` behind `POST /v1/blink`, see [`crate::identify`].
+/// - `boards`: the device types that the plugin is for; `*` stands for any text. For those it goes
+///   before a plugin that is for all boards and provides the same.
+/// - `limits`: what the plugin needs beyond the defaults; the device's policy may allow less.
+///
+/// Mistakes are compile errors:
+///
+/// ```compile_fail
+/// supervisor_sdk::plugin! { capabilities: { gpoi => "a typo" } }
+/// ```
+/// ```compile_fail
+/// supervisor_sdk::plugin! { routes: { GET "v3/hello" => hello } }
+/// async fn hello() {}
+/// ```
+/// ```compile_fail
+/// supervisor_sdk::plugin! { routes: { FETCH "/v3/hello" => hello } }
+/// async fn hello() {}
+/// ```
+#[macro_export]
+macro_rules! plugin {
+    (
+        $(capabilities: { $($capability:ident => $reason:literal),* $(,)? } $(,)?)?
+        $(routes: { $($method:ident $path:literal => $($handler:ident)::+),* $(,)? } $(,)?)?
+        $(identify => $($identify:ident)::+ $(,)?)?
+        $(boards: [$($board:literal),* $(,)?] $(,)?)?
+        $(limits: { $($limit:ident: $value:literal),* $(,)? } $(,)?)?
+    ) => {
+        /// What the host finds behind this plugin's exports.
+        #[doc(hidden)]
+        pub struct Plugin;
+
+        const _: () = {
+            use $crate::manifest::Part::{Quoted, Raw};
+
+            $($($crate::manifest::check_capability(stringify!($capability));)*)?
+            $($($crate::manifest::check_route(stringify!($method), $path);)*)?
+            $($($crate::manifest::check_limit(stringify!($limit)); let _: u32 = $value;)*)?
+
+            const PARTS: &[$crate::manifest::Part] = &[
+                Raw("name = "), Quoted(env!("CARGO_PKG_NAME")),
+                Raw("\nversion = "), Quoted(env!("CARGO_PKG_VERSION")),
+                Raw("\ninterface = "), Quoted($crate::manifest::INTERFACE),
+                Raw("\n"),
+                $(Raw({ let _ = stringify!($($identify)::+); "provides = [\"identify\"]\n" }),)?
+                $(Raw("boards = ["), $(Quoted($board), Raw(", "),)* Raw("]\n"),)?
+                $(Raw("\n[limits]\n"), $(Raw(concat!(stringify!($limit), " = ", $value, "\n")),)*)?
+                $($(
+                    Raw(concat!("\n[[capabilities]]\nname = \"", stringify!($capability), "\"\nreason = ")),
+                    Quoted($reason),
+                    Raw("\n"),
+                )*)?
+                $($(
+                    Raw(concat!("\n[[routes]]\nmethod = \"", stringify!($method), "\"\npath = ")),
+                    Quoted($path),
+                    Raw("\n"),
+                )*)?
+            ];
+            const LENGTH: usize = $crate::manifest::length(PARTS);
+
+            #[used]
+            #[cfg_attr(target_arch = "wasm32", unsafe(link_section = "platform:manifest"))]
+            static MANIFEST: [u8; LENGTH] = $crate::manifest::text(PARTS);
+
+            impl Plugin {
+                /// The manifest as it stands in the component.
+                #[doc(hidden)]
+                pub fn manifest() -> &'static [u8] {
+                    &MANIFEST
+                }
+            }
+        };
+
+        $(
+            impl $crate::bindings::endpoint::exports::platform::supervisor::handler::Guest for Plugin {
+                async fn handle(
+                    request: $crate::bindings::endpoint::platform::supervisor::types::Request,
+                ) -> Result<
+                    $crate::bindings::endpoint::platform::supervisor::types::Response,
+                    $crate::bindings::endpoint::platform::supervisor::types::Error,
+                > {
+                    let request = $crate::Request::from(request);
+                    $(if request.is(stringify!($method), $path) {
+                        return $crate::expansion::Handler::call($($handler)::+, request).await;
+                    })*
+                    $crate::expansion::unknown(&request)
+                }
+            }
+            $crate::bindings::endpoint::export_endpoint!(
+                Plugin with_types_in $crate::bindings::endpoint
+            );
+        )?
+
+        $(
+            impl $crate::bindings::identifier::exports::platform::supervisor::identify::Guest for Plugin {
+                async fn identify() -> Result<(), String> {
+                    $crate::expansion::identify($($identify)::+).await
+                }
+            }
+            $crate::bindings::identifier::export_identifier!(
+                Plugin with_types_in $crate::bindings::identifier
+            );
+        )?
+    };
+}

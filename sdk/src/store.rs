@@ -1,0 +1,107 @@
+//! A small store of the plugin's own that outlives its instances and restarts of the supervisor.
+//! Capability `store`.
+//!
+//! Keys are at most 256 bytes, values at most 64 KiB, all of them together at most 1 MiB for one plugin.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::bindings::capabilities::platform::supervisor::store as wit;
+
+/// The value of `key`, if there is one.
+///
+/// # Errors
+/// [`Error::Failed`] where the store cannot be read.
+pub async fn get(key: &str) -> Result<Option<Vec<u8>>, Error> {
+    Ok(wit::get(key.to_owned()).await?)
+}
+
+/// Sets `key`, in place of what it held. The write has reached the disk when this returns.
+///
+/// # Errors
+/// [`Error::TooLarge`] where a limit is passed, [`Error::Failed`] where the store cannot be written.
+pub async fn set(key: &str, value: impl Into<Vec<u8>>) -> Result<(), Error> {
+    Ok(wit::set(key.to_owned(), value.into()).await?)
+}
+
+/// Removes `key`; one that is not there is no error.
+///
+/// # Errors
+/// [`Error::Failed`] where the store cannot be written.
+pub async fn delete(key: &str) -> Result<(), Error> {
+    Ok(wit::delete(key.to_owned()).await?)
+}
+
+/// All keys that begin with `prefix`, sorted.
+///
+/// # Errors
+/// [`Error::Failed`] where the store cannot be read.
+pub async fn keys(prefix: &str) -> Result<Vec<String>, Error> {
+    Ok(wit::keys(prefix.to_owned()).await?)
+}
+
+/// The value of `key` as [`set_json`] wrote it.
+///
+/// # Errors
+/// As [`get`]; [`Error::Failed`] also where the value does not fit `T`.
+pub async fn get_json<T: DeserializeOwned>(key: &str) -> Result<Option<T>, Error> {
+    let Some(bytes) = get(key).await? else {
+        return Ok(None);
+    };
+    serde_json::from_slice(&bytes).map(Some).map_err(|error| {
+        Error::Failed(format!(
+            "the value of `{key}` is not what was expected: {error}"
+        ))
+    })
+}
+
+/// Sets `key` to a value in JSON.
+///
+/// # Errors
+/// As [`set`]; [`Error::Failed`] also where the value cannot be written as JSON.
+pub async fn set_json<T: Serialize>(key: &str, value: &T) -> Result<(), Error> {
+    let bytes = serde_json::to_vec(value)
+        .map_err(|error| Error::Failed(format!("failed to write `{key}` as JSON: {error}")))?;
+    set(key, bytes).await
+}
+
+/// Why the store refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// A key, a value or the sum of them is over its limit; the text says which.
+    TooLarge(String),
+    /// The store could not be read or written.
+    Failed(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLarge(text) | Self::Failed(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<wit::StoreError> for Error {
+    fn from(error: wit::StoreError) -> Self {
+        match error {
+            wit::StoreError::TooLarge(text) => Self::TooLarge(text),
+            wit::StoreError::Other(text) => Self::Failed(text),
+        }
+    }
+}
+
+/// 413 where a limit is passed, else 500.
+impl From<Error> for crate::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::TooLarge(text) => Self::too_large(text),
+            Error::Failed(text) => Self::internal(text),
+        }
+    }
+}

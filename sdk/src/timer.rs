@@ -1,0 +1,11 @@
+//! Waiting. Needs no capability.
+
+use std::time::Duration;
+
+use crate::bindings::capabilities::platform::supervisor::timer as wit;
+
+/// Returns after `duration` (in whole milliseconds, at most 49 days). Time spent here counts towards the
+/// plugin's wall-time limit and not towards its CPU limit.
+pub async fn sleep(duration: Duration) {
+    wit::sleep(u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)).await;
+}
