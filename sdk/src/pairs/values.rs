@@ -1,0 +1,237 @@
+//! The values behind one name: each is text, and is parsed as what its field's type asks for.
+
+use std::fmt::Display;
+
+use serde::de::value::{SeqDeserializer, StringDeserializer};
+use serde::de::{self, IntoDeserializer, Visitor};
+use serde::forward_to_deserialize_any;
+
+use super::{Problem, shortened};
+
+/// All values of one name.
+#[derive(Default)]
+pub(super) struct Values(pub(super) Vec<Value>);
+
+impl Values {
+    fn only(mut self) -> Result<Value, Problem> {
+        match (self.0.pop(), self.0.is_empty()) {
+            (Some(value), true) => Ok(value),
+            _ => Err(Problem {
+                field: None,
+                text: "is given more than once".to_owned(),
+            }),
+        }
+    }
+}
+
+impl IntoDeserializer<'_, Problem> for Values {
+    type Deserializer = Self;
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+macro_rules! one_of_them {
+    ($($method:ident)*) => {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+            self.only()?.$method(visitor)
+        })*
+    };
+}
+
+impl<'de> de::Deserializer<'de> for Values {
+    type Error = Problem;
+
+    one_of_them! {
+        deserialize_any deserialize_bool
+        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
+        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
+        deserialize_f32 deserialize_f64 deserialize_char deserialize_str deserialize_string
+        deserialize_bytes deserialize_byte_buf deserialize_identifier deserialize_unit
+        deserialize_map
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        visitor.visit_unit()
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Problem> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Problem> {
+        self.only()?.deserialize_enum(name, variants, visitor)
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        visitor.visit_seq(SeqDeserializer::new(self.0.into_iter()))
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Problem> {
+        self.deserialize_seq(visitor)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: usize,
+        visitor: V,
+    ) -> Result<V::Value, Problem> {
+        self.deserialize_seq(visitor)
+    }
+
+    fn deserialize_unit_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Problem> {
+        visitor.visit_unit()
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Problem> {
+        self.deserialize_map(visitor)
+    }
+}
+
+/// One value, parsed as what is asked for.
+pub(super) struct Value(pub(super) String);
+
+impl Value {
+    fn refused(&self, expected: impl Display) -> Problem {
+        Problem {
+            field: None,
+            text: format!("must be {expected}, not `{}`", shortened(&self.0)),
+        }
+    }
+}
+
+impl IntoDeserializer<'_, Problem> for Value {
+    type Deserializer = Self;
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+macro_rules! whole_numbers {
+    ($($method:ident $visit:ident $type:ty;)*) => {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+            match self.0.parse::<$type>() {
+                Ok(number) => visitor.$visit(number),
+                Err(_) => Err(self.refused(format_args!(
+                    "a whole number from {} to {}",
+                    <$type>::MIN,
+                    <$type>::MAX,
+                ))),
+            }
+        })*
+    };
+}
+
+impl<'de> de::Deserializer<'de> for Value {
+    type Error = Problem;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        visitor.visit_string(self.0)
+    }
+
+    whole_numbers! {
+        deserialize_i8 visit_i8 i8;
+        deserialize_i16 visit_i16 i16;
+        deserialize_i32 visit_i32 i32;
+        deserialize_i64 visit_i64 i64;
+        deserialize_i128 visit_i128 i128;
+        deserialize_u8 visit_u8 u8;
+        deserialize_u16 visit_u16 u16;
+        deserialize_u32 visit_u32 u32;
+        deserialize_u64 visit_u64 u64;
+        deserialize_u128 visit_u128 u128;
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        match self.0.parse::<f64>() {
+            Ok(number) if number.is_finite() => visitor.visit_f64(number),
+            _ => Err(self.refused("a number")),
+        }
+    }
+
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        self.deserialize_f64(visitor)
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        match self.0.as_str() {
+            "true" => visitor.visit_bool(true),
+            "false" => visitor.visit_bool(false),
+            _ => Err(self.refused("`true` or `false`")),
+        }
+    }
+
+    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        let mut characters = self.0.chars();
+        match (characters.next(), characters.next()) {
+            (Some(character), None) => visitor.visit_char(character),
+            _ => Err(self.refused("one character")),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Problem> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Problem> {
+        let deserializer: StringDeserializer<Problem> = self.0.into_deserializer();
+        deserializer.deserialize_enum(name, variants, visitor)
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        visitor.visit_unit()
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Problem> {
+        Err(de::Error::custom("a plain value cannot hold fields"))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Problem> {
+        self.deserialize_map(visitor)
+    }
+
+    forward_to_deserialize_any! {
+        str string bytes byte_buf identifier unit unit_struct seq tuple tuple_struct
+    }
+}
