@@ -1,1 +1,30 @@
-//! See ARCHITECTURE.md.
+//! Endpoint families and hardware actions as sandboxed WebAssembly components.
+//!
+//! [`Plugins`] is the whole of it for others: it loads what is in the plugin folders, reloads what
+//! changes there, answers which plugin serves a request ([`Plugins::find`]), and makes the call
+//! ([`Plugins::call`]). A plugin gets what its manifest asks for and the policy grants, and within its
+//! limits; whatever it does costs its caller a clear error and the others nothing.
+//!
+//! The caller has checked the key already and has taken it out of the request: no plugin sees one.
+
+mod body;
+mod capability;
+mod config;
+mod grants;
+mod limits;
+mod manifest;
+mod pattern;
+mod plugins;
+mod policy;
+mod report;
+mod routes;
+
+pub use body::{Body, BodyError};
+pub use capability::Capability;
+pub use config::{DEFAULT_SLOTS, DataError, Device, Identity, PluginData, PluginsConfig};
+pub use limits::{DEFAULTS, Limits, MOST};
+pub use manifest::{Action, INTERFACE, Manifest, ManifestError, Need, Route, SECTION};
+pub use pattern::{Pattern, PatternError};
+pub use plugins::{Found, Plugins, RouteMatch, StartError};
+pub use policy::PolicyError;
+pub use report::{PluginReport, PluginState, RouteReport};

@@ -1,0 +1,28 @@
+//! Generated from `wit/`: one world of ours that has each interface once, so that a component with any
+//! of the exports, or all, is served by one set of types.
+
+#![allow(
+    clippy::all,
+    unused_qualifications,
+    unreachable_pub,
+    missing_docs,
+    reason = "generated code"
+)]
+
+wasmtime::component::bindgen!({
+    path: "../../wit",
+    inline: "
+        package platform:host;
+        world everything {
+            include platform:supervisor/capabilities@1.0.0;
+            import platform:supervisor/identify-window@1.0.0;
+            import platform:supervisor/identify@1.0.0;
+            export platform:supervisor/handler@1.0.0;
+            export platform:supervisor/identify@1.0.0;
+        }
+    ",
+    world: "platform:host/everything",
+    with: {
+        "platform:supervisor/led.light": crate::capabilities::led::Light,
+    },
+});

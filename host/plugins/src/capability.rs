@@ -1,0 +1,137 @@
+//! The capabilities that a manifest can ask for and a policy can grant, and which import each stands for.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What a plugin may reach beside its own memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Capability {
+    /// Reads what the supervisor knows of the device.
+    Device,
+    /// A small store of the plugin's own.
+    Store,
+    /// The LEDs of the device.
+    Led,
+    /// Has another plugin identify the device.
+    Identify,
+    /// The time of day and a clock that only goes forward (`wasi:clocks`).
+    Clock,
+    /// Random numbers (`wasi:random`).
+    Random,
+    /// The folders that the policy names (`wasi:filesystem`).
+    Files,
+}
+
+/// All of them, for messages and tests.
+pub(crate) const ALL: [Capability; 7] = [
+    Capability::Device,
+    Capability::Store,
+    Capability::Led,
+    Capability::Identify,
+    Capability::Clock,
+    Capability::Random,
+    Capability::Files,
+];
+
+impl Capability {
+    /// The name in manifests and policies.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Capability::Device => "device",
+            Capability::Store => "store",
+            Capability::Led => "led",
+            Capability::Identify => "identify",
+            Capability::Clock => "clock",
+            Capability::Random => "random",
+            Capability::Files => "files",
+        }
+    }
+}
+
+impl fmt::Display for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What it takes for a component to get an import.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Import {
+    /// Linked for every plugin.
+    Always,
+    /// Linked for those with one of these capabilities; the first is the one to ask for.
+    With(&'static [Capability]),
+    /// This host has no such interface for plugins.
+    Unknown,
+}
+
+/// What the import called `name` (`package/interface@version`) takes.
+pub(crate) fn of_import(name: &str) -> Import {
+    use Capability::{Clock, Device, Files, Identify, Led, Random, Store};
+    let interface = name.split('@').next().unwrap_or(name);
+    match interface {
+        "platform:supervisor/types"
+        | "platform:supervisor/log"
+        | "platform:supervisor/config"
+        | "platform:supervisor/timer"
+        | "platform:supervisor/identify-window"
+        // Every guest with a standard library imports these; what they reach is empty.
+        | "wasi:io/error"
+        | "wasi:io/poll"
+        | "wasi:io/streams"
+        | "wasi:cli/environment"
+        | "wasi:cli/exit"
+        | "wasi:cli/stdin"
+        | "wasi:cli/stdout"
+        | "wasi:cli/stderr"
+        | "wasi:cli/terminal-input"
+        | "wasi:cli/terminal-output"
+        | "wasi:cli/terminal-stdin"
+        | "wasi:cli/terminal-stdout"
+        | "wasi:cli/terminal-stderr"
+        | "wasi:random/insecure-seed" => Import::Always,
+        "platform:supervisor/device" => Import::With(&[Device]),
+        "platform:supervisor/store" => Import::With(&[Store]),
+        "platform:supervisor/led" => Import::With(&[Led]),
+        "platform:supervisor/identify" => Import::With(&[Identify]),
+        // Files have times, in the type of this interface.
+        "wasi:clocks/wall-clock" => Import::With(&[Clock, Files]),
+        "wasi:clocks/monotonic-clock" => Import::With(&[Clock]),
+        "wasi:random/random" | "wasi:random/insecure" => Import::With(&[Random]),
+        "wasi:filesystem/types" | "wasi:filesystem/preopens" => Import::With(&[Files]),
+        _ => Import::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_that_are_written() {
+        for capability in ALL {
+            assert_eq!(serde_json::to_value(capability).unwrap(), capability.name());
+        }
+    }
+
+    #[test]
+    fn versions_of_an_import_do_not_matter() {
+        assert_eq!(
+            of_import("platform:supervisor/led@1.0.0"),
+            Import::With(&[Capability::Led])
+        );
+        assert_eq!(
+            of_import("platform:supervisor/led@1.7.0"),
+            Import::With(&[Capability::Led])
+        );
+        assert_eq!(of_import("wasi:io/poll@0.2.6"), Import::Always);
+        assert_eq!(of_import("wasi:sockets/tcp@0.2.6"), Import::Unknown);
+        assert_eq!(
+            of_import("platform:supervisor/ledger@1.0.0"),
+            Import::Unknown
+        );
+    }
+}

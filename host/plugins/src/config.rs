@@ -1,0 +1,92 @@
+//! What the owner of the plugins gives them: folders, policy, and the parts of the supervisor that
+//! capabilities reach.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// All that [`crate::Plugins::start`] needs.
+pub struct PluginsConfig {
+    /// The folders whose `*.wasm` files are plugins. One that is not there holds none.
+    pub plugin_dirs: Vec<PathBuf>,
+    /// The policy file; nothing is granted where it is not there.
+    pub policy: PathBuf,
+    /// Where compiled plugins are kept.
+    pub cache: sandbox::Cache,
+    /// The supervisor's folder of state; `leds/` in it holds what LEDs showed before a plugin took them.
+    pub state_dir: PathBuf,
+    /// The host's root folder as this process sees it; LEDs are under its `sys/class/leds`.
+    pub host_root: PathBuf,
+    /// The table `[plugins]` of the configuration file: a table for each plugin, by name.
+    pub plugin_config: toml::Table,
+    /// The small store that the capability `store` gives to each plugin.
+    pub data: Arc<dyn PluginData>,
+    /// What the capability `device` reads.
+    pub device: Arc<dyn Device>,
+    /// The routes of the host itself, which no plugin may claim: method (`*` for all) and pattern, for
+    /// example `("GET", "/v2/applications/:appId/state")`.
+    pub core_routes: Vec<(&'static str, &'static str)>,
+    /// How many instances can be there at a time, spares included; [`DEFAULT_SLOTS`] unless there is a
+    /// reason.
+    pub slots: usize,
+}
+
+/// How many instances the pool holds. A slot costs address space (32 MiB) but no memory until it is used.
+pub const DEFAULT_SLOTS: usize = 32;
+
+/// What the supervisor knows of its device.
+pub trait Device: Send + Sync + 'static {
+    /// Who the device is. Called often; cheap.
+    fn identity(&self) -> Identity;
+    /// The object that `GET /v1/device` answers.
+    fn state(&self) -> serde_json::Value;
+}
+
+/// Who the device is (`wit/device.wit`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// 32 lower-case hexadecimal digits.
+    pub uuid: String,
+    /// The latest name known; `local` before there is one.
+    pub name: String,
+    /// For example `raspberrypi4-64`; `unknown` where the host does not say. Plugins for other boards
+    /// are not loaded.
+    pub device_type: String,
+    /// For example `aarch64`; `unknown` where the host does not say.
+    pub arch: String,
+}
+
+/// Each plugin's own small key-value store (`wit/store.wit` has its limits, which the implementation
+/// keeps). The functions may block: they are called where that holds up no one.
+pub trait PluginData: Send + Sync + 'static {
+    /// The value of `key`.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn get(&self, plugin: &str, key: &str) -> Result<Option<Vec<u8>>, DataError>;
+    /// Sets `key`; the write is on the disk when it returns.
+    ///
+    /// # Errors
+    /// When a limit is exceeded, or the store cannot be written.
+    fn set(&self, plugin: &str, key: &str, value: &[u8]) -> Result<(), DataError>;
+    /// Removes `key`, if it is there.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn delete(&self, plugin: &str, key: &str) -> Result<(), DataError>;
+    /// The keys that begin with `prefix`, sorted.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn keys(&self, plugin: &str, prefix: &str) -> Result<Vec<String>, DataError>;
+}
+
+/// Why a plugin's store did not do what it was asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum DataError {
+    /// A key, a value or the sum of them is too large; the text says which.
+    #[error("{0}")]
+    TooLarge(String),
+    /// The store failed.
+    #[error("{0}")]
+    Other(String),
+}

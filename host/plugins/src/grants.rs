@@ -1,0 +1,199 @@
+//! Whether a plugin may be linked: what its component imports against what its manifest asks for, and
+//! that against what the policy grants.
+//!
+//! Asked before linking, of all imports at once: the linker itself would name the first only, and not
+//! what to do. This is the one place where grants are checked; below it, what is linked is granted.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::capability::{Capability, Import, of_import};
+use crate::manifest::{INTERFACE, Manifest, Need};
+
+/// Why a plugin is not linked. Lists all that is missing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GrantError {
+    /// The component uses what its manifest does not ask for, or what no plugin can have.
+    #[error("{}", .0.join("; "))]
+    Imports(Vec<String>),
+    /// The policy does not grant what the manifest asks for.
+    #[error("{}", missing(plugin, capabilities, line, policy))]
+    Missing {
+        /// The plugin.
+        plugin: String,
+        /// What is missing, with the manifest's reasons.
+        capabilities: Vec<(Capability, String)>,
+        /// The lines of the policy that would grant it, in one.
+        line: String,
+        /// The policy's file.
+        policy: String,
+    },
+}
+
+fn missing(
+    plugin: &str,
+    capabilities: &[(Capability, String)],
+    line: &str,
+    policy: &str,
+) -> String {
+    let (noun, list) = match capabilities {
+        [(one, reason)] => ("capability", format!("`{one}` ({reason})")),
+        several => {
+            let list: Vec<_> = several
+                .iter()
+                .map(|(name, reason)| format!("`{name}` ({reason})"))
+                .collect();
+            ("capabilities", list.join(", "))
+        }
+    };
+    format!(
+        "plugin `{plugin}` needs the {noun} {list}, which the policy `{policy}` does not grant; to grant it: {line}"
+    )
+}
+
+/// Checks a component that imports `imports`.
+pub(crate) fn check<'a>(
+    manifest: &Manifest,
+    imports: impl Iterator<Item = &'a str>,
+    granted: &BTreeSet<Capability>,
+    policy: &Path,
+) -> Result<(), GrantError> {
+    let asked = |capability: &Capability| {
+        manifest
+            .capabilities
+            .iter()
+            .any(|need| need.name == *capability)
+    };
+    let mut wrong = Vec::new();
+    for import in imports {
+        match of_import(import) {
+            Import::Always => {}
+            Import::With(any) if any.iter().any(asked) => {}
+            Import::With([first, ..]) => {
+                wrong.push(format!(
+                    "it imports `{import}`, which takes the capability `{first}`, and its manifest does not ask for that"
+                ));
+            }
+            Import::With([]) | Import::Unknown if import.starts_with("platform:supervisor/") => {
+                wrong.push(format!(
+                    "it imports `{import}`, which this supervisor does not have (it has `platform:supervisor` {INTERFACE})"
+                ));
+            }
+            Import::With([]) | Import::Unknown => {
+                wrong.push(format!("it imports `{import}`, which no plugin gets"));
+            }
+        }
+    }
+    if !wrong.is_empty() {
+        return Err(GrantError::Imports(wrong));
+    }
+
+    let lacking = |need: &&Need| !granted.contains(&need.name);
+    let capabilities: Vec<_> = manifest
+        .capabilities
+        .iter()
+        .filter(lacking)
+        .map(|need| (need.name, need.reason.clone()))
+        .collect();
+    if capabilities.is_empty() {
+        return Ok(());
+    }
+    // The whole line, with what is granted already: to be pasted in place of the one there.
+    let all: BTreeSet<Capability> = granted
+        .iter()
+        .copied()
+        .chain(capabilities.iter().map(|(name, _)| *name))
+        .collect();
+    let list: Vec<_> = all.iter().map(|name| format!("\"{name}\"")).collect();
+    let line = format!("[plugins.{}] grants = [{}]", manifest.name, list.join(", "));
+    let policy = policy.display().to_string();
+    Err(GrantError::Missing {
+        plugin: manifest.name.clone(),
+        capabilities,
+        line,
+        policy,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(needs: &[&str], imports: &[&str], granted: &[Capability]) -> String {
+        let needs: Vec<_> = needs
+            .iter()
+            .map(|name| format!("{{ name = \"{name}\", reason = \"for {name}\" }}"))
+            .collect();
+        let manifest = Manifest::parse(&format!(
+            "name = \"x\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\nprovides = [\"identify\"]\ncapabilities = [{}]",
+            needs.join(", ")
+        ))
+        .unwrap();
+        let granted = granted.iter().copied().collect();
+        check(
+            &manifest,
+            imports.iter().copied(),
+            &granted,
+            Path::new("policy.toml"),
+        )
+        .map_or_else(|error| error.to_string(), |()| String::new())
+    }
+
+    #[test]
+    fn all_that_is_missing_is_listed_with_the_line_that_grants_it() {
+        let led = "platform:supervisor/led@1.0.0";
+        assert_eq!(
+            refusal(&["led"], &[led, "wasi:io/poll@0.2.6"], &[Capability::Led]),
+            ""
+        );
+        assert_eq!(
+            refusal(&["device"], &[], &[]),
+            "plugin `x` needs the capability `device` (for device), which the policy `policy.toml` does not grant; \
+             to grant it: [plugins.x] grants = [\"device\"]"
+        );
+        assert_eq!(
+            refusal(&["led", "store", "clock"], &[led], &[Capability::Clock]),
+            "plugin `x` needs the capabilities `led` (for led), `store` (for store), which the policy `policy.toml` \
+             does not grant; to grant it: [plugins.x] grants = [\"store\", \"led\", \"clock\"]"
+        );
+    }
+
+    #[test]
+    fn an_import_has_to_be_asked_for() {
+        assert_eq!(
+            refusal(
+                &[],
+                &[
+                    "platform:supervisor/led@1.0.0",
+                    "wasi:clocks/wall-clock@0.2.6"
+                ],
+                &[Capability::Led]
+            ),
+            "it imports `platform:supervisor/led@1.0.0`, which takes the capability `led`, and its manifest does not \
+             ask for that; it imports `wasi:clocks/wall-clock@0.2.6`, which takes the capability `clock`, and its \
+             manifest does not ask for that"
+        );
+        assert_eq!(
+            refusal(&["led"], &["wasi:sockets/tcp@0.2.6"], &[Capability::Led]),
+            "it imports `wasi:sockets/tcp@0.2.6`, which no plugin gets"
+        );
+        assert_eq!(
+            refusal(
+                &["led"],
+                &["platform:supervisor/journal@1.1.0"],
+                &[Capability::Led]
+            ),
+            "it imports `platform:supervisor/journal@1.1.0`, which this supervisor does not have (it has \
+             `platform:supervisor` 1.0.0)"
+        );
+        assert_eq!(
+            refusal(
+                &["files"],
+                &["wasi:clocks/wall-clock@0.2.6"],
+                &[Capability::Files]
+            ),
+            "",
+            "the type of a file's times"
+        );
+    }
+}

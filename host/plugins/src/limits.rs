@@ -1,0 +1,147 @@
+//! What one call of a plugin may use, and what it gets where nobody says.
+//!
+//! A manifest asks, the policy decides: a limit in the policy takes the place of the manifest's. Both
+//! are held to the [`most`](MOST) that the host gives anyone.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// What one call may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Linear memory, in bytes.
+    pub memory: usize,
+    /// CPU time. Time spent waiting does not count.
+    pub cpu: Duration,
+    /// Time by the clock, until the answer begins.
+    pub wall: Duration,
+    /// A request's body, and an answer's unless it is a stream; in bytes.
+    pub body: usize,
+    /// Calls at the same time.
+    pub concurrency: usize,
+}
+
+/// What a plugin has where neither its manifest nor the policy says otherwise.
+pub const DEFAULTS: Limits = Limits {
+    memory: 16 << 20,
+    cpu: Duration::from_secs(1),
+    wall: Duration::from_secs(10),
+    body: 1 << 20,
+    concurrency: 8,
+};
+
+/// The most that a manifest or a policy can give.
+pub const MOST: Limits = Limits {
+    memory: sandbox::PLUGIN_MEMORY,
+    cpu: Duration::from_secs(60),
+    wall: Duration::from_secs(15 * 60),
+    body: 16 << 20,
+    concurrency: 256,
+};
+
+/// Limits as the manifest and the policy write them: only those that they set.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Asked {
+    memory_mib: Option<u32>,
+    cpu_ms: Option<u32>,
+    wall_ms: Option<u32>,
+    body_kib: Option<u32>,
+    concurrency: Option<u32>,
+}
+
+/// A limit that cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` is {value}, and has to be 1 to {most}")]
+pub(crate) struct LimitError {
+    name: &'static str,
+    value: u32,
+    most: u128,
+}
+
+impl Asked {
+    /// Checks that each is within what the host gives.
+    pub(crate) fn check(&self) -> Result<(), LimitError> {
+        for (name, value, most) in [
+            ("memory_mib", self.memory_mib, (MOST.memory >> 20) as u128),
+            ("cpu_ms", self.cpu_ms, MOST.cpu.as_millis()),
+            ("wall_ms", self.wall_ms, MOST.wall.as_millis()),
+            ("body_kib", self.body_kib, (MOST.body >> 10) as u128),
+            ("concurrency", self.concurrency, MOST.concurrency as u128),
+        ] {
+            if let Some(value) = value
+                && (value == 0 || u128::from(value) > most)
+            {
+                return Err(LimitError { name, value, most });
+            }
+        }
+        Ok(())
+    }
+
+    /// These where they are set, else `others`.
+    fn over(&self, others: Limits) -> Limits {
+        let milliseconds = |value: u32| Duration::from_millis(value.into());
+        Limits {
+            memory: self
+                .memory_mib
+                .map_or(others.memory, |mib| (mib as usize) << 20),
+            cpu: self.cpu_ms.map_or(others.cpu, milliseconds),
+            wall: self.wall_ms.map_or(others.wall, milliseconds),
+            body: self
+                .body_kib
+                .map_or(others.body, |kib| (kib as usize) << 10),
+            concurrency: self
+                .concurrency
+                .map_or(others.concurrency, |count| count as usize),
+        }
+    }
+}
+
+impl Limits {
+    /// What a plugin gets.
+    pub(crate) fn of(manifest: &Asked, policy: &Asked) -> Limits {
+        policy.over(manifest.over(DEFAULTS))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(text: &str) -> Asked {
+        toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn the_policy_decides_over_the_manifest_and_the_manifest_over_the_defaults() {
+        let limits = Limits::of(
+            &asked("memory_mib = 4\ncpu_ms = 5"),
+            &asked("memory_mib = 8"),
+        );
+        let expected = Limits {
+            memory: 8 << 20,
+            cpu: Duration::from_millis(5),
+            ..DEFAULTS
+        };
+        assert_eq!(limits, expected);
+    }
+
+    #[test]
+    fn a_limit_that_nobody_can_have_is_refused() {
+        assert!(asked("").check().is_ok());
+        for (text, expected) in [
+            (
+                "memory_mib = 33",
+                "`memory_mib` is 33, and has to be 1 to 32",
+            ),
+            ("cpu_ms = 0", "`cpu_ms` is 0, and has to be 1 to 60000"),
+            (
+                "body_kib = 4294967295",
+                "`body_kib` is 4294967295, and has to be 1 to 16384",
+            ),
+        ] {
+            assert_eq!(asked(text).check().unwrap_err().to_string(), expected);
+        }
+    }
+}

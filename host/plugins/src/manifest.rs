@@ -1,0 +1,356 @@
+//! What a plugin says of itself: the custom section `platform:manifest` of its component, in TOML.
+//!
+//! The section may stand at any depth: tools for Rust leave it in the module inside the component,
+//! others append it at the top. It is as hostile as the rest of the file, so that its size and the
+//! number and length of all that is in it are bounded before anyone looks at it.
+
+use http::Method;
+use semver::Version;
+use serde::Deserialize;
+use wasmparser::{Parser, Payload};
+
+use crate::capability::Capability;
+use crate::limits::{Asked, LimitError};
+use crate::pattern::{Pattern, PatternError};
+
+/// The name of the section.
+pub const SECTION: &str = "platform:manifest";
+/// The version of `platform:supervisor` that this host has.
+pub const INTERFACE: Version = Version::new(1, 0, 0);
+
+/// The largest manifest, in bytes.
+const SIZE: usize = 64 << 10;
+/// The most routes, capabilities and boards.
+const COUNT: usize = 64;
+/// The longest reason, version or board, in bytes.
+const TEXT: usize = 512;
+/// The longest name, in bytes.
+const NAME: usize = 63;
+
+/// A checked manifest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manifest {
+    /// invariant: letters in lower case, digits and `-`, beginning with a letter or digit, at most 63.
+    pub name: String,
+    /// The plugin's own version.
+    pub version: Version,
+    /// The version of `platform:supervisor` that it was built for.
+    pub interface: Version,
+    /// The routes that it answers.
+    pub routes: Vec<Route>,
+    /// The typed actions that it provides.
+    pub provides: Vec<Action>,
+    /// What it needs, and why, as shown to people.
+    pub capabilities: Vec<Need>,
+    /// Patterns of device types that it is for, with `*` for any text; none is for all.
+    pub boards: Vec<String>,
+    pub(crate) limits: Asked,
+}
+
+/// A route: a method and a pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    /// GET, POST, PUT, PATCH or DELETE.
+    pub method: Method,
+    /// The path.
+    pub pattern: Pattern,
+}
+
+/// A typed action that plugins provide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// Shows which device this is (`wit/identify.wit`).
+    Identify,
+}
+
+/// A capability that a plugin needs.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Need {
+    /// Which.
+    pub name: Capability,
+    /// What for, in words for the person who grants it.
+    pub reason: String,
+}
+
+/// Why a file has no manifest that can be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// The file is no component that could hold one.
+    #[error("not a WebAssembly component")]
+    NotWasm(#[source] wasmparser::BinaryReaderError),
+    /// There is none.
+    #[error("it has no section `{SECTION}`; a plugin's manifest is part of its file")]
+    Missing,
+    /// There are several.
+    #[error("it has {0} sections `{SECTION}`, which has to be one")]
+    Several(usize),
+    /// It is too large.
+    #[error("its manifest has {0} bytes, more than {SIZE}")]
+    TooLarge(usize),
+    /// It is not text.
+    #[error("its manifest is not UTF-8")]
+    NotText,
+    /// It is not the TOML that it should be.
+    #[error("its manifest is invalid")]
+    Parse(#[source] Box<toml::de::Error>),
+    /// It was built for a newer host.
+    #[error(
+        "it needs version {needs} of `platform:supervisor`, and this supervisor has {INTERFACE}: update the supervisor"
+    )]
+    Newer {
+        /// What it was built for.
+        needs: Version,
+    },
+    /// It was built for another major version.
+    #[error(
+        "it was built for version {built} of `platform:supervisor`, which this supervisor ({INTERFACE}) does not serve"
+    )]
+    Other {
+        /// What it was built for.
+        built: Version,
+    },
+    /// A route is no route.
+    #[error(transparent)]
+    Route(#[from] PatternError),
+    /// A limit is out of range.
+    #[error("its manifest asks for limits that no plugin gets: {0}")]
+    Limit(String),
+    /// Something in it is not as it should be.
+    #[error("its manifest is invalid: {0}")]
+    Invalid(String),
+}
+
+impl From<LimitError> for ManifestError {
+    fn from(error: LimitError) -> Self {
+        ManifestError::Limit(error.to_string())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    name: String,
+    version: Version,
+    interface: Version,
+    #[serde(default)]
+    routes: Vec<WrittenRoute>,
+    #[serde(default)]
+    provides: Vec<Action>,
+    #[serde(default)]
+    capabilities: Vec<Need>,
+    #[serde(default)]
+    boards: Vec<String>,
+    #[serde(default)]
+    limits: Asked,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenRoute {
+    method: String,
+    path: String,
+}
+
+impl Manifest {
+    /// Reads the manifest of the component `wasm`.
+    ///
+    /// # Errors
+    /// When there is none that can be used.
+    pub fn of(wasm: &[u8]) -> Result<Manifest, ManifestError> {
+        let section = section(wasm)?;
+        if section.len() > SIZE {
+            return Err(ManifestError::TooLarge(section.len()));
+        }
+        Manifest::parse(std::str::from_utf8(section).map_err(|_| ManifestError::NotText)?)
+    }
+
+    /// Parses and checks the text of a manifest.
+    ///
+    /// # Errors
+    /// When it says what it must not, or not what it must.
+    pub fn parse(text: &str) -> Result<Manifest, ManifestError> {
+        let parse = |error| ManifestError::Parse(Box::new(error));
+        // The version first, and alone: what a newer manifest has beside it is not known here.
+        let table: toml::Table = toml::from_str(text).map_err(parse)?;
+        if let Some(Ok(interface)) = table
+            .get("interface")
+            .and_then(toml::Value::as_str)
+            .map(Version::parse)
+        {
+            check_interface(&interface)?;
+        }
+        let written: Written = toml::from_str(text).map_err(parse)?;
+        let mut routes: Vec<Route> = Vec::new();
+        check_counts(&written)?;
+        for route in &written.routes {
+            let pattern = Pattern::parse(&route.path)?;
+            let method = method(&route.method, &route.path)?;
+            if routes.iter().any(|other| {
+                other.method == method
+                    && other.pattern.overlaps(&pattern)
+                    && other.pattern.rank() == pattern.rank()
+            }) {
+                return Err(ManifestError::Invalid(format!(
+                    "the route `{method} {pattern}` stands in it twice"
+                )));
+            }
+            routes.push(Route { method, pattern });
+        }
+        if routes.is_empty() && written.provides.is_empty() {
+            return Err(ManifestError::Invalid(
+                "it has no routes and provides nothing".to_owned(),
+            ));
+        }
+        written.limits.check()?;
+        Ok(Manifest {
+            name: written.name,
+            version: written.version,
+            interface: written.interface,
+            routes,
+            provides: written.provides,
+            capabilities: written.capabilities,
+            boards: written.boards,
+            limits: written.limits,
+        })
+    }
+
+    /// Whether it names boards rather than being for all.
+    #[must_use]
+    pub fn is_for_some_boards(&self) -> bool {
+        !self.boards.is_empty()
+    }
+
+    /// Whether it is for devices of this type.
+    #[must_use]
+    pub fn is_for(&self, device_type: &str) -> bool {
+        self.boards.is_empty() || self.boards.iter().any(|pattern| glob(pattern, device_type))
+    }
+}
+
+/// The one section of that name in the file.
+fn section(wasm: &[u8]) -> Result<&[u8], ManifestError> {
+    let mut found = None;
+    let mut count = 0;
+    for payload in Parser::new(0).parse_all(wasm) {
+        if let Payload::CustomSection(section) = payload.map_err(ManifestError::NotWasm)?
+            && section.name() == SECTION
+        {
+            count += 1;
+            found = Some(section.data());
+        }
+    }
+    match (found, count) {
+        (Some(section), 1) => Ok(section),
+        (None, _) => Err(ManifestError::Missing),
+        (Some(_), several) => Err(ManifestError::Several(several)),
+    }
+}
+
+fn check_interface(interface: &Version) -> Result<(), ManifestError> {
+    if interface.major != INTERFACE.major {
+        return Err(ManifestError::Other {
+            built: interface.clone(),
+        });
+    }
+    if interface.minor > INTERFACE.minor {
+        return Err(ManifestError::Newer {
+            needs: interface.clone(),
+        });
+    }
+    Ok(())
+}
+
+fn check_counts(written: &Written) -> Result<(), ManifestError> {
+    let invalid = |text: String| Err(ManifestError::Invalid(text));
+    let name = &written.name;
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if name.is_empty() || name.len() > NAME || name.starts_with('-') || !name.bytes().all(fits) {
+        return invalid(
+            "`name` has to be of lower-case letters, digits and `-`, at most 63".to_owned(),
+        );
+    }
+    for (what, count) in [
+        ("routes", written.routes.len()),
+        ("capabilities", written.capabilities.len()),
+        ("boards", written.boards.len()),
+        ("provides", written.provides.len()),
+    ] {
+        if count > COUNT {
+            return invalid(format!("`{what}` has {count} entries, more than {COUNT}"));
+        }
+    }
+    for (index, need) in written.capabilities.iter().enumerate() {
+        if need.reason.trim().is_empty() || need.reason.len() > TEXT {
+            return invalid(format!(
+                "the reason for the capability `{}` has to have 1 to {TEXT} bytes",
+                need.name
+            ));
+        }
+        if written
+            .capabilities
+            .iter()
+            .take(index)
+            .any(|other| other.name == need.name)
+        {
+            return invalid(format!("the capability `{}` stands in it twice", need.name));
+        }
+    }
+    if let Some(board) = written
+        .boards
+        .iter()
+        .find(|board| board.is_empty() || board.len() > TEXT)
+    {
+        return invalid(format!(
+            "a board has to have 1 to {TEXT} bytes, one has {}",
+            board.len()
+        ));
+    }
+    if written.version.to_string().len() > TEXT {
+        return invalid(format!("`version` has more than {TEXT} bytes"));
+    }
+    Ok(())
+}
+
+fn method(text: &str, path: &str) -> Result<Method, ManifestError> {
+    match text {
+        "GET" => Ok(Method::GET),
+        "POST" => Ok(Method::POST),
+        "PUT" => Ok(Method::PUT),
+        "PATCH" => Ok(Method::PATCH),
+        "DELETE" => Ok(Method::DELETE),
+        _ => {
+            let text: String = text.chars().take(20).collect();
+            Err(ManifestError::Invalid(format!(
+                "the method of the route `{path}` is `{text}`, and has to be GET, POST, PUT, PATCH or DELETE"
+            )))
+        }
+    }
+}
+
+/// Whether `text` fits `pattern`, in which `*` stands for any text.
+fn glob(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else {
+        return false;
+    };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        // The first place is the best one: it leaves the most for the parts that follow.
+        let Some(place) = rest.find(part) else {
+            return false;
+        };
+        rest = &rest[place + part.len()..];
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const GOOD: &str = r#"
+name = "greet"
+version = "0.1.0-beta.1+5"
+interface = "1.0.0"
+boards = ["raspberrypi*"]
+provides = ["identify"]
+
+[[routes]]
+method = "GET"
+path = "/v3/greet/:name"
+
+[[capabilities]]
+name = "device"
+reason = "to say the device's name"
+
+[limits]
+memory_mib = 4
+"#;
+
+fn refusal(text: &str) -> String {
+    let error = Manifest::parse(text).unwrap_err();
+    let source = std::error::Error::source(&error)
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    format!("{error}\n{source}")
+}
+
+/// The shortest manifest, and more.
+fn with(more: &str) -> String {
+    let route = "[[routes]]\nmethod = \"GET\"\npath = \"/v3/a\"";
+    format!("name = \"a\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\n{more}\n{route}")
+}
+
+#[test]
+fn a_manifest_is_read() {
+    let manifest = Manifest::parse(GOOD).unwrap();
+    assert_eq!(manifest.name, "greet");
+    assert_eq!(manifest.version.to_string(), "0.1.0-beta.1+5");
+    assert_eq!(manifest.routes[0].method, Method::GET);
+    assert_eq!(manifest.routes[0].pattern.as_str(), "/v3/greet/:name");
+    assert_eq!(manifest.provides, [Action::Identify]);
+    assert_eq!(manifest.capabilities[0].name, Capability::Device);
+    assert!(manifest.is_for("raspberrypi4-64") && !manifest.is_for("intel-nuc"));
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    assert!(Manifest::parse(&with("")).is_ok());
+    for (text, expected) in [
+        (with("limit = 1"), "unknown field `limit`"),
+        (with("provides = [\"fly\"]"), "unknown variant `fly`"),
+        (
+            with("capabilities = [{ name = \"gpio\", reason = \"x\" }]"),
+            "unknown variant `gpio`",
+        ),
+        (
+            with("capabilities = [{ name = \"led\" }]"),
+            "missing field `reason`",
+        ),
+        (
+            with("capabilities = [{ name = \"led\", reason = \" \" }]"),
+            "the reason for the capability `led`",
+        ),
+        (
+            with(
+                "capabilities = [{ name = \"led\", reason = \"x\" }, { name = \"led\", reason = \"y\" }]",
+            ),
+            "the capability `led` stands in it twice",
+        ),
+        (
+            with("limits = { memory_mib = 4096 }"),
+            "`memory_mib` is 4096, and has to be 1 to 32",
+        ),
+        (with("").replace("\"a\"", "\"../a\""), "`name` has to be"),
+        (with("").replace("\"a\"", "\"\""), "`name` has to be"),
+        (
+            with("").replace("version = \"1.0.0\"\ni", "version = \"1\"\ni"),
+            "unexpected end of input",
+        ),
+        (
+            with("").replace("interface = \"1.0.0\"", "interface = \"1.2.0\"\nnew = 1"),
+            "it needs version 1.2.0",
+        ),
+        (
+            with("").replace("interface = \"1.0.0\"", "interface = \"2.0.0\""),
+            "built for version 2.0.0",
+        ),
+        (
+            with("").replace("interface = \"1.0.0\"", ""),
+            "missing field `interface`",
+        ),
+        (
+            with("").replace("GET", "get"),
+            "the method of the route `/v3/a` is `get`",
+        ),
+        (
+            with("").replace("/v3/a", "v3/a"),
+            "invalid route `v3/a`: it has to begin with `/`",
+        ),
+        (
+            with("[[routes]]\nmethod = \"GET\"\npath = \"/V3/A\""),
+            "the route `GET /v3/a` stands in it twice",
+        ),
+        (
+            with("").split("[[").next().unwrap().to_owned(),
+            "it has no routes and provides nothing",
+        ),
+        ("name = ".to_owned(), "TOML parse error at line 1"),
+    ] {
+        let refusal = refusal(&text);
+        assert!(refusal.contains(expected), "{text}\n{refusal}");
+    }
+}
+
+#[test]
+fn a_board_pattern_stands_for_any_text_at_each_star() {
+    for (pattern, text, expected) in [
+        ("raspberrypi*", "raspberrypi4-64", true),
+        ("raspberrypi*", "raspberrypi", true),
+        ("raspberrypi", "raspberrypi4", false),
+        ("*-64", "raspberrypi4-64", true),
+        ("*pi*64", "raspberrypi4-64", true),
+        ("*pi*65", "raspberrypi4-64", false),
+        ("a*a", "a", false),
+        ("*", "", true),
+        ("a*b*c", "a-b-b-c", true),
+    ] {
+        assert_eq!(glob(pattern, text), expected, "{pattern} {text}");
+    }
+}
+
+/// A custom section with the name and content, as bytes of a file.
+fn custom(name: &str, content: &[u8]) -> Vec<u8> {
+    let mut body = vec![u8::try_from(name.len()).unwrap()];
+    body.extend(name.as_bytes());
+    body.extend(content);
+    let mut section = vec![0];
+    let mut size = body.len();
+    while size >= 0x80 {
+        section.push(u8::try_from(size & 0x7f).unwrap() | 0x80);
+        size >>= 7;
+    }
+    section.push(u8::try_from(size).unwrap());
+    section.extend(body);
+    section
+}
+
+const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
+const MODULE: &[u8] = b"\0asm\x01\0\0\0";
+
+/// A component with a core module inside.
+fn around(module: &[u8]) -> Vec<u8> {
+    let mut file = COMPONENT.to_vec();
+    file.push(1);
+    let size = module.len();
+    file.extend([
+        u8::try_from(size & 0x7f).unwrap() | 0x80,
+        u8::try_from(size >> 7).unwrap(),
+    ]);
+    file.extend(module);
+    file
+}
+
+#[test]
+fn the_section_is_found_at_any_depth_and_only_once() {
+    let section = custom(SECTION, GOOD.as_bytes());
+    let top = [COMPONENT, &section].concat();
+    let nested = around(&[MODULE, &section].concat());
+    assert_eq!(Manifest::of(&top).unwrap(), Manifest::of(&nested).unwrap());
+
+    for (file, expected) in [
+        (
+            [&top[..], &section].concat(),
+            "it has 2 sections `platform:manifest`",
+        ),
+        (
+            [&nested[..], &section].concat(),
+            "it has 2 sections `platform:manifest`",
+        ),
+        (
+            [COMPONENT, &custom("other", b"")].concat(),
+            "it has no section `platform:manifest`",
+        ),
+        (
+            [COMPONENT, &custom(SECTION, &[b'#'; SIZE + 1])].concat(),
+            "its manifest has 65537 bytes",
+        ),
+        (
+            [COMPONENT, &custom(SECTION, &[0xff])].concat(),
+            "its manifest is not UTF-8",
+        ),
+        (b"GIF89a".to_vec(), "not a WebAssembly component"),
+        (top[..top.len() - 1].to_vec(), "not a WebAssembly component"),
+    ] {
+        let error = Manifest::of(&file).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_parser_panic(text in "\\PC{0,400}") {
+        let _ = Manifest::parse(&text);
+    }
+
+    #[test]
+    fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+        let _ = Manifest::of(&[COMPONENT, &bytes].concat());
+    }
+
+    /// Lines of a good manifest in any order, cut and with anything in between.
+    #[test]
+    fn a_damaged_manifest_is_refused_or_within_bounds(
+        lines in proptest::sample::subsequence(GOOD.lines().collect::<Vec<_>>(), 0..=GOOD.lines().count()),
+        between in "[a-z= \\[\\]\"0-9\\n]{0,60}",
+        place in 0usize..20,
+    ) {
+        let mut lines = lines;
+        lines.insert(place.min(lines.len()), &between);
+        if let Ok(manifest) = Manifest::parse(&lines.join("\n")) {
+            prop_assert!(!manifest.name.is_empty() && manifest.name.len() <= NAME);
+            prop_assert!(!manifest.routes.is_empty() || !manifest.provides.is_empty());
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Path patterns: `/v3/greet/:name`.
+
+use std::fmt;
+
+use percent_encoding::percent_decode_str;
+
+/// The longest pattern, in bytes.
+const LENGTH: usize = 256;
+/// The most segments of a pattern.
+const SEGMENTS: usize = 16;
+
+/// A path of literal segments and `:names`. Literals match in either case, and a trailing slash of the
+/// path does not matter (device behaviour 1.0).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern {
+    text: String,
+    segments: Vec<Segment>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Segment {
+    /// invariant: in lower case.
+    Literal(String),
+    Name(String),
+}
+
+/// Why a text is not a pattern.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("invalid route `{text}`: {reason}")]
+pub struct PatternError {
+    text: String,
+    reason: &'static str,
+}
+
+impl Pattern {
+    /// Parses `/v3/greet/:name`.
+    ///
+    /// # Errors
+    /// When it is no pattern.
+    pub fn parse(text: &str) -> Result<Pattern, PatternError> {
+        let refuse = |reason| {
+            let text: String = text.chars().take(LENGTH).collect();
+            Err(PatternError { text, reason })
+        };
+        if text.len() > LENGTH {
+            return refuse("longer than 256 bytes");
+        }
+        let Some(path) = text.strip_prefix('/') else {
+            return refuse("it has to begin with `/`");
+        };
+        let mut segments: Vec<Segment> = Vec::new();
+        for segment in path.split('/') {
+            match segment.strip_prefix(':') {
+                Some(name) if is_name(name) => {
+                    let segment = Segment::Name(name.to_owned());
+                    if segments.contains(&segment) {
+                        return refuse("a `:name` stands in it twice");
+                    }
+                    segments.push(segment);
+                }
+                Some(_) => return refuse("a `:name` is of letters, digits and `_`"),
+                None if is_literal(segment) => {
+                    segments.push(Segment::Literal(segment.to_ascii_lowercase()));
+                }
+                None => return refuse("a segment is of letters, digits and `-._~`, and not empty"),
+            }
+        }
+        if segments.len() > SEGMENTS {
+            return refuse("more than 16 segments");
+        }
+        Ok(Pattern {
+            text: text.to_owned(),
+            segments,
+        })
+    }
+
+    /// The text that it was parsed from.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// What the `:names` stand for in `path`, percent-decoded, if it matches.
+    pub(crate) fn matches(&self, path: &str) -> Option<Vec<(String, String)>> {
+        let path = path.strip_prefix('/')?;
+        let path = path.strip_suffix('/').unwrap_or(path);
+        let mut parts = path.split('/');
+        let mut names = Vec::new();
+        for segment in &self.segments {
+            let part = parts.next()?;
+            match segment {
+                Segment::Literal(literal) if part.eq_ignore_ascii_case(literal) => {}
+                Segment::Literal(_) => return None,
+                Segment::Name(_) if part.is_empty() => return None,
+                Segment::Name(name) => {
+                    let value = percent_decode_str(part).decode_utf8().ok()?;
+                    names.push((name.clone(), value.into_owned()));
+                }
+            }
+        }
+        parts.next().is_none().then_some(names)
+    }
+
+    /// Whether some path matches both.
+    pub(crate) fn overlaps(&self, other: &Pattern) -> bool {
+        self.segments.len() == other.segments.len()
+            && self
+                .segments
+                .iter()
+                .zip(&other.segments)
+                .all(|pair| match pair {
+                    (Segment::Literal(one), Segment::Literal(two)) => one == two,
+                    _ => true,
+                })
+    }
+
+    /// Of the patterns that match a path, the one with the greatest rank is meant: it is literal where
+    /// the others first have a `:name`.
+    pub(crate) fn rank(&self) -> Vec<bool> {
+        self.segments
+            .iter()
+            .map(|segment| matches!(segment, Segment::Literal(_)))
+            .collect()
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+fn is_literal(text: &str) -> bool {
+    let unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    // A client resolves dots away before it asks, so that these could never match.
+    !text.is_empty() && text.bytes().all(unreserved) && text != "." && text != ".."
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(pattern: &str, path: &str) -> Option<Vec<(String, String)>> {
+        Pattern::parse(pattern).unwrap().matches(path)
+    }
+
+    #[test]
+    fn a_path_matches_its_pattern_and_gives_the_names() {
+        for (pattern, path, expected) in [
+            ("/v3/x", "/v3/x", Some(vec![])),
+            ("/v3/x", "/V3/X/", Some(vec![])),
+            ("/V3/x", "/v3/x", Some(vec![])),
+            ("/v3/x", "/v3/x/y", None),
+            ("/v3/x", "/v3", None),
+            ("/v3/x", "v3/x", None),
+            ("/v3/x", "/v3/x//", None),
+            ("/v3/:a", "/v3/One", Some(vec![("a", "One")])),
+            ("/v3/:a", "/v3/", None),
+            (
+                "/v3/:a/b/:c",
+                "/v3/1/b/2",
+                Some(vec![("a", "1"), ("c", "2")]),
+            ),
+            ("/v3/:a", "/v3/a%2Fb%20c", Some(vec![("a", "a/b c")])),
+            ("/v3/:a", "/v3/%ff", None),
+        ] {
+            let expected = expected.map(|names: Vec<(&str, &str)>| {
+                names
+                    .into_iter()
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .collect()
+            });
+            assert_eq!(names(pattern, path), expected, "{pattern} {path}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_refused() {
+        for text in [
+            "", "x", "/", "//", "/a//b", "/a/", "/:", "/:a b", "/:a/:a", "/a b", "/..", "/a%20b",
+            "/*",
+        ] {
+            assert!(Pattern::parse(text).is_err(), "{text}");
+        }
+        assert!(Pattern::parse(&format!("/{}", "a".repeat(256))).is_err());
+        assert!(Pattern::parse(&"/a".repeat(17)).is_err());
+    }
+
+    #[test]
+    fn patterns_overlap_where_one_path_can_match_both() {
+        for (one, two, expected) in [
+            ("/a/:b", "/a/c", true),
+            ("/a/:b", "/A/:c", true),
+            ("/a/:b", "/b/:b", false),
+            ("/a/:b", "/a", false),
+            ("/:a/x", "/y/:b", true),
+        ] {
+            let (first, second) = (Pattern::parse(one).unwrap(), Pattern::parse(two).unwrap());
+            assert_eq!(first.overlaps(&second), expected, "{one} {two}");
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Which plugin answers which request. Decided once, when plugins are loaded: a request only looks up.
+
+use std::collections::HashMap;
+
+use http::Method;
+
+use crate::manifest::Route;
+use crate::pattern::{Pattern, PatternError};
+
+/// The routes of all plugins; `P` is a plugin.
+#[derive(Debug)]
+pub(crate) struct Routes<P> {
+    entries: Vec<Entry<P>>,
+    /// The entries without names, by their path in lower case: most requests end here.
+    literal: HashMap<String, Vec<usize>>,
+}
+
+#[derive(Debug)]
+struct Entry<P> {
+    plugin: P,
+    route: Route,
+}
+
+/// The host's own routes.
+#[derive(Debug, Default)]
+pub(crate) struct Reserved(Vec<(Option<Method>, Pattern)>);
+
+/// Why a plugin cannot have a route.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RouteError {
+    /// The host has it.
+    #[error("its route `{route}` is the supervisor's own `{core}`")]
+    Reserved {
+        /// The plugin's route.
+        route: String,
+        /// The host's.
+        core: String,
+    },
+    /// Another plugin has it.
+    #[error("its route `{route}` is also the plugin `{owner}`'s (`{other}`)")]
+    Taken {
+        /// The plugin's route.
+        route: String,
+        /// The plugin that has it.
+        owner: String,
+        /// That plugin's route.
+        other: String,
+    },
+}
+
+/// What a look-up found.
+#[derive(Debug)]
+pub(crate) enum Lookup<'a, P> {
+    Route {
+        plugin: &'a P,
+        route: &'a Route,
+        params: Vec<(String, String)>,
+    },
+    /// The path is known and the method is not: those that are, for the header `Allow`.
+    MethodNotAllowed(String),
+    None,
+}
+
+impl Reserved {
+    /// From method (`*` for all) and pattern.
+    pub(crate) fn new(routes: &[(&'static str, &'static str)]) -> Result<Reserved, PatternError> {
+        let parse = |(method, pattern): &(&str, &str)| {
+            let method = if *method == "*" {
+                None
+            } else {
+                Method::from_bytes(method.as_bytes()).ok()
+            };
+            Ok((method, Pattern::parse(pattern)?))
+        };
+        Ok(Reserved(
+            routes.iter().map(parse).collect::<Result<_, _>>()?,
+        ))
+    }
+}
+
+impl<P> Routes<P> {
+    pub(crate) fn new() -> Routes<P> {
+        Routes {
+            entries: Vec::new(),
+            literal: HashMap::new(),
+        }
+    }
+
+    /// Whether `plugin`'s `routes` are free; `name` tells a plugin's name.
+    pub(crate) fn check(
+        &self,
+        routes: &[Route],
+        reserved: &Reserved,
+        name: impl Fn(&P) -> String,
+    ) -> Result<(), RouteError> {
+        for route in routes {
+            let text = || format!("{} {}", route.method, route.pattern);
+            for (method, pattern) in &reserved.0 {
+                if method.as_ref().is_none_or(|method| *method == route.method)
+                    && pattern.overlaps(&route.pattern)
+                {
+                    let method = method.as_ref().map_or("*", Method::as_str);
+                    return Err(RouteError::Reserved {
+                        route: text(),
+                        core: format!("{method} {pattern}"),
+                    });
+                }
+            }
+            for entry in &self.entries {
+                let other = &entry.route;
+                if other.method == route.method && other.pattern.overlaps(&route.pattern) {
+                    return Err(RouteError::Taken {
+                        route: text(),
+                        owner: name(&entry.plugin),
+                        other: format!("{} {}", other.method, other.pattern),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds routes that [`Routes::check`] found free.
+    pub(crate) fn add(&mut self, plugin: &P, routes: &[Route])
+    where
+        P: Clone,
+    {
+        for route in routes {
+            if route.pattern.rank().iter().all(|literal| *literal) {
+                let path = route.pattern.as_str().to_ascii_lowercase();
+                self.literal
+                    .entry(path)
+                    .or_default()
+                    .push(self.entries.len());
+            }
+            self.entries.push(Entry {
+                plugin: plugin.clone(),
+                route: route.clone(),
+            });
+        }
+    }
+
+    /// Who answers `method` on `path`. HEAD is answered by whom GET is.
+    pub(crate) fn find(&self, method: &Method, path: &str) -> Lookup<'_, P> {
+        let method = if *method == Method::HEAD {
+            &Method::GET
+        } else {
+            method
+        };
+        if let Some(entry) = self.literal(method, path) {
+            return Lookup::Route {
+                plugin: &entry.plugin,
+                route: &entry.route,
+                params: Vec::new(),
+            };
+        }
+        let mut best: Option<(&Entry<P>, Vec<(String, String)>)> = None;
+        let mut others: Vec<&Method> = Vec::new();
+        for entry in &self.entries {
+            let Some(params) = entry.route.pattern.matches(path) else {
+                continue;
+            };
+            if entry.route.method != *method {
+                others.push(&entry.route.method);
+            } else if best
+                .as_ref()
+                .is_none_or(|(best, _)| best.route.pattern.rank() < entry.route.pattern.rank())
+            {
+                best = Some((entry, params));
+            }
+        }
+        match best {
+            Some((entry, params)) => Lookup::Route {
+                plugin: &entry.plugin,
+                route: &entry.route,
+                params,
+            },
+            None if others.is_empty() => Lookup::None,
+            None => Lookup::MethodNotAllowed(allow(others)),
+        }
+    }
+
+    fn literal(&self, method: &Method, path: &str) -> Option<&Entry<P>> {
+        let trimmed = path.strip_suffix('/').unwrap_or(path);
+        let indexes = if trimmed.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            self.literal.get(&trimmed.to_ascii_lowercase())?
+        } else {
+            self.literal.get(trimmed)?
+        };
+        let mut entries = indexes.iter().filter_map(|index| self.entries.get(*index));
+        entries.find(|entry| entry.route.method == *method)
+    }
+}
+
+fn allow(methods: Vec<&Method>) -> String {
+    let mut names: Vec<_> = methods.into_iter().map(Method::as_str).collect();
+    if names.contains(&"GET") {
+        names.push("HEAD");
+    }
+    names.sort_unstable();
+    names.dedup();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn routes(list: &[&str]) -> Vec<Route> {
+        list.iter()
+            .map(|text| {
+                let (method, pattern) = text.split_once(' ').unwrap();
+                Route {
+                    method: method.parse().unwrap(),
+                    pattern: Pattern::parse(pattern).unwrap(),
+                }
+            })
+            .collect()
+    }
+
+    fn table() -> Routes<&'static str> {
+        let mut table = Routes::new();
+        table.add(
+            &"one",
+            &routes(&[
+                "GET /v3/one",
+                "POST /v3/one",
+                "GET /v3/one/:id",
+                "GET /v3/one/all",
+            ]),
+        );
+        table.add(&"two", &routes(&["DELETE /v3/two/:id"]));
+        table
+    }
+
+    #[test]
+    fn a_request_finds_its_plugin() {
+        for (method, path, expected) in [
+            ("GET", "/v3/one", "one GET /v3/one []"),
+            ("HEAD", "/V3/ONE/", "one GET /v3/one []"),
+            ("POST", "/v3/one", "one POST /v3/one []"),
+            ("DELETE", "/v3/one", "405 GET, HEAD, POST"),
+            ("OPTIONS", "/v3/one/7", "405 GET, HEAD"),
+            ("GET", "/v3/one/7", "one GET /v3/one/:id [(\"id\", \"7\")]"),
+            ("GET", "/v3/one/all", "one GET /v3/one/all []"),
+            ("GET", "/v3/two/7", "405 DELETE"),
+            ("GET", "/v3/three", "404"),
+            ("GET", "", "404"),
+        ] {
+            let found = match table().find(&method.parse().unwrap(), path) {
+                Lookup::Route {
+                    plugin,
+                    route,
+                    params,
+                } => {
+                    format!("{plugin} {} {} {params:?}", route.method, route.pattern)
+                }
+                Lookup::MethodNotAllowed(allow) => format!("405 {allow}"),
+                Lookup::None => "404".to_owned(),
+            };
+            assert_eq!(found, expected, "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn a_route_has_one_owner() {
+        let reserved = Reserved::new(&[("GET", "/v1/device"), ("*", "/v2/:app/state")]).unwrap();
+        for (route, expected) in [
+            ("GET /v3/three", ""),
+            ("PUT /v3/one", ""),
+            (
+                "GET /V3/one",
+                "its route `GET /V3/one` is also the plugin `one`'s (`GET /v3/one`)",
+            ),
+            (
+                "GET /v3/one/x",
+                "its route `GET /v3/one/x` is also the plugin `one`'s (`GET /v3/one/:id`)",
+            ),
+            (
+                "GET /v1/:any",
+                "its route `GET /v1/:any` is the supervisor's own `GET /v1/device`",
+            ),
+            ("POST /v1/device", ""),
+            (
+                "PUT /v2/1/state",
+                "its route `PUT /v2/1/state` is the supervisor's own `* /v2/:app/state`",
+            ),
+        ] {
+            let refused =
+                table().check(&routes(&[route]), &reserved, |plugin| (*plugin).to_owned());
+            assert_eq!(
+                refused.map_or_else(|error| error.to_string(), |()| String::new()),
+                expected
+            );
+        }
+    }
+}
