@@ -14,6 +14,26 @@
 //!                        └─ digest                                              compared with what runs
 //! ```
 
+mod attachments;
+mod dependencies;
+mod digest;
+mod environment;
+mod features;
+mod healthcheck;
+mod labels;
+mod mounts;
+mod networks;
+mod ports;
+mod quantities;
+mod reader;
 mod resolve;
+mod service;
+mod volumes;
 
+pub use features::use_loopback_for_api;
+pub use labels::HANDOVER_TIMEOUT;
+pub use networks::{SUPERVISOR_GATEWAY, SUPERVISOR_SUBNET, supervisor_network};
 pub use resolve::{ApiKeys, DeviceFacts, KeyError, Resolved, resolve};
+
+#[cfg(test)]
+mod tests;

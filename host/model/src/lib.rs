@@ -17,6 +17,7 @@ pub mod target;
 mod truthy;
 
 pub use branding::Branding;
+pub use compose::DeviceFacts;
 pub use container::{
     CONFIG_DIGEST_LABEL, Container, ContainerState, EngineKind, Image, Network, Volume,
 };

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use crate::{AppId, AppUuid, Commit, ImageId, ImageRef, ReleaseId, ServiceId, ServiceName};
 
 pub use local::LocalDefaults;
-pub(crate) use problems::{Path, Problems};
+pub(crate) use problems::{Path, Problems, cut};
 pub use problems::{Problem, TargetErrors};
 
 /// Apps that one target may name. No device runs near as many; the limit keeps a hostile state from

@@ -1,10 +1,17 @@
 //! The whole of a target state, app by app.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::{Map, Value};
+
+use super::attachments::DEFAULT_NETWORK;
+use super::reader::{Findings, Reader};
+use super::service::{Place, service};
+use super::{dependencies, networks, volumes};
+use crate::target::{Path, Problems};
 use crate::{
-    ApiKey, AppId, AppUuid, Branding, DesiredState, DeviceUuid, ServiceName, TargetErrors,
-    TargetState,
+    ApiKey, AppId, AppUuid, Branding, DesiredApp, DesiredService, DesiredState, DeviceUuid,
+    NetworkMode, ServiceName, TargetApp, TargetErrors, TargetState,
 };
 
 /// What services are told of the device, and where the device keeps what it shares with them.
@@ -86,6 +93,185 @@ pub fn resolve(
     facts: &DeviceFacts,
     keys: &dyn ApiKeys,
 ) -> Result<Resolved, KeyError> {
-    let _ = (target, facts, keys);
-    Ok(Resolved::default())
+    let mut findings = Findings::default();
+    let mut resolved = Resolved::default();
+    for (uuid, app) in &target.apps {
+        let mut problems = Problems::default();
+        let desired = resolve_app(app, facts, keys, &mut findings, &mut problems)?;
+        let desired = match problems.into_result(desired) {
+            Ok(desired) => desired,
+            Err(errors) => {
+                resolved.rejected.insert(uuid.clone(), errors);
+                DesiredApp {
+                    rejected: true,
+                    ..empty(app)
+                }
+            }
+        };
+        resolved.desired.apps.insert(uuid.clone(), desired);
+    }
+    resolved.warnings = findings.into_warnings();
+    Ok(resolved)
+}
+
+fn empty(app: &TargetApp) -> DesiredApp {
+    DesiredApp {
+        id: app.id,
+        uuid: app.uuid.clone(),
+        name: app.name.clone(),
+        commit: app.release.as_ref().map(|release| release.commit.clone()),
+        release: app.release.as_ref().map(|release| release.id),
+        not_ours: app.is_host,
+        rejected: false,
+        services: BTreeMap::new(),
+        volumes: BTreeMap::new(),
+        networks: BTreeMap::new(),
+    }
+}
+
+fn resolve_app(
+    app: &TargetApp,
+    facts: &DeviceFacts,
+    keys: &dyn ApiKeys,
+    findings: &mut Findings,
+    problems: &mut Problems,
+) -> Result<DesiredApp, KeyError> {
+    let mut desired = empty(app);
+    // What is in a host app is for others to run, so its fields are none of our business.
+    let Some(release) = app.release.as_ref().filter(|_| !app.is_host) else {
+        return Ok(desired);
+    };
+    let root = Path::root("apps");
+    let path = root.at(app.uuid.as_str());
+    let place = Place {
+        app,
+        release,
+        facts,
+        keys,
+    };
+
+    let mut named_volumes = BTreeSet::new();
+    let mut named_networks = BTreeSet::new();
+    let services = path.at("services");
+    for (name, target) in &release.services {
+        let owner = format!("service `{name}`");
+        let at = services.at(name.as_str());
+        refuse_nul(&at, &target.composition, problems);
+        let reader = Reader::new(&owner, at, &target.composition, findings, problems);
+        let read = service(reader, target, place)?;
+        named_volumes.extend(read.volumes);
+        named_networks.extend(read.networks);
+        desired.services.insert(name.clone(), read.service);
+    }
+    check_dependencies(&mut desired.services, &services, findings, problems);
+
+    let networks = path.at("networks");
+    for (name, definition) in &release.networks {
+        let owner = format!("network `{name}`");
+        let at = networks.at(name);
+        refuse_nul(&at, definition, problems);
+        let mut reader = Reader::new(&owner, at, definition, findings, problems);
+        let network = networks::network(&mut reader, name, app, facts);
+        reader.finish();
+        desired.networks.insert(name.clone(), network);
+    }
+    let only_host = !desired.services.is_empty()
+        && desired
+            .services
+            .values()
+            .all(|service| service.config.network_mode == NetworkMode::Host);
+    let added = networks::undefined(&desired.networks, &named_networks, only_host, app, facts);
+    for name in added.keys().filter(|name| *name != DEFAULT_NETWORK) {
+        findings.warn(format!(
+            "network `{name}` is not defined in the release: it is made with defaults"
+        ));
+    }
+    desired.networks.extend(added);
+
+    let volumes = path.at("volumes");
+    for (name, definition) in &release.volumes {
+        let owner = format!("volume `{name}`");
+        let at = volumes.at(name);
+        refuse_nul(&at, definition, problems);
+        let mut reader = Reader::new(&owner, at, definition, findings, problems);
+        let volume = volumes::volume(&mut reader, name, app, facts);
+        reader.finish();
+        desired.volumes.insert(name.clone(), volume);
+    }
+    named_volumes.retain(|name| !desired.volumes.contains_key(name));
+    for name in named_volumes {
+        findings.warn(format!(
+            "volume `{name}` is not defined in the release: it is made with defaults"
+        ));
+        let volume = volumes::undefined(&name, app, facts);
+        desired.volumes.insert(name, volume);
+    }
+    Ok(desired)
+}
+
+/// A dependency on nothing is dropped, one whose network is shared is a problem, and so is a circle.
+fn check_dependencies(
+    services: &mut BTreeMap<ServiceName, DesiredService>,
+    path: &Path<'_>,
+    findings: &mut Findings,
+    problems: &mut Problems,
+) {
+    let names: BTreeSet<ServiceName> = services.keys().cloned().collect();
+    for (name, service) in services.iter_mut() {
+        if let NetworkMode::Service(other) = &service.config.network_mode
+            && !names.contains(other)
+        {
+            problems.expected(
+                &path.at(name.as_str()).at("network_mode"),
+                &Value::String(format!("service:{other}")),
+                "the name of a service of the same release",
+            );
+        }
+        service.depends_on.retain(|other| {
+            let known = names.contains(other);
+            if !known {
+                findings.warn(format!(
+                    "service `{name}`: `depends_on` names `{other}`, which the release does not have, and was ignored"
+                ));
+            }
+            known
+        });
+    }
+    let dependencies = services
+        .iter()
+        .map(|(name, service)| (name.clone(), service.depends_on.clone()))
+        .collect();
+    if let Some(name) = dependencies::circle(&dependencies) {
+        let on = services[name]
+            .depends_on
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(", ");
+        problems.expected(
+            &path.at(name.as_str()).at("depends_on"),
+            &Value::String(on),
+            "services that do not wait for each other in a circle",
+        );
+    }
+}
+
+/// Engines hand texts to calls that end them at a NUL, so that what runs would not be what was read.
+fn refuse_nul(path: &Path<'_>, fields: &Map<String, Value>, problems: &mut Problems) {
+    const EXPECTED: &str = "texts without NUL characters";
+    fn has_nul(value: &Value) -> bool {
+        match value {
+            Value::String(text) => text.contains('\0'),
+            Value::Array(items) => items.iter().any(has_nul),
+            Value::Object(entries) => entries
+                .iter()
+                .any(|(key, value)| key.contains('\0') || has_nul(value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+    for (field, value) in fields {
+        if field.contains('\0') || has_nul(value) {
+            problems.expected(&path.at(field), value, EXPECTED);
+        }
+    }
 }

@@ -174,7 +174,7 @@ fn shown(value: &Value) -> String {
 
 /// At most [`MAX_SHOWN`] characters, none of them a control character: the text goes to a terminal and
 /// through the cloud's proxy.
-fn cut(text: &str) -> String {
+pub(crate) fn cut(text: &str) -> String {
     let mut kept: String = text
         .chars()
         .take(MAX_SHOWN)

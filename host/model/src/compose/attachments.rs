@@ -1,0 +1,224 @@
+//! How a service stands in networks: its `network_mode` and its `networks`.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use serde_json::{Map, Value};
+
+use super::reader::{Reader, scalar};
+use crate::{AppUuid, Branding, NetworkAttachment, NetworkMode, ServiceName};
+
+/// The network that a service is in where it names none.
+pub(super) const DEFAULT_NETWORK: &str = "default";
+
+/// The engine's name of a network of an app (device behaviour 4.4).
+pub(super) fn network_name(app: &AppUuid, name: &str) -> String {
+    format!("{app}_{name}")
+}
+
+/// Where a service stands.
+pub(super) struct Attachments {
+    pub(super) mode: NetworkMode,
+    /// By the engine's name.
+    pub(super) networks: BTreeMap<String, NetworkAttachment>,
+    /// The names that the release must define.
+    pub(super) names: Vec<String>,
+    /// The service asked for the network that leads to the device's API.
+    pub(super) wants_supervisor: bool,
+}
+
+pub(super) fn attachments(
+    reader: &mut Reader<'_>,
+    app: &AppUuid,
+    service: &ServiceName,
+    branding: &Branding,
+) -> Attachments {
+    let mode = reader.text("network_mode");
+    let mut given = networks(reader, service);
+    // The bridge to the API is no network of the app; whether the service may join is not for the
+    // field to say.
+    let mut wants_supervisor = false;
+    given.retain(|(name, _)| {
+        let is_supervisor = *name == branding.network;
+        wants_supervisor |= is_supervisor;
+        !is_supervisor
+    });
+    let mode = mode.filter(|mode| {
+        let is_supervisor = *mode == branding.network;
+        wants_supervisor |= is_supervisor;
+        !is_supervisor
+    });
+    let first = || {
+        given
+            .first()
+            .map_or(DEFAULT_NETWORK, |(name, _)| name)
+            .to_owned()
+    };
+    let named = match mode.as_deref() {
+        Some(isolated @ ("host" | "none")) => {
+            return alone(reader, isolated, given.is_empty(), wants_supervisor);
+        }
+        Some(text) if text.starts_with("service:") => {
+            match text["service:".len()..].parse::<ServiceName>() {
+                Ok(_) => return alone(reader, text, given.is_empty(), wants_supervisor),
+                Err(_) => {
+                    let value = Value::String(text.to_owned());
+                    reader.problem(
+                        "network_mode",
+                        &value,
+                        "the name of a service behind `service:`",
+                    );
+                    first()
+                }
+            }
+        }
+        Some("bridge") => {
+            let names = given.iter().map(|(name, _)| name.clone()).collect();
+            return Attachments {
+                mode: NetworkMode::Bridge,
+                networks: by_engine_name(app, given),
+                names,
+                wants_supervisor,
+            };
+        }
+        Some(text) if text.starts_with("container:") => {
+            reader.warn(
+                "network_mode",
+                "names a container, which is not supported, and was ignored",
+            );
+            first()
+        }
+        Some("") | None => first(),
+        Some(name) if crate::ids::is_name(name) => name.to_owned(),
+        Some(other) => {
+            let value = Value::String(other.to_owned());
+            reader.problem(
+                "network_mode",
+                &value,
+                "`bridge`, `host`, `none`, `service:NAME` or a network's name",
+            );
+            first()
+        }
+    };
+    if !given.iter().any(|(name, _)| *name == named) {
+        given.push((named.clone(), joined_as(service)));
+    }
+    Attachments {
+        names: given.iter().map(|(name, _)| name.clone()).collect(),
+        networks: by_engine_name(app, given),
+        mode: NetworkMode::Network(network_name(app, &named)),
+        wants_supervisor,
+    }
+}
+
+/// A mode that rules out networks of its own: engines refuse both together.
+fn alone(
+    reader: &mut Reader<'_>,
+    mode: &str,
+    no_networks: bool,
+    wants_supervisor: bool,
+) -> Attachments {
+    if !no_networks {
+        reader.warn(
+            "networks",
+            &format!("cannot be joined with `network_mode` `{mode}` and was ignored"),
+        );
+    }
+    Attachments {
+        mode: match mode {
+            "host" => NetworkMode::Host,
+            service => service
+                .strip_prefix("service:")
+                .and_then(|name| name.parse().ok())
+                .map_or(NetworkMode::None, NetworkMode::Service),
+        },
+        networks: BTreeMap::new(),
+        names: Vec::new(),
+        wants_supervisor,
+    }
+}
+
+/// In the order that they were given in: the first is the one that `network_mode` falls back to.
+fn networks(reader: &mut Reader<'_>, service: &ServiceName) -> Vec<(String, NetworkAttachment)> {
+    let mut joined: Vec<(String, NetworkAttachment)> = Vec::new();
+    match reader.take("networks") {
+        None => {}
+        Some(Value::Array(items)) => {
+            for item in items {
+                match scalar(item).filter(|name| crate::ids::is_name(name)) {
+                    Some(name) if joined.iter().any(|(known, _)| *known == name) => {}
+                    Some(name) => joined.push((name, joined_as(service))),
+                    None => reader.problem("networks", item, "a network's name"),
+                }
+            }
+        }
+        Some(Value::Object(entries)) => {
+            for (name, options) in entries {
+                if !crate::ids::is_name(name) {
+                    reader.problem("networks", &Value::String(name.clone()), "a network's name");
+                    continue;
+                }
+                let empty = Map::new();
+                let options = match options {
+                    Value::Null => &empty,
+                    Value::Object(options) => options,
+                    other => {
+                        reader.problem("networks", other, "a map of options, or nothing");
+                        continue;
+                    }
+                };
+                let mut networks = reader.within("networks", entries);
+                let mut options = networks.within(name, options);
+                let attachment = attachment(&mut options, service);
+                options.finish();
+                joined.push((name.clone(), attachment));
+            }
+        }
+        Some(other) => reader.problem("networks", other, "a list or a map of networks"),
+    }
+    joined
+}
+
+fn attachment(reader: &mut Reader<'_>, service: &ServiceName) -> NetworkAttachment {
+    let mut aliases = reader.texts("aliases");
+    aliases.push(service.to_string());
+    aliases.sort_unstable();
+    aliases.dedup();
+    let ipv4_address = reader.text("ipv4_address").filter(|text| !text.is_empty());
+    if let Some(text) = &ipv4_address
+        && text.parse::<Ipv4Addr>().is_err()
+    {
+        let value = Value::String(text.clone());
+        reader.problem("ipv4_address", &value, "an IPv4 address");
+    }
+    let ipv6_address = reader.text("ipv6_address").filter(|text| !text.is_empty());
+    if let Some(text) = &ipv6_address
+        && text.parse::<Ipv6Addr>().is_err()
+    {
+        let value = Value::String(text.clone());
+        reader.problem("ipv6_address", &value, "an IPv6 address");
+    }
+    NetworkAttachment {
+        aliases,
+        ipv4_address,
+        ipv6_address,
+        link_local_ips: reader.set("link_local_ips"),
+    }
+}
+
+fn joined_as(service: &ServiceName) -> NetworkAttachment {
+    NetworkAttachment {
+        aliases: vec![service.to_string()],
+        ..NetworkAttachment::default()
+    }
+}
+
+fn by_engine_name(
+    app: &AppUuid,
+    given: Vec<(String, NetworkAttachment)>,
+) -> BTreeMap<String, NetworkAttachment> {
+    given
+        .into_iter()
+        .map(|(name, attachment)| (network_name(app, &name), attachment))
+        .collect()
+}

@@ -1,0 +1,70 @@
+//! The variables of each service (device behaviour 4.6 and the Decisions).
+
+use std::collections::BTreeMap;
+
+use crate::{Branding, DeviceFacts, TargetApp, TargetService};
+
+/// Fills in what every service is told, under the branding's prefix and under each alias. A variable
+/// that the user set stays as it is.
+pub(super) fn fill_in(
+    environment: &mut BTreeMap<String, String>,
+    service: &TargetService,
+    app: &TargetApp,
+    facts: &DeviceFacts,
+) {
+    let folder = facts.branding.service_folder();
+    let values = [
+        ("APP_UUID", app.uuid.to_string()),
+        ("APP_NAME", app.name.clone()),
+        ("SERVICE_NAME", service.name.to_string()),
+        ("DEVICE_UUID", facts.uuid.to_string()),
+        ("DEVICE_TYPE", facts.device_type.clone()),
+        ("DEVICE_ARCH", facts.arch.clone()),
+        ("HOST_OS_VERSION", facts.os_version.clone()),
+        ("APP_LOCK_PATH", format!("{folder}/updates.lock")),
+        (
+            "SERVICE_HANDOVER_COMPLETE_PATH",
+            format!("{folder}/handover-complete"),
+        ),
+    ];
+    for (name, value) in values {
+        default(environment, &facts.branding, name, &value);
+    }
+    for prefix in prefixes(&facts.branding) {
+        let bare = prefix.trim_end_matches('_');
+        if !bare.is_empty() {
+            environment.entry(bare.to_owned()).or_insert("1".into());
+        }
+    }
+    environment.entry("USER".into()).or_insert("root".into());
+}
+
+/// Sets a variable where the user did not.
+pub(super) fn default(
+    environment: &mut BTreeMap<String, String>,
+    branding: &Branding,
+    name: &str,
+    value: &str,
+) {
+    for prefix in prefixes(branding) {
+        environment
+            .entry(format!("{prefix}{name}"))
+            .or_insert_with(|| value.to_owned());
+    }
+}
+
+/// Sets a variable, whatever the user said.
+pub(super) fn force(
+    environment: &mut BTreeMap<String, String>,
+    branding: &Branding,
+    name: &str,
+    value: &str,
+) {
+    for prefix in prefixes(branding) {
+        environment.insert(format!("{prefix}{name}"), value.to_owned());
+    }
+}
+
+fn prefixes(branding: &Branding) -> impl Iterator<Item = &str> {
+    std::iter::once(branding.env_prefix.as_str()).chain(branding.aliases.iter().map(String::as_str))
+}

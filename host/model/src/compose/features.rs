@@ -1,0 +1,150 @@
+//! What feature labels (`io.platform.features.…`) add to a service: one row each (device behaviour 4.5).
+
+use std::collections::BTreeMap;
+
+use super::environment;
+use super::networks::SUPERVISOR_GATEWAY;
+use super::resolve::{ApiKeys, KeyError};
+use crate::{
+    Branding, DeviceFacts, NetworkAttachment, NetworkMode, ServiceConfig, TargetApp, TargetService,
+    truthy_text,
+};
+
+/// The host's own address, where a service shares the host's network or runs on the wasm engine.
+const LOOPBACK: &str = "127.0.0.1";
+
+/// A feature and what it does. To add one, add a row.
+struct Feature {
+    /// Below the namespace.
+    label: &'static str,
+    grant: fn(&mut Granted<'_>) -> Result<(), KeyError>,
+}
+
+const FEATURES: &[Feature] = &[
+    Feature {
+        label: "features.supervisor-api",
+        grant: supervisor_api,
+    },
+    Feature {
+        label: "features.optional",
+        // It says what becomes of an app whose contract is not met; the service itself is as any other.
+        grant: |_| Ok(()),
+    },
+];
+
+/// What a feature may read and change.
+pub(super) struct Granted<'a> {
+    pub(super) config: &'a mut ServiceConfig,
+    pub(super) init_environment: &'a mut BTreeMap<String, String>,
+    pub(super) service: &'a TargetService,
+    pub(super) app: &'a TargetApp,
+    pub(super) facts: &'a DeviceFacts,
+    pub(super) keys: &'a dyn ApiKeys,
+    /// What to warn of.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Grants what the labels ask for. Returns the warnings.
+pub(super) fn grant(mut granted: Granted<'_>) -> Result<Vec<String>, KeyError> {
+    let namespace = granted.facts.branding.label("features.");
+    let wanted: Vec<String> = granted
+        .config
+        .labels
+        .iter()
+        .filter(|(name, value)| name.starts_with(&namespace) && truthy_text(value))
+        .map(|(name, _)| name.clone())
+        .collect();
+    for name in wanted {
+        let feature = FEATURES
+            .iter()
+            .find(|feature| granted.facts.branding.label(feature.label) == name);
+        match feature {
+            Some(feature) => (feature.grant)(&mut granted)?,
+            None => granted.warnings.push(format!(
+                "`labels.{}` is not supported and was ignored",
+                crate::target::cut(&name)
+            )),
+        }
+    }
+    Ok(granted.warnings)
+}
+
+/// Whether the service may reach the device's API.
+pub(super) fn has_supervisor_api(labels: &BTreeMap<String, String>, branding: &Branding) -> bool {
+    labels
+        .get(&branding.label("features.supervisor-api"))
+        .is_some_and(|value| truthy_text(value))
+}
+
+fn supervisor_api(granted: &mut Granted<'_>) -> Result<(), KeyError> {
+    let Granted {
+        config,
+        service,
+        app,
+        facts,
+        ..
+    } = granted;
+    let branding = &facts.branding;
+    let key = granted.keys.service_key(app.id, &service.name)?;
+    let host = match config.network_mode {
+        // A component file runs on the wasm engine, on the host's loopback.
+        _ if config.image.is_file() => LOOPBACK,
+        NetworkMode::Host => LOOPBACK,
+        NetworkMode::Bridge | NetworkMode::Network(_) => {
+            config
+                .networks
+                .insert(branding.network.clone(), NetworkAttachment::default());
+            SUPERVISOR_GATEWAY
+        }
+        NetworkMode::Service(_) => SUPERVISOR_GATEWAY,
+        NetworkMode::None => {
+            granted.warnings.push(
+                "`network_mode` `none` leaves no way to the supervisor's API that its label asks for"
+                    .into(),
+            );
+            SUPERVISOR_GATEWAY
+        }
+    };
+    let port = facts.api_port.to_string();
+    let variables = &mut config.environment;
+    environment::default(variables, branding, "APP_ID", &app.id.to_string());
+    environment::force(variables, branding, "SUPERVISOR_API_KEY", key.reveal());
+    environment::force(variables, branding, "SUPERVISOR_PORT", &port);
+    set_api_host(variables, branding, host, &port);
+    // Not part of the configuration that is compared: a renamed device is no reason to start anew.
+    let mut at_init = BTreeMap::new();
+    environment::default(&mut at_init, branding, "DEVICE_NAME_AT_INIT", &facts.name);
+    at_init.retain(|name, _| !variables.contains_key(name));
+    granted.init_environment.extend(at_init);
+    Ok(())
+}
+
+fn set_api_host(
+    variables: &mut BTreeMap<String, String>,
+    branding: &Branding,
+    host: &str,
+    port: &str,
+) {
+    let address = format!("http://{host}:{port}");
+    environment::force(variables, branding, "SUPERVISOR_HOST", host);
+    environment::force(variables, branding, "SUPERVISOR_ADDRESS", &address);
+}
+
+/// Points a service's variables at the host's loopback instead of the bridge's gateway, where it has
+/// the API's label; else nothing changes.
+///
+/// The kind of an image from a registry is known only once it is looked at, so a configuration is
+/// resolved (and its digest taken) for the bridge. The wasm engine, whose services live on the host's
+/// loopback, calls this on the environment that it hands to the service.
+pub fn use_loopback_for_api(
+    environment: &mut BTreeMap<String, String>,
+    labels: &BTreeMap<String, String>,
+    branding: &Branding,
+) {
+    if !has_supervisor_api(labels, branding) {
+        return;
+    }
+    if let Some(port) = environment.get(&branding.env("SUPERVISOR_PORT")).cloned() {
+        set_api_host(environment, branding, LOOPBACK, &port);
+    }
+}

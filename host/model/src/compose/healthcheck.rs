@@ -1,0 +1,66 @@
+//! A service's `healthcheck`; what it leaves out is the image's.
+
+use serde_json::Value;
+
+use super::reader::Reader;
+use crate::Healthcheck;
+
+/// `None` leaves the image's own, whole.
+pub(super) fn healthcheck(reader: &mut Reader<'_>) -> Option<Healthcheck> {
+    let fields = match reader.take("healthcheck")? {
+        Value::Object(fields) => fields,
+        other => {
+            reader.unreadable("healthcheck", other, "it was ignored");
+            return None;
+        }
+    };
+    let mut reader = reader.within("healthcheck", fields);
+    let test = test(&mut reader);
+    let disabled = reader.flag("disable");
+    let check = Healthcheck {
+        test: if disabled { vec!["NONE".into()] } else { test },
+        interval: reader.duration("interval"),
+        timeout: reader.duration("timeout"),
+        start_period: reader.duration("start_period"),
+        retries: Some(reader.integer("retries", 0)).filter(|retries| *retries > 0),
+    };
+    reader.finish();
+    (check != Healthcheck::default()).then_some(check)
+}
+
+/// A text is a shell's command; a list is taken as it is.
+fn test(reader: &mut Reader<'_>) -> Vec<String> {
+    match reader.take("test") {
+        None => Vec::new(),
+        Some(Value::String(text)) if text.is_empty() => Vec::new(),
+        Some(Value::String(text)) => vec!["CMD-SHELL".into(), text.clone()],
+        Some(Value::Array(items)) => {
+            let words: Option<Vec<String>> = items
+                .iter()
+                .map(|item| item.as_str().map(str::to_owned))
+                .collect();
+            match words {
+                // Anything else as the first word makes engines refuse the container.
+                Some(words)
+                    if words.is_empty()
+                        || ["NONE", "CMD", "CMD-SHELL"].contains(&words[0].as_str()) =>
+                {
+                    words
+                }
+                _ => {
+                    let value = Value::Array(items.clone());
+                    reader.problem(
+                        "test",
+                        &value,
+                        "a string, or a list of strings that begins with `NONE`, `CMD` or `CMD-SHELL`",
+                    );
+                    Vec::new()
+                }
+            }
+        }
+        Some(other) => {
+            reader.unreadable("test", other, "it was ignored");
+            Vec::new()
+        }
+    }
+}

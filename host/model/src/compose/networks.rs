@@ -1,0 +1,160 @@
+//! The networks of a release, and the one that leads to the device's API.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::attachments::{DEFAULT_NETWORK, network_name};
+use super::reader::Reader;
+use super::{digest, labels};
+use crate::{DesiredNetwork, DeviceFacts, IpamPool, NetworkConfig, TargetApp};
+
+/// The address that services reach the device's API at, on the network named in the branding
+/// (device behaviour 4.5).
+pub const SUPERVISOR_GATEWAY: &str = "10.114.104.1";
+/// The addresses of that network.
+pub const SUPERVISOR_SUBNET: &str = "10.114.104.0/25";
+
+/// The network that services with the label `features.supervisor-api` join. It belongs to no app: the
+/// reconciler makes it where such a service is wanted, and never removes it.
+#[must_use]
+pub fn supervisor_network(facts: &DeviceFacts) -> DesiredNetwork {
+    let config = NetworkConfig {
+        driver: "bridge".into(),
+        // The name of the host's interface, so that firewalls can speak of it.
+        driver_opts: BTreeMap::from([(
+            "com.docker.network.bridge.name".to_owned(),
+            facts.branding.network.clone(),
+        )]),
+        ipam_driver: "default".into(),
+        ipam: vec![IpamPool {
+            subnet: Some(SUPERVISOR_SUBNET.into()),
+            gateway: Some(SUPERVISOR_GATEWAY.into()),
+            ..IpamPool::default()
+        }],
+        ..NetworkConfig::default()
+    };
+    finished(
+        facts.branding.network.clone(),
+        config,
+        labels::of_device(facts),
+        facts,
+    )
+}
+
+/// One network as the release defines it.
+pub(super) fn network(
+    reader: &mut Reader<'_>,
+    name: &str,
+    app: &TargetApp,
+    facts: &DeviceFacts,
+) -> DesiredNetwork {
+    let mut config = NetworkConfig {
+        driver: reader.text("driver").unwrap_or_else(|| "bridge".into()),
+        driver_opts: reader.pairs("driver_opts"),
+        ipam_driver: "default".into(),
+        enable_ipv6: reader.flag("enable_ipv6"),
+        internal: reader.flag("internal"),
+        config_only: reader.flag("config_only"),
+        labels: labels::of_user(reader.pairs("labels"), &facts.branding),
+        ..NetworkConfig::default()
+    };
+    match reader.take("ipam") {
+        None => {}
+        Some(Value::Object(fields)) => {
+            let mut ipam = reader.within("ipam", fields);
+            if let Some(driver) = ipam.text("driver") {
+                config.ipam_driver = driver;
+            }
+            config.ipam_options = ipam.pairs("options");
+            config.ipam = pools(&mut ipam);
+            ipam.finish();
+        }
+        Some(other) => reader.unreadable("ipam", other, "it was ignored"),
+    }
+    let mut forced = labels::of_app(app, facts);
+    if !config.ipam.is_empty() {
+        forced.insert(facts.branding.label("private.ipam.config"), "true".into());
+    }
+    finished(network_name(&app.uuid, name), config, forced, facts)
+}
+
+/// Networks that services name and nobody defined, and the default one.
+pub(super) fn undefined(
+    defined: &BTreeMap<String, DesiredNetwork>,
+    named: &BTreeSet<String>,
+    only_host: bool,
+    app: &TargetApp,
+    facts: &DeviceFacts,
+) -> BTreeMap<String, DesiredNetwork> {
+    let mut added = BTreeMap::new();
+    let names = named.iter().map(String::as_str).chain([DEFAULT_NETWORK]);
+    for name in names.filter(|name| !defined.contains_key(*name)) {
+        let config = NetworkConfig {
+            driver: "bridge".into(),
+            ipam_driver: "default".into(),
+            // Where nothing joins it, it takes no addresses and no interface.
+            config_only: only_host && name == DEFAULT_NETWORK,
+            ..NetworkConfig::default()
+        };
+        let network = finished(
+            network_name(&app.uuid, name),
+            config,
+            labels::of_app(app, facts),
+            facts,
+        );
+        added.insert(name.to_owned(), network);
+    }
+    added
+}
+
+fn pools(reader: &mut Reader<'_>) -> Vec<IpamPool> {
+    let items = match reader.take("config") {
+        None => return Vec::new(),
+        Some(Value::Array(items)) => items.as_slice(),
+        Some(one) => std::slice::from_ref(one),
+    };
+    let mut pools = Vec::new();
+    for item in items {
+        let Value::Object(fields) = item else {
+            reader.unreadable("config", item, "it was ignored");
+            continue;
+        };
+        let mut pool = reader.within("config", fields);
+        let read = IpamPool {
+            subnet: pool.text("subnet"),
+            gateway: pool.text("gateway"),
+            ip_range: pool.text("ip_range"),
+            aux_addresses: pool.pairs("aux_addresses"),
+        };
+        pool.finish();
+        if read.subnet.is_none() || read.gateway.is_none() {
+            reader.warn("config", "has an entry without a subnet or a gateway");
+        }
+        pools.push(read);
+    }
+    pools.sort_unstable_by(|a, b| {
+        (&a.subnet, &a.gateway, &a.ip_range).cmp(&(&b.subnet, &b.gateway, &b.ip_range))
+    });
+    pools
+}
+
+/// The digest is of what the release asked for; the supervisor's own labels are no reason to make a
+/// network anew.
+fn finished(
+    engine_name: String,
+    mut config: NetworkConfig,
+    forced: BTreeMap<String, String>,
+    facts: &DeviceFacts,
+) -> DesiredNetwork {
+    let digest = digest::of(&config);
+    config.labels.extend(forced);
+    config
+        .labels
+        .insert(digest::label(&facts.branding), digest.clone());
+    DesiredNetwork {
+        engine_name,
+        config,
+        digest,
+    }
+}

@@ -1,0 +1,391 @@
+//! Reads the fields of one compose object by name, and keeps account of what was wrong and what nobody
+//! asked for.
+//!
+//! Three outcomes, kept apart: a value that reads; a value that does not and gives its default with a
+//! warning; and a problem, which refuses the app.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::quantities;
+use crate::target::{Path, Problems, cut};
+use crate::truthy;
+
+/// Warnings that are kept; of the others only the count is.
+const MAX_WARNINGS: usize = 200;
+/// Published ports of all services of one target together: ranges are written out, so a small text can
+/// ask for a great many.
+const MAX_PORTS: usize = 131_072;
+/// Items of one list or map.
+const MAX_ITEMS: usize = 4096;
+
+/// What reading a whole target found.
+#[derive(Debug)]
+pub(super) struct Findings {
+    warnings: Vec<String>,
+    unlisted: usize,
+    ports_left: usize,
+}
+
+impl Default for Findings {
+    fn default() -> Self {
+        Findings {
+            warnings: Vec::new(),
+            unlisted: 0,
+            ports_left: MAX_PORTS,
+        }
+    }
+}
+
+impl Findings {
+    pub(super) fn warn(&mut self, warning: String) {
+        if self.warnings.len() < MAX_WARNINGS {
+            self.warnings.push(warning);
+        } else {
+            self.unlisted += 1;
+        }
+    }
+
+    /// Takes `count` from what is left of the ports; `false` where there is too little.
+    pub(super) fn take_ports(&mut self, count: usize) -> bool {
+        match self.ports_left.checked_sub(count) {
+            Some(left) => {
+                self.ports_left = left;
+                true
+            }
+            None => false,
+        }
+    }
+
+    pub(super) fn into_warnings(mut self) -> Vec<String> {
+        if self.unlisted > 0 {
+            self.warnings.push(format!("and {} more", self.unlisted));
+        }
+        self.warnings
+    }
+}
+
+/// The fields of one service, network or volume, or of an object within one.
+pub(super) struct Reader<'a> {
+    /// For people: "service `web`".
+    owner: &'a str,
+    /// Before the names of fields, within an object: `healthcheck.`.
+    prefix: String,
+    path: Path<'a>,
+    /// Not yet asked for, in snake case.
+    fields: BTreeMap<String, &'a Value>,
+    pub(super) findings: &'a mut Findings,
+    problems: &'a mut Problems,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(
+        owner: &'a str,
+        path: Path<'a>,
+        fields: &'a Map<String, Value>,
+        findings: &'a mut Findings,
+        problems: &'a mut Problems,
+    ) -> Self {
+        Reader {
+            owner,
+            prefix: String::new(),
+            path,
+            fields: by_snake_case(fields),
+            findings,
+            problems,
+        }
+    }
+
+    /// A reader for an object that is the value of `field`.
+    pub(super) fn within<'b>(
+        &'b mut self,
+        field: &'b str,
+        fields: &'b Map<String, Value>,
+    ) -> Reader<'b> {
+        Reader {
+            owner: self.owner,
+            prefix: format!("{}{}.", self.prefix, cut(field)),
+            path: self.path.at(field),
+            fields: by_snake_case(fields),
+            findings: self.findings,
+            problems: self.problems,
+        }
+    }
+
+    /// Takes a field; `null` counts as absent. A list or map that no service can mean is a problem.
+    pub(super) fn take(&mut self, field: &str) -> Option<&'a Value> {
+        let value = self.fields.remove(field).filter(|value| !value.is_null())?;
+        let items = match value {
+            Value::Array(items) => items.len(),
+            Value::Object(entries) => entries.len(),
+            _ => 0,
+        };
+        if items > MAX_ITEMS {
+            self.problem(field, value, &format!("at most {MAX_ITEMS} items"));
+            return None;
+        }
+        Some(value)
+    }
+
+    /// Warns of what nobody has taken. Extension fields (`x-…`) are meant to be ignored.
+    pub(super) fn finish(mut self) {
+        for field in std::mem::take(&mut self.fields).into_keys() {
+            if !field.starts_with("x-") {
+                self.unsupported(&field);
+            }
+        }
+    }
+
+    pub(super) fn unsupported(&mut self, field: &str) {
+        self.warn(field, "is not supported and was ignored");
+    }
+
+    /// A warning about a field: "service `web`: `field` `what`".
+    pub(super) fn warn(&mut self, field: &str, what: &str) {
+        let Reader { owner, prefix, .. } = self;
+        self.findings
+            .warn(format!("{owner}: `{prefix}{}` {what}", cut(field)));
+    }
+
+    /// A value that does not read, so that `used` takes its place.
+    pub(super) fn unreadable(&mut self, field: &str, value: &Value, used: &str) {
+        let shown = cut(&value.to_string());
+        self.warn(
+            field,
+            &format!("has the unreadable value `{shown}`: {used}"),
+        );
+    }
+
+    /// What refuses the app.
+    pub(super) fn problem(&mut self, field: &str, value: &Value, expected: &str) {
+        self.problems
+            .expected(&self.path.at(field), value, expected);
+    }
+
+    /// A text; numbers and booleans become one.
+    pub(super) fn text(&mut self, field: &str) -> Option<String> {
+        let value = self.take(field)?;
+        let text = scalar(value);
+        if text.is_none() {
+            self.unreadable(field, value, "it was ignored");
+        }
+        text
+    }
+
+    /// A text or a list of them, in their order.
+    pub(super) fn texts(&mut self, field: &str) -> Vec<String> {
+        match self.take(field) {
+            None => Vec::new(),
+            Some(Value::Array(items)) => {
+                let mut texts = Vec::with_capacity(items.len());
+                for item in items {
+                    match scalar(item) {
+                        Some(text) => texts.push(text),
+                        None => self.unreadable(field, item, "it was ignored"),
+                    }
+                }
+                texts
+            }
+            Some(value) => match scalar(value) {
+                Some(text) => vec![text],
+                None => {
+                    self.unreadable(field, value, "it was ignored");
+                    Vec::new()
+                }
+            },
+        }
+    }
+
+    /// As [`Reader::texts`], of a field whose order and repetitions have no meaning.
+    pub(super) fn set(&mut self, field: &str) -> Vec<String> {
+        let mut texts = self.texts(field);
+        texts.sort_unstable();
+        texts.dedup();
+        texts
+    }
+
+    /// A map, or a list of `key=value`. A key without a value has the empty one.
+    pub(super) fn pairs(&mut self, field: &str) -> BTreeMap<String, String> {
+        let mut pairs = BTreeMap::new();
+        match self.take(field) {
+            None => {}
+            Some(Value::Object(entries)) => {
+                for (key, value) in entries {
+                    match value {
+                        Value::Null => {
+                            pairs.insert(key.clone(), String::new());
+                        }
+                        value => match scalar(value) {
+                            Some(text) => {
+                                pairs.insert(key.clone(), text);
+                            }
+                            None => self.unreadable(field, value, "it was ignored"),
+                        },
+                    }
+                }
+            }
+            Some(Value::Array(items)) => {
+                for item in items {
+                    match scalar(item) {
+                        Some(text) => {
+                            let (key, value) = text.split_once('=').unwrap_or((&text, ""));
+                            pairs.insert(key.to_owned(), value.to_owned());
+                        }
+                        None => self.unreadable(field, item, "it was ignored"),
+                    }
+                }
+            }
+            Some(other) => self.unreadable(field, other, "it was ignored"),
+        }
+        pairs
+    }
+
+    /// A whole number of at least `least`; 0 where it is absent or unreadable.
+    pub(super) fn integer(&mut self, field: &str, least: i64) -> i64 {
+        let Some(value) = self.take(field) else {
+            return 0;
+        };
+        match quantities::integer(value).filter(|number| *number >= least) {
+            Some(number) => number,
+            None => {
+                self.unreadable(field, value, "the default is used");
+                0
+            }
+        }
+    }
+
+    /// Bytes.
+    pub(super) fn size(&mut self, field: &str, default: u64) -> u64 {
+        let Some(value) = self.take(field) else {
+            return default;
+        };
+        quantities::size(value).unwrap_or_else(|| {
+            self.unreadable(field, value, "the default is used");
+            default
+        })
+    }
+
+    /// Nanoseconds.
+    pub(super) fn duration(&mut self, field: &str) -> Option<i64> {
+        let value = self.take(field)?;
+        let duration = quantities::duration(value);
+        if duration.is_none() {
+            self.unreadable(field, value, "the default is used");
+        }
+        duration
+    }
+
+    /// False where it is absent.
+    pub(super) fn flag(&mut self, field: &str) -> bool {
+        self.take(field).is_some_and(is_true)
+    }
+}
+
+/// A truth value as compose files have them: every word for false is false, as is nothing at all.
+pub(super) fn is_true(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !["", "0", "false", "off", "no"]
+            .iter()
+            .any(|no| text.eq_ignore_ascii_case(no)),
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        other => truthy(other),
+    }
+}
+
+/// A text, or a number or boolean as one.
+pub(super) fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(yes) => Some(yes.to_string()),
+        // `1.0` is the number 1 to every client that writes JSON by JavaScript's rules.
+        Value::Number(_) => quantities::integer(value)
+            .map(|whole| whole.to_string())
+            .or_else(|| Some(value.to_string())),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Where a field is given in both spellings, the one in snake case wins.
+fn by_snake_case(fields: &Map<String, Value>) -> BTreeMap<String, &Value> {
+    let mut all = BTreeMap::new();
+    for (name, value) in fields {
+        let snake = snake_case(name);
+        if snake == *name || !all.contains_key(&snake) {
+            all.insert(snake, value);
+        }
+    }
+    all
+}
+
+fn snake_case(name: &str) -> String {
+    let mut snake = String::with_capacity(name.len() + 4);
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !snake.is_empty() {
+            snake.push('_');
+        }
+        snake.push(c.to_ascii_lowercase());
+    }
+    snake
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn camel_case_becomes_snake_case() {
+        for (camel, snake) in [
+            ("networkMode", "network_mode"),
+            ("network_mode", "network_mode"),
+            ("ipv4Address", "ipv4_address"),
+            ("enableIpv6", "enable_ipv6"),
+            ("oomScoreAdj", "oom_score_adj"),
+            ("x-note", "x-note"),
+            ("", ""),
+        ] {
+            assert_eq!(snake_case(camel), snake);
+        }
+    }
+
+    #[test]
+    fn snake_case_wins_where_both_spellings_are_given() {
+        for text in [
+            r#"{"readOnly": false, "read_only": true}"#,
+            r#"{"read_only": true, "readOnly": false}"#,
+        ] {
+            let fields: Map<String, Value> = serde_json::from_str(text).unwrap();
+            assert_eq!(by_snake_case(&fields)["read_only"], &json!(true));
+        }
+    }
+
+    #[test]
+    fn words_for_false_are_false() {
+        for no in [
+            json!("false"),
+            json!("NO"),
+            json!(0),
+            json!(""),
+            json!([]),
+            json!(false),
+        ] {
+            assert!(!is_true(&no), "{no}");
+        }
+        for yes in [json!("true"), json!("yes"), json!(1), json!(2), json!(true)] {
+            assert!(is_true(&yes), "{yes}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_have_no_point() {
+        assert_eq!(scalar(&json!(1.0)).as_deref(), Some("1"));
+        assert_eq!(scalar(&json!(1.5)).as_deref(), Some("1.5"));
+        assert_eq!(scalar(&json!(-3)).as_deref(), Some("-3"));
+        assert_eq!(
+            scalar(&json!(18_446_744_073_709_551_615_u64)).as_deref(),
+            Some("18446744073709551615")
+        );
+    }
+}

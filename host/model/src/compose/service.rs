@@ -1,0 +1,403 @@
+//! One service: each compose field with its default (device behaviour 4.4), then what the supervisor
+//! adds.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::attachments::{Attachments, attachments};
+use super::features::{self, Granted};
+use super::labels::UpdateRules;
+use super::reader::{Reader, is_true};
+use super::resolve::{ApiKeys, KeyError};
+use super::{dependencies, digest, environment, healthcheck, labels, mounts, ports, quantities};
+use crate::{
+    DesiredService, DeviceFacts, Mount, NetworkMode, RestartPolicy, ServiceConfig, ServiceKey,
+    TargetApp, TargetRelease, TargetService, Ulimit,
+};
+
+/// Shared memory where the field does not say: 64 MiB.
+const SHM_SIZE: u64 = 64 << 20;
+/// Seconds before a stop becomes a kill, where the field does not say.
+const STOP_GRACE_PERIOD: u64 = 10;
+
+/// A service, and what the release must have for it.
+pub(super) struct ReadService {
+    pub(super) service: DesiredService,
+    /// Volumes by the release's name.
+    pub(super) volumes: Vec<String>,
+    /// Networks by the release's name.
+    pub(super) networks: Vec<String>,
+}
+
+/// What a service is read for.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) app: &'a TargetApp,
+    pub(super) release: &'a TargetRelease,
+    pub(super) facts: &'a DeviceFacts,
+    pub(super) keys: &'a dyn ApiKeys,
+}
+
+pub(super) fn service(
+    mut reader: Reader<'_>,
+    service: &TargetService,
+    place: Place<'_>,
+) -> Result<ReadService, KeyError> {
+    let Place {
+        app,
+        release,
+        facts,
+        keys,
+    } = place;
+    let branding = &facts.branding;
+    let mut labels = labels::of_user(reader.pairs("labels"), branding);
+    labels.extend(labels::of_user(service.labels.clone(), branding));
+    labels.extend(labels::of_service(service, app, facts));
+
+    let mut depends_on = dependencies::depends_on(&mut reader);
+    let Attachments {
+        mode,
+        networks,
+        names: network_names,
+        wants_supervisor,
+    } = attachments(&mut reader, &app.uuid, &service.name, branding);
+    if let NetworkMode::Service(other) = &mode {
+        depends_on.insert(other.clone());
+    }
+    if wants_supervisor && !features::has_supervisor_api(&labels, branding) {
+        let what = format!(
+            "names `{}`, which needs the label `{}`: it was ignored",
+            branding.network,
+            branding.label("features.supervisor-api")
+        );
+        reader.warn("networks", &what);
+    }
+    let (mounts, volume_names) = mounts::volumes(&mut reader, app.id);
+    let mut config = ServiceConfig {
+        image: service.image.clone(),
+        command: words(&mut reader, "command"),
+        entrypoint: words(&mut reader, "entrypoint"),
+        environment: variables(&mut reader, service, app, facts),
+        labels,
+        restart: restart(&mut reader),
+        network_mode: mode,
+        networks,
+        ports: ports::ports(&mut reader),
+        mounts: with_shared_folder(&mut reader, mounts, service, app, facts),
+        tmpfs: mounts::tmpfs(&mut reader),
+        devices: mounts::devices(&mut reader),
+        healthcheck: healthcheck::healthcheck(&mut reader),
+        mem_limit: reader.size("mem_limit", 0),
+        mem_reservation: reader.size("mem_reservation", 0),
+        shm_size: reader.size("shm_size", SHM_SIZE),
+        stop_grace_period: stop_grace_period(&mut reader),
+        stop_signal: reader
+            .text("stop_signal")
+            .filter(|signal| !signal.is_empty()),
+        ulimits: ulimits(&mut reader),
+        sysctls: reader.pairs("sysctls"),
+        dns: reader.texts("dns"),
+        dns_search: reader.texts("dns_search"),
+        dns_opt: reader.set("dns_opt"),
+        cap_add: reader.set("cap_add"),
+        cap_drop: reader.set("cap_drop"),
+        extra_hosts: extra_hosts(&mut reader),
+        group_add: reader.set("group_add"),
+        security_opt: reader.set("security_opt"),
+        nano_cpus: cpus(&mut reader),
+        cpu_shares: reader.integer("cpu_shares", 0),
+        cpu_quota: reader.integer("cpu_quota", -1),
+        oom_score_adj: oom_score_adj(&mut reader),
+        cpuset: reader.text("cpuset").unwrap_or_default(),
+        domainname: reader.text("domainname").unwrap_or_default(),
+        hostname: reader.text("hostname").unwrap_or_default(),
+        mac_address: reader.text("mac_address").unwrap_or_default(),
+        pid: namespace(&mut reader, "pid", ""),
+        userns_mode: reader.text("userns_mode").unwrap_or_default(),
+        cgroup_parent: reader.text("cgroup_parent").unwrap_or_default(),
+        user: reader.text("user").unwrap_or_default(),
+        working_dir: working_dir(&mut reader),
+        ipc: namespace(&mut reader, "ipc", "shareable"),
+        pids_limit: reader.integer("pids_limit", -1),
+        privileged: reader.flag("privileged"),
+        read_only: reader.flag("read_only"),
+        oom_kill_disable: reader.flag("oom_kill_disable"),
+        init: reader.take("init").map(is_true),
+        tty: reader.take("tty").is_none_or(is_true),
+    };
+    if config.network_mode == NetworkMode::Host && config.hostname.is_empty() {
+        config.hostname.clone_from(&facts.hostname);
+    }
+    let mut init_environment = BTreeMap::new();
+    let warnings = features::grant(Granted {
+        config: &mut config,
+        init_environment: &mut init_environment,
+        service,
+        app,
+        facts,
+        keys,
+        warnings: Vec::new(),
+    })?;
+    for warning in warnings {
+        reader
+            .findings
+            .warn(format!("service `{}`: {warning}", service.name));
+    }
+    reader.finish();
+
+    let rules = UpdateRules::from_labels(&config.labels, branding);
+    let digest = digest::of_service(&config, branding);
+    config
+        .labels
+        .insert(digest::label(branding), digest.clone());
+    Ok(ReadService {
+        service: DesiredService {
+            key: ServiceKey {
+                app: app.uuid.clone(),
+                service: service.name.clone(),
+            },
+            app_id: app.id,
+            id: service.id,
+            image_id: service.image_id,
+            release: release.id,
+            commit: release.commit.clone(),
+            running: service.running,
+            strategy: rules.strategy,
+            handover_timeout: rules.handover_timeout,
+            requires_reboot: rules.requires_reboot,
+            depends_on: depends_on.into_iter().collect(),
+            config,
+            digest,
+            init_environment,
+        },
+        volumes: volume_names,
+        networks: network_names,
+    })
+}
+
+/// A list is taken as it is, a text is split as a shell does, without looking at variables.
+fn words(reader: &mut Reader<'_>, field: &str) -> Option<Vec<String>> {
+    let value = reader.take(field)?;
+    match value {
+        Value::Array(items) => {
+            let words: Option<Vec<String>> = items.iter().map(super::reader::scalar).collect();
+            if words.is_none() {
+                reader.problem(field, value, "a string or a list of strings");
+            }
+            words
+        }
+        Value::String(text) => match shell_words::split(text) {
+            Ok(words) => Some(words),
+            Err(_) => {
+                reader.problem(field, value, "a command whose quotes are closed");
+                None
+            }
+        },
+        other => {
+            reader.problem(field, other, "a string or a list of strings");
+            None
+        }
+    }
+}
+
+/// The composition's, then the service's own over them, then what every service is told.
+fn variables(
+    reader: &mut Reader<'_>,
+    service: &TargetService,
+    app: &TargetApp,
+    facts: &DeviceFacts,
+) -> BTreeMap<String, String> {
+    let mut variables = reader.pairs("environment");
+    // Nothing can be told of a variable without a name, nor with the sign that ends a name in it.
+    variables.retain(|name, _| {
+        let usable = !name.is_empty() && !name.contains('=');
+        if !usable {
+            let name = Value::String(name.clone());
+            reader.unreadable("environment", &name, "it was ignored");
+        }
+        usable
+    });
+    variables.extend(service.environment.clone());
+    environment::fill_in(&mut variables, service, app, facts);
+    variables
+}
+
+fn restart(reader: &mut Reader<'_>) -> RestartPolicy {
+    let Some(value) = reader.take("restart") else {
+        return RestartPolicy::Always;
+    };
+    match value.as_str() {
+        Some("always") => RestartPolicy::Always,
+        Some("no") => RestartPolicy::No,
+        Some("on-failure") => RestartPolicy::OnFailure,
+        Some("unless-stopped") => RestartPolicy::UnlessStopped,
+        _ => {
+            reader.unreadable("restart", value, "`always` is used");
+            RestartPolicy::Always
+        }
+    }
+}
+
+/// Adds the folder of locks and hand-over files that every service shares with the supervisor.
+fn with_shared_folder(
+    reader: &mut Reader<'_>,
+    mut all: Vec<Mount>,
+    service: &TargetService,
+    app: &TargetApp,
+    facts: &DeviceFacts,
+) -> Vec<Mount> {
+    let source = facts.lock_folder(app.id, &service.name);
+    let aliases = facts
+        .branding
+        .aliases
+        .iter()
+        .map(|alias| format!("/tmp/{}", alias.trim_end_matches('_').to_ascii_lowercase()));
+    for target in std::iter::once(facts.branding.service_folder()).chain(aliases) {
+        let before = all.len();
+        all.retain(|mount| mounts::target_of(mount) != target);
+        if all.len() < before {
+            let what = format!("mounts at `{target}`, which is the supervisor's: it was ignored");
+            reader.warn("volumes", &what);
+        }
+        all.push(Mount::Bind {
+            source: source.clone(),
+            target,
+            read_only: false,
+        });
+    }
+    all.sort_unstable();
+    all
+}
+
+/// Whole seconds; a part of one counts as one.
+fn stop_grace_period(reader: &mut Reader<'_>) -> u64 {
+    reader
+        .duration("stop_grace_period")
+        .and_then(|nanoseconds| u64::try_from(nanoseconds).ok())
+        .map_or(STOP_GRACE_PERIOD, |nanoseconds| {
+            nanoseconds.div_ceil(1_000_000_000)
+        })
+}
+
+/// A number for both limits, or `{ soft, hard }`.
+fn ulimits(reader: &mut Reader<'_>) -> BTreeMap<String, Ulimit> {
+    let mut limits = BTreeMap::new();
+    let entries = match reader.take("ulimits") {
+        None => return limits,
+        Some(Value::Object(entries)) => entries,
+        Some(other) => {
+            reader.unreadable("ulimits", other, "it was ignored");
+            return limits;
+        }
+    };
+    for (name, value) in entries {
+        let limit = match value {
+            Value::Object(pair) => {
+                let soft = pair.get("soft").and_then(quantities::integer);
+                let hard = pair.get("hard").and_then(quantities::integer);
+                soft.zip(hard).map(|(soft, hard)| Ulimit { soft, hard })
+            }
+            other => quantities::integer(other).map(|both| Ulimit {
+                soft: both,
+                hard: both,
+            }),
+        };
+        match limit {
+            Some(limit) => {
+                limits.insert(name.clone(), limit);
+            }
+            None => reader.unreadable("ulimits", value, "it was ignored"),
+        }
+    }
+    limits
+}
+
+/// `host=address` or `host:address` in a list, or a map of one or several addresses; kept as
+/// `host:address`.
+fn extra_hosts(reader: &mut Reader<'_>) -> Vec<String> {
+    let mut hosts = Vec::new();
+    match reader.take("extra_hosts") {
+        None => {}
+        Some(Value::Array(items)) => {
+            for item in items {
+                // `=` first: an address may hold colons.
+                match item
+                    .as_str()
+                    .and_then(|text| text.split_once('=').or_else(|| text.split_once(':')))
+                {
+                    Some((host, address)) if !host.is_empty() && !address.is_empty() => {
+                        hosts.push(format!("{host}:{address}"));
+                    }
+                    _ => reader.unreadable("extra_hosts", item, "it was ignored"),
+                }
+            }
+        }
+        Some(Value::Object(entries)) => {
+            for (host, addresses) in entries {
+                let addresses = match addresses {
+                    Value::Array(items) => items.as_slice(),
+                    one => std::slice::from_ref(one),
+                };
+                for address in addresses {
+                    match address.as_str().filter(|text| !text.is_empty()) {
+                        Some(address) => hosts.push(format!("{host}:{address}")),
+                        None => reader.unreadable("extra_hosts", address, "it was ignored"),
+                    }
+                }
+            }
+        }
+        Some(other) => reader.unreadable("extra_hosts", other, "it was ignored"),
+    }
+    hosts.sort_unstable();
+    hosts.dedup();
+    hosts
+}
+
+fn cpus(reader: &mut Reader<'_>) -> i64 {
+    let Some(value) = reader.take("cpus") else {
+        return 0;
+    };
+    quantities::nano_cpus(value).unwrap_or_else(|| {
+        reader.unreadable("cpus", value, "it was ignored");
+        0
+    })
+}
+
+/// The kernel takes -1000 to 1000.
+fn oom_score_adj(reader: &mut Reader<'_>) -> i64 {
+    let Some(value) = reader.take("oom_score_adj") else {
+        return 0;
+    };
+    match quantities::integer(value) {
+        Some(score @ -1000..=1000) => score,
+        _ => {
+            reader.unreadable("oom_score_adj", value, "the default is used");
+            0
+        }
+    }
+}
+
+fn working_dir(reader: &mut Reader<'_>) -> String {
+    let given = reader.text("working_dir").unwrap_or_default();
+    let trimmed = given.trim_end_matches('/');
+    if trimmed.is_empty() && !given.is_empty() {
+        return "/".into();
+    }
+    trimmed.to_owned()
+}
+
+/// A namespace to share. Another container's cannot be named before there is a container.
+fn namespace(reader: &mut Reader<'_>, field: &str, default: &str) -> String {
+    match reader.text(field) {
+        None => default.to_owned(),
+        Some(text) if text.starts_with("service:") || text.starts_with("container:") => {
+            reader.warn(
+                field,
+                "names another container, which is not supported, and was ignored",
+            );
+            default.to_owned()
+        }
+        Some(text) => text,
+    }
+}

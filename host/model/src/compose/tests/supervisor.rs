@@ -1,0 +1,390 @@
+//! What the supervisor adds to a service: variables, labels, the way to its API.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::{NetworkAttachment, NetworkMode, UpdateStrategy};
+
+const API: &str = "io.platform.features.supervisor-api";
+
+fn with_api(mut fields: Value) -> DesiredService {
+    fields["labels"] = json!({ API: "true" });
+    web(&fields)
+}
+
+#[test]
+fn every_service_is_told_where_it_is() {
+    assert_eq!(
+        config(&json!({})).environment,
+        [
+            ("PLATFORM", "1"),
+            ("PLATFORM_APP_LOCK_PATH", "/tmp/platform/updates.lock"),
+            ("PLATFORM_APP_NAME", "shop"),
+            ("PLATFORM_APP_UUID", "12"),
+            ("PLATFORM_DEVICE_ARCH", "amd64"),
+            ("PLATFORM_DEVICE_TYPE", "generic-amd64"),
+            ("PLATFORM_DEVICE_UUID", "0123456789abcdef0123456789abcdef"),
+            ("PLATFORM_HOST_OS_VERSION", "Debian GNU/Linux 12"),
+            (
+                "PLATFORM_SERVICE_HANDOVER_COMPLETE_PATH",
+                "/tmp/platform/handover-complete"
+            ),
+            ("PLATFORM_SERVICE_NAME", "web"),
+            ("USER", "root"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into()
+    );
+}
+
+#[test]
+fn the_users_variables_win_over_defaults() {
+    let given = json!({ "environment": { "USER": "me", "PLATFORM_APP_NAME": "mine" } });
+    let environment = config(&given).environment;
+    assert_eq!(
+        (
+            environment["USER"].as_str(),
+            environment["PLATFORM_APP_NAME"].as_str()
+        ),
+        ("me", "mine")
+    );
+}
+
+#[test]
+fn the_services_variables_and_labels_win_over_the_compositions() {
+    let mut target = release(
+        &json!({ "web": { "environment": { "A": "service" }, "labels": { "l": "service" } } }),
+        &json!({}),
+        &json!({}),
+    );
+    let app = target.apps.values_mut().next().unwrap();
+    let service = app
+        .release
+        .as_mut()
+        .unwrap()
+        .services
+        .values_mut()
+        .next()
+        .unwrap();
+    for (environment, labels) in [
+        (
+            json!({ "A": "composition", "B": 1, "C": null }),
+            json!({ "l": "composition", "m": true }),
+        ),
+        (
+            json!(["A=composition", "B=1", "C", "=x"]),
+            json!(["l=composition", "m=true"]),
+        ),
+    ] {
+        let service = {
+            service
+                .composition
+                .insert("environment".into(), environment);
+            service.composition.insert("labels".into(), labels);
+            service.clone()
+        };
+        let mut target = release(&json!({ "web": {} }), &json!({}), &json!({}));
+        let app = target.apps.values_mut().next().unwrap();
+        app.release
+            .as_mut()
+            .unwrap()
+            .services
+            .insert(service.name.clone(), service);
+        let resolved = resolve(&target, &facts(), &Keys).unwrap();
+        let config = &resolved
+            .desired
+            .apps
+            .values()
+            .next()
+            .unwrap()
+            .services
+            .values()
+            .next()
+            .unwrap()
+            .config;
+        let read = ["A", "B", "C"].map(|name| config.environment[name].as_str());
+        assert_eq!(read, ["service", "1", ""]);
+        assert!(!config.environment.contains_key(""));
+        assert_eq!(
+            (config.labels["l"].as_str(), config.labels["m"].as_str()),
+            ("service", "true")
+        );
+    }
+}
+
+#[test]
+fn forced_labels_cannot_be_overridden() {
+    let labels = config(&json!({ "labels": {
+        "io.platform.app-id": "99", "io.platform.supervised": "false", "io.platform.config-digest": "x", "mine": "y",
+    } }))
+    .labels;
+    let digest = labels["io.platform.config-digest"].clone();
+    assert_eq!(digest.len(), 64);
+    assert_eq!(
+        labels,
+        BTreeMap::from(
+            [
+                ("io.platform.app-id", "12"),
+                ("io.platform.app-uuid", "12"),
+                ("io.platform.config-digest", digest.as_str()),
+                (
+                    "io.platform.device-uuid",
+                    "0123456789abcdef0123456789abcdef"
+                ),
+                ("io.platform.service-id", "1"),
+                ("io.platform.service-name", "web"),
+                ("io.platform.supervised", "true"),
+                ("mine", "y"),
+            ]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        )
+    );
+}
+
+#[test]
+fn the_api_is_told_only_to_services_with_its_label() {
+    let without = web(&json!({}));
+    let with = with_api(json!({}));
+    let added: BTreeMap<_, _> = with
+        .config
+        .environment
+        .iter()
+        .filter(|(name, _)| !without.config.environment.contains_key(*name))
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    assert_eq!(
+        added,
+        BTreeMap::from([
+            ("PLATFORM_APP_ID", "12"),
+            ("PLATFORM_SUPERVISOR_ADDRESS", "http://10.114.104.1:48484"),
+            ("PLATFORM_SUPERVISOR_API_KEY", "key-of-12-web"),
+            ("PLATFORM_SUPERVISOR_HOST", "10.114.104.1"),
+            ("PLATFORM_SUPERVISOR_PORT", "48484"),
+        ])
+    );
+    assert!(without.init_environment.is_empty());
+    assert_eq!(
+        with.init_environment,
+        BTreeMap::from([(
+            "PLATFORM_DEVICE_NAME_AT_INIT".to_owned(),
+            "bench".to_owned()
+        )])
+    );
+    assert_eq!(
+        with.config.networks["supervisor0"],
+        NetworkAttachment::default()
+    );
+    assert!(!without.config.networks.contains_key("supervisor0"));
+}
+
+#[test]
+fn the_api_is_where_the_service_can_reach_it() {
+    for (fields, host, joins) in [
+        (json!({}), "10.114.104.1", true),
+        (json!({ "network_mode": "bridge" }), "10.114.104.1", true),
+        (json!({ "network_mode": "host" }), "127.0.0.1", false),
+        (json!({ "image": "file:/srv/web.wasm" }), "127.0.0.1", false),
+    ] {
+        let config = with_api(fields.clone()).config;
+        assert_eq!(
+            config.environment["PLATFORM_SUPERVISOR_HOST"], host,
+            "{fields}"
+        );
+        assert_eq!(
+            config.environment["PLATFORM_SUPERVISOR_ADDRESS"],
+            format!("http://{host}:48484")
+        );
+        assert_eq!(
+            config.networks.contains_key("supervisor0"),
+            joins,
+            "{fields}"
+        );
+    }
+    let none = with_api(json!({ "network_mode": "none" })).config;
+    assert_eq!(
+        (none.network_mode, none.networks),
+        (NetworkMode::None, BTreeMap::new())
+    );
+    assert_eq!(
+        warnings(&json!({ "network_mode": "none", "labels": { API: "1" } })),
+        [
+            "service `web`: `network_mode` `none` leaves no way to the supervisor's API that its label asks for"
+        ]
+    );
+}
+
+#[test]
+fn the_wasm_engine_points_services_at_the_loopback() {
+    let mut config = with_api(json!({})).config;
+    use_loopback_for_api(
+        &mut config.environment,
+        &config.labels,
+        &Branding::default(),
+    );
+    assert_eq!(
+        config.environment["PLATFORM_SUPERVISOR_ADDRESS"],
+        "http://127.0.0.1:48484"
+    );
+    assert_eq!(config.environment["PLATFORM_SUPERVISOR_HOST"], "127.0.0.1");
+
+    let mut without = super::config(&json!({}));
+    let before = without.clone();
+    use_loopback_for_api(
+        &mut without.environment,
+        &without.labels,
+        &Branding::default(),
+    );
+    assert_eq!(without, before);
+}
+
+#[test]
+fn the_apis_variables_cannot_be_overridden_but_the_apps_id_can() {
+    let service = web(&json!({
+        "labels": { API: "1" },
+        "environment": { "PLATFORM_SUPERVISOR_API_KEY": "mine", "PLATFORM_APP_ID": "5", "PLATFORM_DEVICE_NAME_AT_INIT": "mine" },
+    }));
+    assert_eq!(
+        service.config.environment["PLATFORM_SUPERVISOR_API_KEY"],
+        "key-of-12-web"
+    );
+    assert_eq!(service.config.environment["PLATFORM_APP_ID"], "5");
+    assert_eq!(
+        service.config.environment["PLATFORM_DEVICE_NAME_AT_INIT"],
+        "mine"
+    );
+    assert!(service.init_environment.is_empty());
+}
+
+#[test]
+fn nobody_joins_the_apis_network_without_the_label() {
+    for fields in [
+        json!({ "networks": ["supervisor0"] }),
+        json!({ "networks": { "supervisor0": { "ipv4_address": "10.114.104.9" } } }),
+        json!({ "network_mode": "supervisor0" }),
+    ] {
+        let config = config(&fields);
+        assert_eq!(
+            config.network_mode,
+            NetworkMode::Network("12_default".into())
+        );
+        assert_eq!(
+            config.networks.into_keys().collect::<Vec<_>>(),
+            ["12_default"]
+        );
+        assert_eq!(
+            warnings(&fields),
+            [
+                "service `web`: `networks` names `supervisor0`, which needs the label `io.platform.features.supervisor-api`: it was ignored"
+            ]
+        );
+        let with = with_api(fields).config;
+        assert_eq!(
+            with.networks.into_keys().collect::<Vec<_>>(),
+            ["12_default", "supervisor0"]
+        );
+    }
+}
+
+#[test]
+fn features_that_are_not_there_are_warned_of() {
+    assert_eq!(
+        warnings(&json!({ "labels": {
+            "io.platform.features.dbus": "1", "io.platform.features.optional": "1", "io.platform.features.gpu": "0",
+        } })),
+        ["service `web`: `labels.io.platform.features.dbus` is not supported and was ignored"]
+    );
+}
+
+#[test]
+fn update_labels_are_read() {
+    let service = web(&json!({ "labels": {
+        "io.platform.update.strategy": "hand-over", "io.platform.update.handover-timeout": "5000", "io.platform.update.requires-reboot": "1",
+    } }));
+    assert_eq!(
+        (
+            service.strategy,
+            service.handover_timeout.as_secs(),
+            service.requires_reboot
+        ),
+        (UpdateStrategy::HandOver, 5, true)
+    );
+}
+
+#[test]
+fn on_the_hosts_network_the_hostname_is_the_devices() {
+    assert_eq!(
+        config(&json!({ "network_mode": "host" })).hostname,
+        "0123456"
+    );
+    assert_eq!(
+        config(&json!({ "network_mode": "host", "hostname": "mine" })).hostname,
+        "mine"
+    );
+}
+
+#[test]
+fn a_vendors_names_are_used_throughout() {
+    let mut facts = facts();
+    facts.host_root = "/scratch/".into();
+    facts.branding = Branding {
+        env_prefix: "ACME_".into(),
+        label_namespace: "com.acme".into(),
+        folder: "acme".into(),
+        aliases: vec!["OLD_".into()],
+        ..Branding::default()
+    };
+    let target = release(
+        &json!({ "web": { "labels": { "com.old.features.supervisor-api": "1" } } }),
+        &json!({}),
+        &json!({}),
+    );
+    let resolved = resolve(&target, &facts, &Keys).unwrap();
+    let web = &resolved.desired.apps[&"12".parse().unwrap()].services[&"web".parse().unwrap()];
+    for name in [
+        "ACME",
+        "OLD",
+        "ACME_SUPERVISOR_API_KEY",
+        "OLD_SUPERVISOR_API_KEY",
+        "OLD_APP_NAME",
+    ] {
+        assert!(web.config.environment.contains_key(name), "{name}");
+    }
+    assert!(
+        web.config
+            .environment
+            .keys()
+            .all(|name| !name.starts_with("PLATFORM"))
+    );
+    assert!(
+        web.config
+            .labels
+            .contains_key("com.acme.features.supervisor-api")
+    );
+    assert_eq!(
+        web.config
+            .mounts
+            .iter()
+            .map(|mount| serde_json::to_value(mount).unwrap()["target"].clone())
+            .collect::<Vec<_>>(),
+        ["/tmp/acme", "/tmp/old"]
+    );
+    assert_eq!(
+        serde_json::to_value(&web.config.mounts[0]).unwrap()["source"],
+        "/scratch/tmp/acme-supervisor/services/12/web"
+    );
+}
+
+#[test]
+fn the_apis_network_is_this_devices_and_no_apps() {
+    let network = supervisor_network(&facts());
+    assert_eq!(network.engine_name, "supervisor0");
+    assert_eq!(
+        network.config.ipam[0].gateway.as_deref(),
+        Some(SUPERVISOR_GATEWAY)
+    );
+    assert_eq!(
+        network.config.labels["io.platform.device-uuid"],
+        facts().uuid.as_str()
+    );
+    assert!(!network.config.labels.contains_key("io.platform.app-id"));
+}

@@ -1,0 +1,52 @@
+//! The named volumes of a release.
+
+use std::collections::BTreeMap;
+
+use super::mounts::volume_name;
+use super::reader::Reader;
+use super::{digest, labels};
+use crate::{DesiredVolume, DeviceFacts, TargetApp, VolumeConfig};
+
+/// One volume as the release defines it.
+pub(super) fn volume(
+    reader: &mut Reader<'_>,
+    name: &str,
+    app: &TargetApp,
+    facts: &DeviceFacts,
+) -> DesiredVolume {
+    let config = VolumeConfig {
+        driver: reader.text("driver").unwrap_or_else(|| "local".into()),
+        driver_opts: reader.pairs("driver_opts"),
+        labels: labels::of_user(reader.pairs("labels"), &facts.branding),
+    };
+    finished(name, config, app, facts)
+}
+
+/// A volume that services name and the release does not define.
+pub(super) fn undefined(name: &str, app: &TargetApp, facts: &DeviceFacts) -> DesiredVolume {
+    let config = VolumeConfig {
+        driver: "local".into(),
+        driver_opts: BTreeMap::new(),
+        labels: BTreeMap::new(),
+    };
+    finished(name, config, app, facts)
+}
+
+/// The digest is of what the release asked for: data is not to be lost over a label of ours.
+fn finished(
+    name: &str,
+    mut config: VolumeConfig,
+    app: &TargetApp,
+    facts: &DeviceFacts,
+) -> DesiredVolume {
+    let digest = digest::of(&config);
+    config.labels.extend(labels::of_app(app, facts));
+    config
+        .labels
+        .insert(digest::label(&facts.branding), digest.clone());
+    DesiredVolume {
+        engine_name: volume_name(app.id, name),
+        config,
+        digest,
+    }
+}
