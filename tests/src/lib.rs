@@ -1,1 +1,24 @@
-//! Black-box suites against the real binaries.
+//! Black-box suites: the real programs, over HTTP.
+//!
+//! [`Supervisor`] starts the program of the layout that `cargo xtask build` leaves (`SUPERVISOR_DIST`,
+//! else `target/dist`) on a free port with a temporary state folder and host root, and ends it and all
+//! that it started when dropped. The suites are in `tests/`.
+
+#![expect(
+    clippy::expect_used,
+    reason = "a test that cannot be set up fails with what was missing"
+)]
+
+mod answer;
+mod layout;
+mod processes;
+mod supervisor;
+mod target;
+mod until;
+
+pub use answer::Answer;
+pub use layout::{distribution, guest, repository};
+pub use processes::services_of;
+pub use supervisor::{Builder, Ended, Supervisor};
+pub use target::{service, target};
+pub use until::{DEADLINE, until};

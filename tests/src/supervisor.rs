@@ -1,0 +1,375 @@
+//! A supervisor under test.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Instant;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::answer::Answer;
+use crate::layout::distribution;
+use crate::processes::{kill, kill_services_of};
+use crate::until::{DEADLINE, until};
+
+/// How a [`Supervisor`] is started.
+#[derive(Debug, Clone, Default)]
+pub struct Builder {
+    arguments: Vec<String>,
+    configuration: String,
+}
+
+impl Builder {
+    /// One more argument of `supervisor run`.
+    #[must_use]
+    pub fn argument(mut self, argument: impl Into<String>) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    /// The configuration file's text.
+    #[must_use]
+    pub fn configuration(mut self, toml: impl Into<String>) -> Self {
+        self.configuration = toml.into();
+        self
+    }
+
+    /// Starts it, and waits until it answers.
+    ///
+    /// # Panics
+    /// Where it does not start.
+    pub async fn start(self) -> Supervisor {
+        let folders = tempfile::tempdir().expect("a temporary folder");
+        let host_root = folders.path().join("host");
+        fs::create_dir_all(&host_root).expect("a host root");
+        let mut supervisor = Supervisor {
+            state_dir: folders.path().join("state"),
+            host_root,
+            folders,
+            builder: self,
+            process: None,
+            base: String::new(),
+            key: String::new(),
+            client: reqwest::Client::new(),
+        };
+        supervisor.begin().await;
+        supervisor
+    }
+}
+
+/// A running supervisor. Dropping it kills it and its services, and removes its folders.
+pub struct Supervisor {
+    builder: Builder,
+    folders: TempDir,
+    state_dir: PathBuf,
+    host_root: PathBuf,
+    process: Option<Child>,
+    base: String,
+    key: String,
+    client: reqwest::Client,
+}
+
+/// How a run of the program ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Supervisor {
+    /// On the wasm engine alone, which every machine has.
+    #[must_use]
+    pub fn on_wasm() -> Builder {
+        Builder::default().argument("--engine").argument("wasm")
+    }
+
+    /// On Docker, at the engine that `cargo xtask test` started; `None`, and a line that says so, where
+    /// there is none.
+    #[must_use]
+    pub fn on_docker() -> Option<Builder> {
+        let Ok(host) = std::env::var("SUPERVISOR_TEST_DOCKER") else {
+            println!("SKIPPED: no Docker engine for tests (SUPERVISOR_TEST_DOCKER is not set)");
+            return None;
+        };
+        Some(
+            Builder::default()
+                .argument("--engine")
+                .argument("docker")
+                .argument("--docker-host")
+                .argument(host),
+        )
+    }
+
+    /// `http://ADDRESS:PORT`.
+    #[must_use]
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    #[must_use]
+    pub fn state_dir(&self) -> &Path {
+        &self.state_dir
+    }
+
+    #[must_use]
+    pub fn host_root(&self) -> &Path {
+        &self.host_root
+    }
+
+    #[must_use]
+    pub fn client(&self) -> &reqwest::Client {
+        &self.client
+    }
+
+    /// The process id.
+    ///
+    /// # Panics
+    /// Where it does not run.
+    #[must_use]
+    pub fn pid(&self) -> i32 {
+        let process = self.process.as_ref().expect("the supervisor runs");
+        i32::try_from(process.id()).expect("a process id")
+    }
+
+    /// What it has logged in this run and those before.
+    #[must_use]
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.log_file()).unwrap_or_default()
+    }
+
+    /// `GET` with the device's key.
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(self.request("GET", path)).await
+    }
+
+    /// `GET` with the device's key; the body as JSON.
+    ///
+    /// # Panics
+    /// Where the answer is not 200.
+    pub async fn json(&self, path: &str) -> Value {
+        let answer = self.get(path).await;
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+        answer.json()
+    }
+
+    /// `POST` of JSON with the device's key.
+    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.send(self.request("POST", path).json(body)).await
+    }
+
+    /// Sets the local target.
+    ///
+    /// # Panics
+    /// Where it is refused.
+    pub async fn set_target(&self, target: &Value) -> Answer {
+        let answer = self.post("/v2/local/target-state", target).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer
+    }
+
+    /// Waits until the target is reached, and answers `GET /v2/state/status`.
+    pub async fn until_applied(&self) -> Value {
+        until("the target to be reached", || async {
+            let status = self.json("/v2/state/status").await;
+            if status["appState"] == "applied" {
+                Ok(status)
+            } else {
+                Err((status, self.log()))
+            }
+        })
+        .await
+    }
+
+    /// A request with the device's key, to be changed and sent with [`Supervisor::send`].
+    pub fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
+        self.request_without_key(method, path)
+            .bearer_auth(&self.key)
+    }
+
+    /// A request without a key.
+    ///
+    /// # Panics
+    /// Where `method` is none.
+    pub fn request_without_key(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
+        let method = method.parse().expect("a method");
+        self.client
+            .request(method, format!("{}{path}", self.base))
+            .timeout(DEADLINE)
+    }
+
+    /// Sends a request and reads its answer to the end.
+    ///
+    /// # Panics
+    /// Where no answer comes.
+    pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
+        let answer = match request.send().await {
+            Ok(response) => Answer::read(response).await,
+            Err(error) => Err(error),
+        };
+        match answer {
+            Ok(answer) => answer,
+            Err(error) => panic!("no answer: {error:?}\n{}", self.log()),
+        }
+    }
+
+    /// SIGTERM, and waits for the end.
+    ///
+    /// # Panics
+    /// Where it does not end.
+    pub async fn terminate(&mut self) -> ExitStatus {
+        let pid = Pid::from_raw(self.pid()).expect("a process id");
+        kill_process(pid, Signal::TERM).expect("the supervisor runs");
+        self.ended().await
+    }
+
+    /// SIGKILL, and waits for the end.
+    ///
+    /// # Panics
+    /// Where it does not end.
+    pub async fn kill(&mut self) {
+        kill(self.pid());
+        self.ended().await;
+    }
+
+    /// Starts it again on the same folders after [`Supervisor::terminate`] or [`Supervisor::kill`].
+    pub async fn start_again(&mut self) {
+        self.begin().await;
+    }
+
+    /// Runs `supervisor run` a second time with the same flags, which is expected to end by itself.
+    ///
+    /// # Panics
+    /// Where the program cannot be run.
+    #[must_use]
+    pub fn run_second(&self) -> Ended {
+        finish(&mut self.command())
+    }
+
+    /// Runs a subcommand such as `api-key show` on this state folder.
+    ///
+    /// # Panics
+    /// Where the program cannot be run.
+    #[must_use]
+    pub fn subcommand(&self, words: &[&str]) -> Ended {
+        let mut command = Command::new(program());
+        command.args(words).arg("--state-dir").arg(&self.state_dir);
+        finish(&mut command)
+    }
+
+    async fn begin(&mut self) {
+        let log = fs::File::options()
+            .create(true)
+            .append(true)
+            .open(self.log_file())
+            .expect("a log file");
+        let process = self
+            .command()
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().expect("a second handle"))
+            .stderr(log)
+            .spawn()
+            .unwrap_or_else(|error| panic!("failed to start {}: {error}", program().display()));
+        self.process = Some(process);
+        self.base = self.until_it_answers().await;
+        let shown = self.subcommand(&["api-key", "show"]);
+        assert!(shown.status.success(), "{shown:?}");
+        self.key = shown.stdout.trim().to_owned();
+    }
+
+    fn command(&self) -> Command {
+        let configuration = self.folders.path().join("supervisor.toml");
+        fs::write(&configuration, &self.builder.configuration).expect("a configuration file");
+        let mut command = Command::new(program());
+        command
+            .args(["run", "--listen", "127.0.0.1:0"])
+            .arg("--state-dir")
+            .arg(&self.state_dir)
+            .arg("--host-root")
+            .arg(&self.host_root)
+            .arg("--config")
+            .arg(configuration)
+            .args(&self.builder.arguments)
+            .env_remove("NOTIFY_SOCKET")
+            .env_remove("WATCHDOG_USEC");
+        command
+    }
+
+    fn log_file(&self) -> PathBuf {
+        self.folders.path().join("log")
+    }
+
+    async fn until_it_answers(&mut self) -> String {
+        let deadline = Instant::now() + DEADLINE;
+        loop {
+            if let Some(process) = &mut self.process
+                && let Ok(Some(status)) = process.try_wait()
+            {
+                panic!("the supervisor ended ({status}):\n{}", self.log());
+            }
+            if let Ok(addresses) = fs::read_to_string(self.state_dir.join("address"))
+                && let Some(address) = addresses.lines().next()
+            {
+                let base = format!("http://{address}");
+                let ping = self.client.get(format!("{base}/ping")).send().await;
+                if ping.is_ok_and(|answer| answer.status() == 200) {
+                    return base;
+                }
+            }
+            assert!(
+                Instant::now() < deadline,
+                "no answer to /ping within {DEADLINE:?}:\n{}",
+                self.log()
+            );
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    }
+
+    async fn ended(&mut self) -> ExitStatus {
+        let mut process = self.process.take().expect("the supervisor runs");
+        until("the supervisor to end", || {
+            let ended = match process.try_wait() {
+                Ok(Some(status)) => Ok(status),
+                other => Err(format!("{other:?}")),
+            };
+            async { ended }
+        })
+        .await
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        if let Some(process) = &mut self.process {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+        kill_services_of(&self.state_dir);
+        if std::thread::panicking() {
+            eprintln!("the supervisor's log:\n{}", self.log());
+        }
+    }
+}
+
+fn program() -> PathBuf {
+    distribution().join("bin/supervisor")
+}
+
+fn finish(command: &mut Command) -> Ended {
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .unwrap_or_else(|error| panic!("failed to run {}: {error}", program().display()));
+    Ended {
+        status: output.status,
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
