@@ -23,6 +23,18 @@ pub struct Scope {
     pub branding: Branding,
 }
 
+impl Scope {
+    /// Whether an object with these labels is ours.
+    #[must_use]
+    pub fn covers(&self, labels: &BTreeMap<String, String>) -> bool {
+        labels.contains_key(&self.branding.label("supervised"))
+            && (self.exclusive
+                || labels
+                    .get(&self.branding.label("device-uuid"))
+                    .is_some_and(|uuid| uuid == self.device.as_str()))
+    }
+}
+
 /// A place where services run. One suite of tests holds for every implementation.
 #[async_trait]
 pub trait Engine: Send + Sync {

@@ -40,6 +40,14 @@ const MANIFEST_TYPES: &str = "application/vnd.oci.image.manifest.v1+json, \
     application/vnd.docker.distribution.manifest.v2+json, \
     application/vnd.docker.distribution.manifest.list.v2+json";
 
+/// Whether `image` can be in a registry at all, and can be asked for without reaching anything else.
+///
+/// # Errors
+/// [`EngineError::Invalid`] where it cannot.
+pub fn check_reference(image: &ImageRef) -> Result<(), EngineError> {
+    Location::of(image).map(|_| ())
+}
+
 /// One image's repository in its registry.
 pub struct Repository {
     image: ImageRef,

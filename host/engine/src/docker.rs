@@ -1,0 +1,180 @@
+//! Services in containers of a Docker engine, over its HTTP API.
+//!
+//! [`Docker`] is made once by the supervisor and driven through [`Engine`]. Each request is a
+//! connection of its own and nothing is remembered but the negotiated version, so an engine that was
+//! restarted or upgraded is noticed at the next request. It never starts an engine, and never touches
+//! what is not in its [`Scope`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use model::{Container, ContainerId, EngineKind, Image, ImageRef, Network, Volume};
+
+use crate::{
+    ContainerSpec, Created, Engine, EngineError, EngineEvent, EngineInfo, LogLine, LogsFrom,
+    NetworkSpec, PullProgress, RegistryAuth, Scope, VolumeSpec,
+};
+
+mod connect;
+mod containers;
+mod create_request;
+mod events;
+mod images;
+mod joins;
+mod log_lines;
+mod logs;
+mod networks;
+mod pull_progress;
+mod volumes;
+
+use connect::Connection;
+
+/// The default address of an engine.
+pub const DEFAULT_URI: &str = "unix:///var/run/docker.sock";
+
+/// One Docker engine. Cheap to clone.
+#[derive(Clone)]
+pub struct Docker {
+    connection: Arc<Connection>,
+    scope: Arc<Scope>,
+}
+
+impl Docker {
+    /// Takes `unix:///path`, `tcp://host:port` or `http://host:port`. Sends nothing yet: ask
+    /// [`Engine::info`] whether the engine answers.
+    ///
+    /// # Errors
+    /// [`EngineError::Invalid`] where `uri` is none of these.
+    pub fn connect(uri: &str, scope: Scope) -> Result<Self, EngineError> {
+        Ok(Docker {
+            connection: Arc::new(Connection::to(uri)?),
+            scope: Arc::new(scope),
+        })
+    }
+}
+
+#[async_trait]
+impl Engine for Docker {
+    fn kind(&self) -> EngineKind {
+        EngineKind::Docker
+    }
+
+    async fn info(&self) -> Result<EngineInfo, EngineError> {
+        self.connection.info().await
+    }
+
+    async fn images(&self) -> Result<Vec<Image>, EngineError> {
+        self.list_images().await
+    }
+
+    async fn pull_image(
+        &self,
+        image: &ImageRef,
+        auth: Option<&RegistryAuth>,
+        progress: &(dyn Fn(PullProgress) + Send + Sync),
+    ) -> Result<Image, EngineError> {
+        self.pull(image, auth, progress).await
+    }
+
+    async fn remove_image(&self, image: &ImageRef) -> Result<(), EngineError> {
+        self.remove_reference(image).await
+    }
+
+    async fn containers(&self) -> Result<Vec<Container>, EngineError> {
+        self.list_containers().await
+    }
+
+    async fn create_container(&self, spec: &ContainerSpec<'_>) -> Result<Created, EngineError> {
+        self.create(spec).await
+    }
+
+    async fn start_container(&self, id: &ContainerId) -> Result<(), EngineError> {
+        self.start(id).await
+    }
+
+    async fn stop_container(&self, id: &ContainerId, grace: Duration) -> Result<(), EngineError> {
+        self.stop(id, grace).await
+    }
+
+    async fn remove_container(&self, id: &ContainerId) -> Result<(), EngineError> {
+        self.remove(id).await
+    }
+
+    async fn rename_container(&self, id: &ContainerId, name: &str) -> Result<(), EngineError> {
+        self.rename(id, name).await
+    }
+
+    async fn environment(&self, id: &ContainerId) -> Result<BTreeMap<String, String>, EngineError> {
+        self.container_environment(id).await
+    }
+
+    async fn logs(
+        &self,
+        id: &ContainerId,
+        from: LogsFrom,
+    ) -> Result<BoxStream<'static, Result<LogLine, EngineError>>, EngineError> {
+        logs::follow(self, id, from).await
+    }
+
+    async fn events(&self) -> Result<BoxStream<'static, EngineEvent>, EngineError> {
+        events::of_scope(&self.connection, &self.scope).await
+    }
+
+    async fn volumes(&self) -> Result<Vec<Volume>, EngineError> {
+        self.list_volumes().await
+    }
+
+    async fn create_volume(&self, spec: &VolumeSpec<'_>) -> Result<(), EngineError> {
+        self.make_volume(spec).await
+    }
+
+    async fn remove_volume(&self, name: &str) -> Result<(), EngineError> {
+        self.drop_volume(name).await
+    }
+
+    async fn networks(&self) -> Result<Vec<Network>, EngineError> {
+        self.list_networks().await
+    }
+
+    async fn create_network(&self, spec: &NetworkSpec<'_>) -> Result<(), EngineError> {
+        self.make_network(spec).await
+    }
+
+    async fn remove_network(&self, name: &str) -> Result<(), EngineError> {
+        self.drop_network(name).await
+    }
+}
+
+impl Docker {
+    /// The filter that makes the engine answer with what is ours alone.
+    fn ours(&self) -> Filters {
+        let mut labels = vec![self.scope.branding.label("supervised")];
+        if !self.scope.exclusive {
+            let label = self.scope.branding.label("device-uuid");
+            labels.push(format!("{label}={}", self.scope.device));
+        }
+        Filters::from([("label".to_owned(), labels)])
+    }
+}
+
+/// Docker's filters: all keys must match, each with any of its values; of labels, all.
+type Filters = std::collections::HashMap<String, Vec<String>>;
+
+/// Checks a text that becomes part of a request's path: only what names of engine objects are made
+/// of, so that no name reaches another resource.
+fn path_part<'a>(what: &str, name: &'a str) -> Result<&'a str, EngineError> {
+    let plain = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b));
+    if plain {
+        Ok(name)
+    } else {
+        Err(EngineError::Invalid(format!(
+            "`{name}` is not a {what} (letters, digits, `_`, `.` and `-`, beginning with a letter or digit)"
+        )))
+    }
+}

@@ -1,0 +1,316 @@
+//! The way to a Docker engine: its address, the version that both sides speak, and requests that
+//! bollard does not make as we need them (bodies that we read piece by piece, fields of older
+//! versions).
+
+use std::error::Error as StdError;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bollard::errors::Error;
+use bytes::Bytes;
+use http::{Method, Request, Response, header};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use model::EngineKind;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+
+use crate::{EngineError, EngineInfo};
+
+/// How long an engine may think before it begins its answer, where the request itself does not wait
+/// for something.
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest answer that is read into memory here, in bytes.
+const MAX_ANSWER: usize = 1 << 20;
+
+/// A version of Docker's API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ApiVersion {
+    pub(super) major: usize,
+    pub(super) minor: usize,
+}
+
+impl std::fmt::Display for ApiVersion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+#[derive(Debug)]
+enum Address {
+    Unix(PathBuf),
+    /// `host:port`.
+    Tcp(String),
+}
+
+/// One engine's address, and what was agreed with it.
+pub(super) struct Connection {
+    uri: String,
+    address: Address,
+    agreed: Mutex<Option<Agreed>>,
+}
+
+/// A client that speaks the newest version which both sides know.
+#[derive(Clone)]
+pub(super) struct Agreed {
+    pub(super) api: bollard::Docker,
+    pub(super) version: ApiVersion,
+}
+
+impl Connection {
+    pub(super) fn to(uri: &str) -> Result<Self, EngineError> {
+        let tcp = uri
+            .strip_prefix("tcp://")
+            .or_else(|| uri.strip_prefix("http://"));
+        let address = match (uri.strip_prefix("unix://"), tcp) {
+            (Some(path), _) if Path::new(path).is_absolute() => Address::Unix(path.into()),
+            (_, Some(host)) if !host.is_empty() => {
+                Address::Tcp(host.trim_end_matches('/').to_owned())
+            }
+            _ => {
+                return Err(EngineError::Invalid(format!(
+                    "`{uri}` is not the address of a Docker engine: give `unix:///path` or `tcp://host:port`"
+                )));
+            }
+        };
+        Ok(Connection {
+            uri: uri.to_owned(),
+            address,
+            agreed: Mutex::default(),
+        })
+    }
+
+    /// The client, after agreeing on a version where that has not been done since the engine was
+    /// last out of reach.
+    pub(super) async fn client(&self) -> Result<Agreed, EngineError> {
+        if let Some(agreed) = self.agreed().clone() {
+            return Ok(agreed);
+        }
+        self.agree().await
+    }
+
+    pub(super) async fn info(&self) -> Result<EngineInfo, EngineError> {
+        let agreed = self.agree().await?;
+        let version = agreed
+            .api
+            .version()
+            .await
+            .map_err(|error| self.failed("ask the engine for its version", error))?;
+        Ok(EngineInfo {
+            version: version.version.unwrap_or_default(),
+            api_version: agreed.version.to_string(),
+        })
+    }
+
+    async fn agree(&self) -> Result<Agreed, EngineError> {
+        let newest = bollard::API_DEFAULT_VERSION;
+        let timeout = ANSWER_TIMEOUT.as_secs();
+        let connected = match &self.address {
+            Address::Unix(path) => {
+                bollard::Docker::connect_with_unix(&path.to_string_lossy(), timeout, newest)
+            }
+            Address::Tcp(host) => bollard::Docker::connect_with_http(host, timeout, newest),
+        };
+        let failed = |error| self.failed("agree with the engine on an API version", error);
+        let api = connected
+            .map_err(failed)?
+            .with_request_modifier(with_url_safe_auth)
+            .negotiate_version()
+            .await
+            .map_err(failed)?;
+        let version = api.client_version();
+        let agreed = Agreed {
+            api,
+            version: ApiVersion {
+                major: version.major_version,
+                minor: version.minor_version,
+            },
+        };
+        *self.agreed() = Some(agreed.clone());
+        Ok(agreed)
+    }
+
+    fn agreed(&self) -> std::sync::MutexGuard<'_, Option<Agreed>> {
+        self.agreed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a failure of the engine, or of the way to it, means to our caller.
+    pub(super) fn failed(&self, action: impl Into<String>, error: Error) -> EngineError {
+        if is_version_refused(&error) {
+            // The engine was replaced by an older one.
+            *self.agreed() = None;
+        }
+        if is_unreachable(&error) {
+            *self.agreed() = None;
+            return EngineError::Unreachable {
+                engine: EngineKind::Docker,
+                address: self.uri.clone(),
+                source: error.into(),
+            };
+        }
+        let source: Box<dyn StdError + Send + Sync> = match error {
+            // The engine's own words, without bollard's around them.
+            Error::DockerResponseServerError { message, .. } => message.into(),
+            Error::DockerStreamError { error } => error.into(),
+            other => other.into(),
+        };
+        EngineError::failed(action, source)
+    }
+
+    /// One request on a connection of its own; dropping the answer closes it. `path` begins behind
+    /// the version.
+    pub(super) async fn send(
+        &self,
+        version: ApiVersion,
+        method: Method,
+        path: &str,
+        body: Option<&serde_json::Value>,
+    ) -> Result<Response<Incoming>, Error> {
+        let payload = match body {
+            Some(body) => serde_json::to_vec(body)?,
+            None => Vec::new(),
+        };
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("/v{version}{path}"))
+            .header(header::HOST, "docker")
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::new(Bytes::from(payload)))?;
+        let exchange = async {
+            match &self.address {
+                Address::Unix(path) => {
+                    let stream = within(CONNECT_TIMEOUT, UnixStream::connect(path)).await??;
+                    exchange(stream, request).await
+                }
+                Address::Tcp(host) => {
+                    let stream = within(CONNECT_TIMEOUT, TcpStream::connect(host)).await??;
+                    exchange(stream, request).await
+                }
+            }
+        };
+        let response = within(ANSWER_TIMEOUT, exchange).await??;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let status_code = response.status().as_u16();
+        let body = collect(response).await?;
+        #[derive(serde::Deserialize)]
+        struct Refusal {
+            message: String,
+        }
+        let message = match serde_json::from_slice::<Refusal>(&body) {
+            Ok(refusal) => refusal.message,
+            Err(_) => String::from_utf8_lossy(&body).trim().to_owned(),
+        };
+        Err(Error::DockerResponseServerError {
+            status_code,
+            message,
+        })
+    }
+
+    /// [`Self::send`], with the answer parsed.
+    pub(super) async fn ask<T: serde::de::DeserializeOwned>(
+        &self,
+        version: ApiVersion,
+        method: Method,
+        path: &str,
+        body: Option<&serde_json::Value>,
+    ) -> Result<T, Error> {
+        let response = self.send(version, method, path, body).await?;
+        Ok(serde_json::from_slice(&collect(response).await?)?)
+    }
+}
+
+async fn exchange<S>(stream: S, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Error>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    // Ends with the answer's body, read or dropped; its failure is the body's.
+    tokio::spawn(connection);
+    Ok(sender.send_request(request).await?)
+}
+
+async fn collect(response: Response<Incoming>) -> Result<Bytes, Error> {
+    let body = Limited::new(response.into_body(), MAX_ANSWER);
+    match body.collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) => Err(std::io::Error::other(error).into()),
+    }
+}
+
+async fn within<F: Future>(limit: Duration, future: F) -> Result<F::Output, Error> {
+    tokio::time::timeout(limit, future)
+        .await
+        .map_err(|_| Error::RequestTimeoutError)
+}
+
+/// What the engine answered, where it answered with a failure.
+pub(super) fn refusal(error: &Error) -> Option<(u16, &str)> {
+    match error {
+        Error::DockerResponseServerError {
+            status_code,
+            message,
+        } => Some((*status_code, message)),
+        _ => None,
+    }
+}
+
+fn is_unreachable(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::RequestTimeoutError
+            | Error::IOError { .. }
+            | Error::HyperResponseError { .. }
+            | Error::HyperLegacyError { .. }
+            | Error::SocketNotFoundError(_)
+    )
+}
+
+fn is_version_refused(error: &Error) -> bool {
+    refusal(error).is_some_and(|(status, message)| {
+        status == 400 && message.contains("client version") && message.contains("is too")
+    })
+}
+
+/// The engine reads the credentials' header in base64's URL alphabet and silently ignores what it
+/// cannot decode; bollard writes the other alphabet.
+fn with_url_safe_auth(mut request: bollard::BollardRequest) -> bollard::BollardRequest {
+    if let Some(value) = request.headers_mut().get_mut("X-Registry-Auth")
+        && let Ok(text) = value.to_str()
+        && let Ok(safe) = text.replace('+', "-").replace('/', "_").parse()
+    {
+        *value = safe;
+    }
+    request
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_engines_are_unix_sockets_or_tcp_ports() {
+        for taken in [
+            "unix:///var/run/docker.sock",
+            "tcp://127.0.0.1:2375",
+            "http://h:1/",
+        ] {
+            assert!(Connection::to(taken).is_ok(), "{taken}");
+        }
+        for refused in [
+            "",
+            "/var/run/docker.sock",
+            "unix://",
+            "unix://here",
+            "https://h",
+            "ssh://h",
+        ] {
+            assert!(Connection::to(refused).is_err(), "{refused}");
+        }
+    }
+}

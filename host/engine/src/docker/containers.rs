@@ -1,0 +1,331 @@
+//! Containers: one request to list them all, and the steps of their lives.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bollard::models::{
+    ContainerCreateResponse, ContainerInspectResponse, ContainerSummary, ContainerSummaryStateEnum,
+};
+use bollard::query_parameters::{
+    InspectContainerOptions, ListContainersOptions, RemoveContainerOptions, RenameContainerOptions,
+    StartContainerOptions, StopContainerOptions, WaitContainerOptions,
+};
+use futures::StreamExt;
+use http::Method;
+use model::{Container, ContainerId, ContainerState, EngineKind};
+
+use super::connect::{ANSWER_TIMEOUT, refusal};
+use super::{Docker, create_request, path_part};
+use crate::{ContainerSpec, Created, EngineError};
+
+impl Docker {
+    pub(super) async fn list_containers(&self) -> Result<Vec<Container>, EngineError> {
+        let found = self.summaries(None).await?;
+        let image_label = self.scope.branding.label(create_request::IMAGE_LABEL);
+        Ok(found
+            .into_iter()
+            .filter_map(|summary| container(summary, &image_label))
+            .collect())
+    }
+
+    /// Ours, all or the one.
+    async fn summaries(
+        &self,
+        id: Option<&ContainerId>,
+    ) -> Result<Vec<ContainerSummary>, EngineError> {
+        let mut filters = self.ours();
+        if let Some(id) = id {
+            filters.insert("id".into(), vec![id.to_string()]);
+        }
+        let options = ListContainersOptions {
+            all: true,
+            filters: Some(filters),
+            ..Default::default()
+        };
+        let api = self.connection.client().await?.api;
+        api.list_containers(Some(options))
+            .await
+            .map_err(|error| self.connection.failed("list the containers", error))
+    }
+
+    /// Proof that a container is ours, and what it looks like: nothing is done to any other.
+    async fn our(&self, id: &ContainerId) -> Result<ContainerSummary, EngineError> {
+        path_part("container's id", id.as_str())?;
+        let found = self.summaries(Some(id)).await?.into_iter();
+        found
+            .into_iter()
+            .find(|summary| summary.id.as_deref() == Some(id.as_str()))
+            .ok_or_else(|| gone(id))
+    }
+
+    pub(super) async fn create(&self, spec: &ContainerSpec<'_>) -> Result<Created, EngineError> {
+        let name = path_part("container's name", spec.name)?;
+        let version = self.connection.client().await?.version;
+        let request = create_request::build(spec, version, &self.scope.branding)?;
+        let path = format!("/containers/create?name={name}");
+        let answer: Result<ContainerCreateResponse, _> = self
+            .connection
+            .ask(version, Method::POST, &path, Some(&request.body))
+            .await;
+        let created = answer.map_err(|error| match refusal(&error) {
+            Some((409, _)) => name_taken(name),
+            Some((404, message)) if message.contains("No such image") => EngineError::NotFound {
+                what: format!("the image `{}` (`{}`)", spec.config.image, spec.image_id),
+            },
+            Some((400, message)) => {
+                EngineError::Invalid(format!("`{name}` cannot be made: {}", message.trim()))
+            }
+            _ => self
+                .connection
+                .failed(format!("make the container `{name}`"), error),
+        })?;
+        if let Err(error) = self.join(&created.id, &request.joins).await {
+            // Half of a container is worse than none; where this fails too, the next start joins it.
+            let _ = self.remove_by_force(&created.id).await;
+            return Err(error);
+        }
+        let id = created.id.parse().map_err(|error| {
+            EngineError::failed(format!("read the id of the container `{name}`"), error)
+        })?;
+        let mut warnings = request.warnings;
+        warnings.extend(created.warnings);
+        Ok(Created { id, warnings })
+    }
+
+    pub(super) async fn start(&self, id: &ContainerId) -> Result<(), EngineError> {
+        let container = self.our(id).await?;
+        self.join_missing(&container).await?;
+        let api = self.connection.client().await?.api;
+        let started = api.start_container(id.as_str(), None::<StartContainerOptions>);
+        started.await.map_err(|error| {
+            let name = shown_name(&container, id);
+            match refusal(&error) {
+                Some((_, message)) if message.contains("exec format error") => EngineError::Invalid(
+                    format!("the image of `{name}` is for another architecture than this device's (exec format error)"),
+                ),
+                Some((404, message)) if message.contains("No such container") => gone(id),
+                Some((404, message)) => EngineError::NotFound {
+                    what: format!("something that `{name}` needs ({})", message.trim()),
+                },
+                _ => self.connection.failed(format!("start `{name}`"), error),
+            }
+        })
+    }
+
+    pub(super) async fn stop(&self, id: &ContainerId, grace: Duration) -> Result<(), EngineError> {
+        match self.our(id).await {
+            Ok(_) => {}
+            Err(EngineError::NotFound { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+        let options = StopContainerOptions {
+            t: Some(i32::try_from(grace.as_secs()).unwrap_or(i32::MAX)),
+            ..Default::default()
+        };
+        let api = self.connection.client().await?.api;
+        let patient = api.with_timeout(grace.saturating_add(ANSWER_TIMEOUT));
+        match patient.stop_container(id.as_str(), Some(options)).await {
+            Ok(()) => Ok(()),
+            Err(error) if matches!(refusal(&error), Some((404, _))) => Ok(()),
+            Err(error) => Err(self.connection.failed(format!("stop `{id}`"), error)),
+        }
+    }
+
+    pub(super) async fn remove(&self, id: &ContainerId) -> Result<(), EngineError> {
+        match self.our(id).await {
+            Ok(_) => self.remove_by_force(id.as_str()).await,
+            Err(EngineError::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn remove_by_force(&self, id: &str) -> Result<(), EngineError> {
+        let options = RemoveContainerOptions {
+            v: true,
+            force: true,
+            ..Default::default()
+        };
+        let api = self.connection.client().await?.api;
+        match api.remove_container(id, Some(options)).await {
+            Ok(()) => Ok(()),
+            Err(error) => match refusal(&error) {
+                Some((404, _)) => Ok(()),
+                Some((409, message)) if message.contains("already in progress") => {
+                    self.wait_until_removed(id).await
+                }
+                _ => Err(self.connection.failed(format!("remove `{id}`"), error)),
+            },
+        }
+    }
+
+    /// Somebody else is removing it.
+    async fn wait_until_removed(&self, id: &str) -> Result<(), EngineError> {
+        let options = WaitContainerOptions {
+            condition: "removed".into(),
+        };
+        let api = self.connection.client().await?.api;
+        let mut removal = api.wait_container(id, Some(options));
+        match removal.next().await {
+            // The answer carries the exit code, which bollard takes for a failure where it is not 0.
+            None | Some(Ok(_) | Err(bollard::errors::Error::DockerContainerWaitError { .. })) => {
+                Ok(())
+            }
+            Some(Err(error)) if matches!(refusal(&error), Some((404, _))) => Ok(()),
+            Some(Err(error)) => Err(self.connection.failed(format!("remove `{id}`"), error)),
+        }
+    }
+
+    pub(super) async fn rename(&self, id: &ContainerId, name: &str) -> Result<(), EngineError> {
+        let name = path_part("container's name", name)?;
+        let container = self.our(id).await?;
+        if own_name(&container).is_some_and(|current| current == name) {
+            return Ok(());
+        }
+        let options = RenameContainerOptions { name: name.into() };
+        let api = self.connection.client().await?.api;
+        let renamed = api.rename_container(id.as_str(), options).await;
+        renamed.map_err(|error| match refusal(&error) {
+            Some((409, _)) => name_taken(name),
+            Some((404, _)) => gone(id),
+            _ => self
+                .connection
+                .failed(format!("rename `{id}` to `{name}`"), error),
+        })
+    }
+
+    pub(super) async fn container_environment(
+        &self,
+        id: &ContainerId,
+    ) -> Result<BTreeMap<String, String>, EngineError> {
+        let config = self.inspect(id).await?.config.unwrap_or_default();
+        Ok(config
+            .env
+            .unwrap_or_default()
+            .iter()
+            .map(|variable| {
+                let (name, value) = variable.split_once('=').unwrap_or((variable, ""));
+                (name.to_owned(), value.to_owned())
+            })
+            .collect())
+    }
+
+    /// Everything about a container of ours.
+    pub(super) async fn inspect(
+        &self,
+        id: &ContainerId,
+    ) -> Result<ContainerInspectResponse, EngineError> {
+        let part = path_part("container's id", id.as_str())?;
+        let api = self.connection.client().await?.api;
+        let found = api.inspect_container(part, None::<InspectContainerOptions>);
+        let found = found.await.map_err(|error| match refusal(&error) {
+            Some((404, _)) => gone(id),
+            _ => self.connection.failed(format!("look at `{id}`"), error),
+        })?;
+        let labels = found
+            .config
+            .as_ref()
+            .and_then(|config| config.labels.clone());
+        if self
+            .scope
+            .covers(&labels.unwrap_or_default().into_iter().collect())
+        {
+            Ok(found)
+        } else {
+            Err(gone(id))
+        }
+    }
+}
+
+fn gone(id: &ContainerId) -> EngineError {
+    EngineError::NotFound {
+        what: format!("the container `{id}`"),
+    }
+}
+
+fn name_taken(name: &str) -> EngineError {
+    EngineError::Conflict {
+        what: format!("a container named `{name}`"),
+        hint: "remove or rename that container".into(),
+    }
+}
+
+/// Links give a container further names, with slashes in them.
+fn own_name(summary: &ContainerSummary) -> Option<&str> {
+    let mut names = summary.names.iter().flatten();
+    names.find_map(|name| {
+        let name = name.strip_prefix('/').unwrap_or(name);
+        (!name.contains('/')).then_some(name)
+    })
+}
+
+fn shown_name<'a>(summary: &'a ContainerSummary, id: &'a ContainerId) -> &'a str {
+    own_name(summary).unwrap_or(id.as_str())
+}
+
+/// `None` for what has no id or no image: then it is half gone.
+fn container(summary: ContainerSummary, image_label: &str) -> Option<Container> {
+    let labels: BTreeMap<_, _> = summary
+        .labels
+        .clone()
+        .unwrap_or_default()
+        .into_iter()
+        .collect();
+    Some(Container {
+        engine: EngineKind::Docker,
+        id: summary.id.clone()?.parse().ok()?,
+        name: own_name(&summary).unwrap_or_default().to_owned(),
+        image: match labels.get(image_label) {
+            Some(reference) => reference.clone(),
+            None => summary.image.unwrap_or_default(),
+        },
+        image_id: summary.image_id?.parse().ok()?,
+        state: state(summary.state),
+        exit_code: summary.status.as_deref().and_then(exit_code),
+        created_at_ms: summary.created.unwrap_or_default().saturating_mul(1000),
+        labels,
+    })
+}
+
+fn state(state: Option<ContainerSummaryStateEnum>) -> ContainerState {
+    use ContainerSummaryStateEnum as Docker;
+    match state {
+        Some(Docker::RUNNING | Docker::STOPPING) => ContainerState::Running,
+        Some(Docker::PAUSED) => ContainerState::Paused,
+        Some(Docker::RESTARTING) => ContainerState::Restarting,
+        Some(Docker::REMOVING) => ContainerState::Removing,
+        Some(Docker::EXITED) => ContainerState::Exited,
+        Some(Docker::DEAD) => ContainerState::Dead,
+        Some(Docker::CREATED | Docker::EMPTY) | None => ContainerState::Created,
+    }
+}
+
+/// The list has the exit code in the text for people alone: `Exited (137) 2 hours ago`. Asking for it
+/// properly would be a request for each container.
+fn exit_code(status: &str) -> Option<i64> {
+    let rest = status
+        .strip_prefix("Exited (")
+        .or_else(|| status.strip_prefix("Restarting ("))?;
+    rest.split_once(')')?.0.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_read_from_the_status() {
+        for (status, code) in [
+            ("Exited (0) 5 seconds ago", Some(0)),
+            ("Exited (137) 2 hours ago", Some(137)),
+            ("Restarting (1) Less than a second ago", Some(1)),
+            ("Up 3 minutes", None),
+            ("Up 3 minutes (healthy)", None),
+            ("Created", None),
+            ("Dead", None),
+            ("Exited (x", None),
+            ("", None),
+        ] {
+            assert_eq!(exit_code(status), code, "{status}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What the engine says while it works, turned into the news that something of ours may have changed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::BytesMut;
+use futures::stream::{self, BoxStream, StreamExt};
+use http::Method;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use model::ContainerId;
+use serde::Deserialize;
+
+use super::Filters;
+use super::connect::Connection;
+use crate::{EngineError, EngineEvent, Scope};
+
+/// The longest message that is waited for, in bytes. Labels are in them.
+const MAX_MESSAGE: usize = 1 << 20;
+
+/// Changes of a container's state. What else is said of containers (exec, health, attach) changes
+/// nothing that is observed.
+const CONTAINER_ACTIONS: [&str; 9] = [
+    "create", "start", "die", "stop", "pause", "unpause", "rename", "destroy", "restart",
+];
+/// Of other objects only what may take something away from us: their messages carry no labels, so
+/// those of all owners arrive.
+const OTHER_ACTIONS: [&str; 3] = ["destroy", "delete", "untag"];
+
+pub(super) async fn of_scope(
+    connection: &Arc<Connection>,
+    scope: &Scope,
+) -> Result<BoxStream<'static, EngineEvent>, EngineError> {
+    let mut labels = vec![scope.branding.label("supervised")];
+    if !scope.exclusive {
+        labels.push(format!(
+            "{}={}",
+            scope.branding.label("device-uuid"),
+            scope.device
+        ));
+    }
+    let ours = filters(&["container"], &CONTAINER_ACTIONS, Some(("label", labels)));
+    let others = filters(&["image", "network", "volume"], &OTHER_ACTIONS, None);
+    let containers = subscribe(connection, &ours).await?;
+    let rest = subscribe(connection, &others).await?;
+    let containers = containers.map(|message| match message.actor.id.parse() {
+        Ok(id) => Some(EngineEvent::Container(id)),
+        Err(_) => Some(EngineEvent::Other),
+    });
+    let rest = rest.map(|_| Some(EngineEvent::Other));
+    // Either one ends with the engine, and then so does the whole.
+    let whole = stream::select(
+        containers.chain(stream::iter([None])),
+        rest.chain(stream::iter([None])),
+    );
+    Ok(whole
+        .take_while(|event| futures::future::ready(event.is_some()))
+        .filter_map(futures::future::ready)
+        .boxed())
+}
+
+/// Whether and when one container starts or goes.
+pub(super) async fn of_container(
+    connection: &Arc<Connection>,
+    id: &ContainerId,
+) -> Result<BoxStream<'static, Message>, EngineError> {
+    let one = Some(("container", vec![id.to_string()]));
+    subscribe(
+        connection,
+        &filters(&["container"], &["start", "destroy"], one),
+    )
+    .await
+}
+
+fn filters(types: &[&str], actions: &[&str], more: Option<(&str, Vec<String>)>) -> Filters {
+    let owned = |words: &[&str]| words.iter().map(ToString::to_string).collect();
+    let mut filters = HashMap::from([
+        ("type".to_owned(), owned(types)),
+        ("event".to_owned(), owned(actions)),
+    ]);
+    filters.extend(more.map(|(key, values)| (key.to_owned(), values)));
+    filters
+}
+
+/// One message, as much of it as is used.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Message {
+    #[serde(rename = "Action")]
+    pub(super) action: String,
+    #[serde(rename = "Actor")]
+    actor: Actor,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Actor {
+    #[serde(rename = "ID")]
+    id: String,
+}
+
+/// The messages from now on. The engine answers before it listens to itself, so it is asked for what
+/// happened since this very moment.
+async fn subscribe(
+    connection: &Arc<Connection>,
+    filters: &Filters,
+) -> Result<BoxStream<'static, Message>, EngineError> {
+    let failed = |error| connection.failed("follow the engine's events", error);
+    let filters = serde_json::to_string(filters).map_err(|error| failed(error.into()))?;
+    let path = format!(
+        "/events?since={}&filters={}",
+        now(),
+        percent_encoded(&filters)
+    );
+    let version = connection.client().await?.version;
+    let response = connection
+        .send(version, Method::GET, &path, None)
+        .await
+        .map_err(failed)?;
+    let lines = Lines {
+        body: response.into_body(),
+        buffer: BytesMut::new(),
+    };
+    Ok(stream::unfold(lines, |mut lines| async {
+        let line = lines.next().await?;
+        // A message that we cannot read is still news.
+        Some((serde_json::from_slice(&line).unwrap_or_default(), lines))
+    })
+    .boxed())
+}
+
+/// Seconds since the epoch with nine decimals, as the engine takes points in time.
+pub(super) fn now() -> String {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    format!("{}.{:09}", now.as_secs(), now.subsec_nanos())
+}
+
+/// A text as the value of a query parameter.
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len() * 2);
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+struct Lines {
+    body: Incoming,
+    buffer: BytesMut,
+}
+
+impl Lines {
+    /// `None` at the end, however it came, and at a message that does not end.
+    async fn next(&mut self) -> Option<BytesMut> {
+        loop {
+            if let Some(end) = self.buffer.iter().position(|&byte| byte == b'\n') {
+                let line = self.buffer.split_to(end + 1);
+                return Some(line);
+            }
+            if self.buffer.len() > MAX_MESSAGE {
+                return None;
+            }
+            let frame = self.body.frame().await?.ok()?;
+            if let Some(data) = frame.data_ref() {
+                self.buffer.extend_from_slice(data);
+            }
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Images: the list, pulls with progress, and the removal of references.
+
+use bollard::auth::DockerCredentials;
+use bollard::errors::Error;
+use bollard::query_parameters::{CreateImageOptions, ListImagesOptions, RemoveImageOptions};
+use futures::StreamExt;
+use model::{EngineKind, Image, ImageRef};
+
+use super::Docker;
+use super::connect::refusal;
+use super::pull_progress::LayerProgress;
+use crate::registry::check_reference;
+use crate::{EngineError, PullProgress, RegistryAuth};
+
+impl Docker {
+    pub(super) async fn list_images(&self) -> Result<Vec<Image>, EngineError> {
+        let api = self.connection.client().await?.api;
+        let found = api
+            .list_images(None::<ListImagesOptions>)
+            .await
+            .map_err(|error| self.connection.failed("list the images", error))?;
+        Ok(found
+            .into_iter()
+            .filter_map(|summary| {
+                image(
+                    &summary.id,
+                    &summary.repo_tags,
+                    &summary.repo_digests,
+                    summary.size,
+                )
+            })
+            .collect())
+    }
+
+    /// The image by this reference; `None` where it is not there.
+    async fn find_image(&self, reference: &ImageRef) -> Result<Option<Image>, EngineError> {
+        let api = self.connection.client().await?.api;
+        let found = match api.inspect_image(reference.as_str()).await {
+            Ok(found) => found,
+            Err(error) if matches!(refusal(&error), Some((404, _))) => return Ok(None),
+            Err(error) => {
+                return Err(self
+                    .connection
+                    .failed(format!("look for `{reference}`"), error));
+            }
+        };
+        let tags = found.repo_tags.unwrap_or_default();
+        let digests = found.repo_digests.unwrap_or_default();
+        let id = found.id.unwrap_or_default();
+        let mut image = image(&id, &tags, &digests, found.size.unwrap_or_default());
+        if let Some(image) = &mut image
+            && !image.references.contains(reference)
+        {
+            image.references.push(reference.clone());
+        }
+        Ok(image)
+    }
+
+    pub(super) async fn pull(
+        &self,
+        reference: &ImageRef,
+        auth: Option<&RegistryAuth>,
+        progress: &(dyn Fn(PullProgress) + Send + Sync),
+    ) -> Result<Image, EngineError> {
+        check_reference(reference)?;
+        if let Some(image) = self.find_image(reference).await? {
+            progress(PullProgress { percent: 100 });
+            return Ok(image);
+        }
+        let options = CreateImageOptions {
+            from_image: Some(reference.to_string()),
+            ..Default::default()
+        };
+        let credentials = auth.map(|auth| DockerCredentials {
+            username: Some(auth.user.clone()),
+            password: Some(auth.password.clone()),
+            ..Default::default()
+        });
+        let api = self.connection.client().await?.api;
+        // Dropping the stream closes the connection, on which the engine gives the pull up.
+        let mut messages = Box::pin(api.create_image(Some(options), None, credentials));
+        let mut layers = LayerProgress::default();
+        let mut shown = None;
+        while let Some(message) = messages.next().await {
+            let message = message.map_err(|error| self.pull_failed(reference, error))?;
+            layers.note(&message);
+            let percent = layers.percent();
+            if shown.is_none_or(|shown| percent > shown) {
+                shown = Some(percent);
+                progress(PullProgress { percent });
+            }
+        }
+        let image = self.find_image(reference).await?.ok_or_else(|| {
+            EngineError::failed(
+                format!("pull `{reference}`"),
+                "the engine ended the pull without it",
+            )
+        })?;
+        progress(PullProgress { percent: 100 });
+        Ok(image)
+    }
+
+    /// Registries' and the engine's own words tell the cases apart; there is no code for them.
+    fn pull_failed(&self, reference: &ImageRef, error: Error) -> EngineError {
+        let said = match &error {
+            Error::DockerResponseServerError { message, .. } => message.as_str(),
+            Error::DockerStreamError { error } => error.as_str(),
+            _ => "",
+        };
+        let any = |words: &[&str]| words.iter().any(|word| said.contains(word));
+        if any(&["vnd.wasm", "application/wasm"]) {
+            return EngineError::WrongKind {
+                image: reference.to_string(),
+                engine: EngineKind::Docker,
+                reason: "it is a WebAssembly component".into(),
+            };
+        }
+        if any(&[
+            "no matching manifest",
+            "does not match the specified platform",
+        ]) {
+            return EngineError::Invalid(format!(
+                "`{reference}` has no build for this device's architecture"
+            ));
+        }
+        let missing = matches!(refusal(&error), Some((404, _)));
+        if missing || any(&["manifest unknown", "not found: manifest", "name unknown"]) {
+            return EngineError::NotFound {
+                what: format!("the image `{reference}` (or the registry wants other credentials)"),
+            };
+        }
+        self.connection.failed(format!("pull `{reference}`"), error)
+    }
+
+    pub(super) async fn remove_reference(&self, reference: &ImageRef) -> Result<(), EngineError> {
+        check_reference(reference)?;
+        let api = self.connection.client().await?.api;
+        let removed = api.remove_image(reference.as_str(), None::<RemoveImageOptions>, None);
+        match removed.await {
+            Ok(_) => Ok(()),
+            Err(error) => match refusal(&error) {
+                Some((404, _)) => Ok(()),
+                Some((409, _)) => Err(EngineError::InUse {
+                    what: format!("the image `{reference}`"),
+                }),
+                _ => Err(self
+                    .connection
+                    .failed(format!("remove `{reference}`"), error)),
+            },
+        }
+    }
+}
+
+fn image(id: &str, tags: &[String], digests: &[String], size: i64) -> Option<Image> {
+    let names = tags.iter().chain(digests);
+    let names = names.filter(|name| !name.starts_with("<none>"));
+    Some(Image {
+        engine: EngineKind::Docker,
+        id: id.parse().ok()?,
+        references: names.flat_map(|name| spellings(name)).collect(),
+        size: u64::try_from(size).unwrap_or_default(),
+    })
+}
+
+/// All ways to write a reference that the engine shows in its shortest one: `busybox:latest` is
+/// `docker.io/library/busybox:latest` too.
+fn spellings(shown: &str) -> Vec<ImageRef> {
+    let mut all = vec![shown.to_owned()];
+    match shown.split_once('/') {
+        None => {
+            all.push(format!("library/{shown}"));
+            all.push(format!("docker.io/{shown}"));
+            all.push(format!("docker.io/library/{shown}"));
+        }
+        Some((host, _)) if !host.contains(['.', ':']) && host != "localhost" => {
+            all.push(format!("docker.io/{shown}"));
+        }
+        Some(_) => {}
+    }
+    all.iter().filter_map(|name| name.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_known_by_every_way_to_write_its_name() {
+        for (shown, all) in [
+            (
+                "busybox:1",
+                "busybox:1 library/busybox:1 docker.io/busybox:1 docker.io/library/busybox:1",
+            ),
+            ("a/b:1", "a/b:1 docker.io/a/b:1"),
+            ("r.io/b:1", "r.io/b:1"),
+            ("localhost/b:1", "localhost/b:1"),
+            ("127.0.0.1:5000/b@sha256:ab", "127.0.0.1:5000/b@sha256:ab"),
+        ] {
+            let found: Vec<_> = spellings(shown).iter().map(ToString::to_string).collect();
+            assert_eq!(found.join(" "), all);
+        }
+    }
+}

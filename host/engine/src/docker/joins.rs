@@ -1,0 +1,81 @@
+//! The networks beside the first that a container is to join before it starts.
+//!
+//! The engine takes one network when a container is made; the others are joined by requests of their
+//! own. A supervisor that is killed in between leaves a container that looks whole. So what it is to
+//! join is written on the container, in a label, and checked again before each start.
+
+use std::collections::BTreeMap;
+
+use bollard::models::{ContainerSummary, NetworkConnectRequest};
+use model::NetworkAttachment;
+
+use super::connect::refusal;
+use super::{Docker, create_request};
+use crate::EngineError;
+
+/// Below the branding's namespace.
+pub(super) const LABEL: &str = "joins";
+
+pub(super) fn to_label(joins: &BTreeMap<String, NetworkAttachment>) -> String {
+    serde_json::to_value(joins).unwrap_or_default().to_string()
+}
+
+impl Docker {
+    /// Joins the container to those networks of its label that it has not joined.
+    pub(super) async fn join_missing(
+        &self,
+        container: &ContainerSummary,
+    ) -> Result<(), EngineError> {
+        let Some(id) = &container.id else {
+            return Ok(());
+        };
+        let label = self.scope.branding.label(LABEL);
+        let Some(text) = container.labels.as_ref().and_then(|all| all.get(&label)) else {
+            return Ok(());
+        };
+        let mut joins: BTreeMap<String, NetworkAttachment> =
+            serde_json::from_str(text).map_err(|error| {
+                EngineError::failed(format!("read the label `{label}` of `{id}`"), error)
+            })?;
+        let joined = container
+            .network_settings
+            .as_ref()
+            .and_then(|settings| settings.networks.as_ref());
+        for name in joined.into_iter().flatten().map(|(name, _)| name) {
+            joins.remove(name);
+        }
+        self.join(id, &joins).await
+    }
+
+    pub(super) async fn join(
+        &self,
+        container: &str,
+        joins: &BTreeMap<String, NetworkAttachment>,
+    ) -> Result<(), EngineError> {
+        let api = self.connection.client().await?.api;
+        for (network, attachment) in joins {
+            let request = NetworkConnectRequest {
+                container: container.to_owned(),
+                endpoint_config: Some(create_request::endpoint(attachment)),
+            };
+            let name = super::path_part("network's name", network)?;
+            match api.connect_network(name, request).await {
+                Ok(()) => {}
+                Err(error) => match refusal(&error) {
+                    Some((404, _)) => {
+                        return Err(EngineError::NotFound {
+                            what: format!("the network `{network}`"),
+                        });
+                    }
+                    // Two at once: the other one was first.
+                    Some((403, message)) if message.contains("already exists in network") => {}
+                    _ => {
+                        let action = format!("join `{container}` to the network `{network}`");
+                        return Err(self.connection.failed(action, error));
+                    }
+                },
+            }
+        }
+        Ok(())
+    }
+}

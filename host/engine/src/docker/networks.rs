@@ -1,0 +1,146 @@
+//! Networks. Their names are not unique in the engine, so every step goes by the list of ours.
+
+use bollard::models::{Ipam, IpamConfig, Network as Found, NetworkCreateRequest};
+use bollard::query_parameters::ListNetworksOptions;
+use http::Method;
+use model::{CONFIG_DIGEST_LABEL, EngineKind, IpamPool, Network};
+
+use super::connect::refusal;
+use super::{Docker, Filters, path_part};
+use crate::{EngineError, NetworkSpec};
+
+impl Docker {
+    pub(super) async fn list_networks(&self) -> Result<Vec<Network>, EngineError> {
+        let found = self.find_networks(self.ours()).await?;
+        Ok(found.into_iter().filter_map(network).collect())
+    }
+
+    async fn find_networks(&self, filters: Filters) -> Result<Vec<Found>, EngineError> {
+        let options = ListNetworksOptions {
+            filters: Some(filters),
+        };
+        let api = self.connection.client().await?.api;
+        api.list_networks(Some(options))
+            .await
+            .map_err(|error| self.connection.failed("list the networks", error))
+    }
+
+    /// Of `filters`, those by exactly this name; the engine's own filter finds parts of names too.
+    async fn by_name(&self, name: &str, mut filters: Filters) -> Result<Vec<Network>, EngineError> {
+        filters.insert("name".into(), vec![name.to_owned()]);
+        let found = self.find_networks(filters).await?.into_iter();
+        Ok(found
+            .filter_map(network)
+            .filter(|network| network.name == name)
+            .collect())
+    }
+
+    pub(super) async fn make_network(&self, spec: &NetworkSpec<'_>) -> Result<(), EngineError> {
+        let name = path_part("network's name", spec.name)?;
+        let digest = self.scope.branding.label(CONFIG_DIGEST_LABEL);
+        let wanted = spec.config.labels.get(&digest);
+        let existing = self.by_name(name, Filters::new()).await?;
+        if !existing.is_empty() {
+            let ours = |network: &Network| {
+                self.scope.covers(&network.labels) && network.labels.get(&digest) == wanted
+            };
+            return if existing.iter().all(ours) {
+                Ok(())
+            } else {
+                Err(taken(name))
+            };
+        }
+        let version = self.connection.client().await?.version;
+        let action = || format!("make the network `{name}`");
+        let mut body = serde_json::to_value(request(spec))
+            .map_err(|error| EngineError::failed(action(), error))?;
+        // Engines since API 1.44 do so unasked.
+        body["CheckDuplicate"] = true.into();
+        let made = self
+            .connection
+            .send(version, Method::POST, "/networks/create", Some(&body))
+            .await;
+        match made {
+            Ok(_) => Ok(()),
+            Err(error) => Err(match refusal(&error) {
+                Some((409, _)) => taken(name),
+                Some((400, message)) => EngineError::Invalid(format!(
+                    "the network `{name}` cannot be made: {}",
+                    message.trim()
+                )),
+                _ => self.connection.failed(action(), error),
+            }),
+        }
+    }
+
+    pub(super) async fn drop_network(&self, name: &str) -> Result<(), EngineError> {
+        let api = self.connection.client().await?.api;
+        for network in self.by_name(name, self.ours()).await? {
+            let removed = api
+                .remove_network(path_part("network's id", &network.id)?)
+                .await;
+            let Err(error) = removed else { continue };
+            match refusal(&error) {
+                Some((404, _)) => {}
+                Some((403 | 409, message)) if message.contains("active endpoints") => {
+                    return Err(EngineError::InUse {
+                        what: format!("the network `{name}`"),
+                    });
+                }
+                _ => {
+                    let action = format!("remove the network `{name}`");
+                    return Err(self.connection.failed(action, error));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn request(spec: &NetworkSpec<'_>) -> NetworkCreateRequest {
+    let config = spec.config;
+    let text = |value: &str| (!value.is_empty()).then(|| value.to_owned());
+    NetworkCreateRequest {
+        name: spec.name.to_owned(),
+        driver: text(&config.driver),
+        internal: Some(config.internal),
+        config_only: config.config_only.then_some(true),
+        enable_ipv6: Some(config.enable_ipv6),
+        options: Some(config.driver_opts.clone().into_iter().collect()),
+        labels: Some(config.labels.clone().into_iter().collect()),
+        ipam: Some(Ipam {
+            driver: text(&config.ipam_driver),
+            config: Some(config.ipam.iter().map(pool).collect()),
+            options: Some(config.ipam_options.clone().into_iter().collect()),
+        }),
+        ..Default::default()
+    }
+}
+
+fn pool(pool: &IpamPool) -> IpamConfig {
+    let aux = pool.aux_addresses.clone();
+    IpamConfig {
+        subnet: pool.subnet.clone(),
+        gateway: pool.gateway.clone(),
+        ip_range: pool.ip_range.clone(),
+        auxiliary_addresses: (!aux.is_empty()).then(|| aux.into_iter().collect()),
+    }
+}
+
+fn network(found: Found) -> Option<Network> {
+    Some(Network {
+        engine: EngineKind::Docker,
+        id: found.id?,
+        name: found.name?,
+        labels: found.labels.unwrap_or_default().into_iter().collect(),
+    })
+}
+
+fn taken(name: &str) -> EngineError {
+    EngineError::Conflict {
+        what: format!("a network named `{name}`"),
+        hint: format!(
+            "it has another owner or configuration; if nothing needs it, remove it with `docker network rm {name}`"
+        ),
+    }
+}
