@@ -5,6 +5,7 @@
 mod cargo;
 mod check;
 mod layout;
+mod private_docker;
 mod run;
 mod samples;
 mod test;
@@ -31,6 +32,9 @@ enum Command {
     Test(test::Arguments),
     /// Leave a layout in target/dist that runs from anywhere it is copied to
     Build(layout::Arguments),
+    /// Start the Docker engine and the registry of the tests and keep them until Ctrl-C
+    #[command(hide = true)]
+    DockerForTests,
     /// Check formatting and lints, as continuous integration does
     Check,
 }
@@ -42,6 +46,7 @@ fn main() -> ExitCode {
         Command::Build(arguments) => layout::build(&arguments).map(|layout| {
             println!("the layout is in {}", layout.folder.display());
         }),
+        Command::DockerForTests => private_docker::run_in_foreground(),
         Command::Check => check::run(),
     };
     match result {

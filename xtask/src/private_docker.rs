@@ -1,0 +1,237 @@
+//! A Docker engine and an image registry for one run of the tests, apart from any that the machine
+//! has.
+//!
+//! [`PrivateDocker::start`] is called once by `cargo xtask test` (and by `cargo xtask
+//! docker-for-tests`, for a developer's own runs). It has its own data, sockets, containerd, bridge
+//! and addresses, and writes no firewall rule but where the machine's own would cut its containers
+//! off. It ends with its owner: when it is dropped, on Ctrl-C, or, after a kill, when the next
+//! one starts.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+mod addresses;
+mod busybox;
+mod clean_up;
+mod packages;
+
+use addresses::Addresses;
+pub(crate) use packages::install_packages_if_debian_root;
+
+/// Folders of this name below the temporary folder are ours.
+const FOLDER_PREFIX: &str = "supervisor-docker-";
+/// From the start of a program to its first answer.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// From SIGTERM to the end of a program; containers are gone by then.
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A running engine and registry. Dropping it stops both and removes what they left.
+pub(crate) struct PrivateDocker {
+    folder: PathBuf,
+    registry: String,
+    children: Vec<Child>,
+}
+
+impl PrivateDocker {
+    /// Starts both and waits until they answer. The registry then holds `busybox:latest`.
+    ///
+    /// # Errors
+    /// Says what is missing where this machine cannot run them; the suites are skipped then.
+    pub(crate) fn start() -> Result<Self> {
+        packages::check()?;
+        clean_up::after_dead_owners();
+        // In the temporary folder, since a socket's path is at most 107 bytes.
+        let folder = tempfile::Builder::new()
+            .prefix(FOLDER_PREFIX)
+            .tempdir()
+            .context("failed to make a folder for the private Docker engine")?
+            .keep();
+        let mut docker = PrivateDocker {
+            registry: format!("127.0.0.1:{}", free_port()?),
+            folder,
+            children: Vec::new(),
+        };
+        fs::write(docker.folder.join("owner"), std::process::id().to_string())?;
+        clean_up::on_signals(docker.folder.clone());
+        docker.start_engine()?;
+        docker.start_registry()?;
+        busybox::push(&docker.docker_uri(), &docker.registry)?;
+        Ok(docker)
+    }
+
+    /// For `SUPERVISOR_TEST_DOCKER`.
+    pub(crate) fn docker_uri(&self) -> String {
+        format!("unix://{}", self.folder.join("docker.sock").display())
+    }
+
+    /// For `SUPERVISOR_TEST_REGISTRY`: `127.0.0.1:PORT`, plain HTTP.
+    pub(crate) fn registry(&self) -> &str {
+        &self.registry
+    }
+
+    fn start_engine(&mut self) -> Result<()> {
+        let addresses = Addresses::take(&self.folder)?;
+        let path = |name: &str| self.folder.join(name);
+        // An empty configuration: the machine's own, in /etc, is not ours.
+        fs::write(path("daemon.json"), "{}")?;
+        let mut engine = Command::new("dockerd");
+        engine
+            .args(["--config-file".into(), path("daemon.json")])
+            .args(["--data-root".into(), path("data")])
+            .args(["--exec-root".into(), path("exec")])
+            .args(["--pidfile".into(), path("docker.pid")])
+            .args(["--host", &self.docker_uri()])
+            .args(["--bridge", &addresses.bridge])
+            .args(["--default-address-pool", &addresses.pool()])
+            // The rules of two engines on one machine get into each other's way. Without rules,
+            // published ports go through docker's proxy, which is what tests need.
+            .args(["--iptables=false", "--ip6tables=false", "--ip-masq=false"])
+            .args(["--ip-forward=false", "--userland-proxy=true"])
+            .args(["--exec-opt", "native.cgroupdriver=cgroupfs"]);
+        self.spawn(engine, "dockerd")?;
+        let socket = self.folder.join("docker.sock");
+        self.wait_until("dockerd", || {
+            let mut stream = UnixStream::connect(&socket).ok()?;
+            answers(&mut stream, "/_ping")
+        })
+    }
+
+    fn start_registry(&mut self) -> Result<()> {
+        let configuration = format!(
+            "version: 0.1\n\
+             log: {{ level: warn, accesslog: {{ disabled: true }} }}\n\
+             storage: {{ filesystem: {{ rootdirectory: {} }}, delete: {{ enabled: true }} }}\n\
+             http: {{ addr: \"{}\" }}\n",
+            self.folder.join("registry").display(),
+            self.registry
+        );
+        let file = self.folder.join("registry.yml");
+        fs::write(&file, configuration)?;
+        let mut registry = Command::new("docker-registry");
+        registry.arg("serve").arg(file);
+        self.spawn(registry, "docker-registry")?;
+        let address = self.registry.clone();
+        self.wait_until("docker-registry", || {
+            let mut stream = std::net::TcpStream::connect(&address).ok()?;
+            answers(&mut stream, "/v2/")
+        })
+    }
+
+    /// Starts a program apart from the terminal: Ctrl-C reaches us alone, and we stop it in order.
+    fn spawn(&mut self, mut command: Command, name: &str) -> Result<()> {
+        let log = fs::File::create(self.log(name))?;
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .process_group(0)
+            .spawn()
+            .with_context(|| format!("failed to start `{name}`"))?;
+        let pid_file = self.folder.join(format!("{name}.started"));
+        fs::write(pid_file, child.id().to_string())?;
+        self.children.push(child);
+        Ok(())
+    }
+
+    fn log(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}.log"))
+    }
+
+    fn wait_until(&mut self, name: &str, answers: impl Fn() -> Option<()>) -> Result<()> {
+        let deadline = Instant::now() + START_TIMEOUT;
+        while answers().is_none() {
+            let ended = match self.children.last_mut() {
+                Some(child) => child.try_wait()?,
+                None => None,
+            };
+            let log = || fs::read_to_string(self.log(name)).unwrap_or_default();
+            if let Some(status) = ended {
+                bail!("`{name}` ended with {status}:\n{}", last_lines(&log()));
+            }
+            if Instant::now() > deadline {
+                bail!("`{name}` did not answer:\n{}", last_lines(&log()));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for PrivateDocker {
+    fn drop(&mut self) {
+        clean_up::remove_objects(&self.docker_uri());
+        for child in self.children.iter_mut().rev() {
+            clean_up::end(child.id(), STOP_TIMEOUT);
+            // Reaps it, so that its end can be seen.
+            let _ = child.wait();
+        }
+        clean_up::remove_traces(&self.folder);
+    }
+}
+
+/// Whether an HTTP server answers 200 behind the stream.
+fn answers(stream: &mut (impl Read + Write), path: &str) -> Option<()> {
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    )
+    .ok()?;
+    let mut start = [0; 12];
+    stream.read_exact(&mut start).ok()?;
+    start.ends_with(b" 200").then_some(())
+}
+
+fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+fn last_lines(log: &str) -> String {
+    let lines: Vec<_> = log.lines().collect();
+    lines[lines.len().saturating_sub(20)..].join("\n")
+}
+
+/// Runs a program of the machine's to its end, silently.
+fn quietly(program: &str, arguments: &[&str]) -> Result<String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("failed to start `{program}`"))?;
+    if !output.status.success() {
+        bail!(
+            "`{program} {}` failed: {}",
+            arguments.join(" "),
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The first of the folders where programs of the system are.
+fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
+    folders
+        .map(|folder| folder.join(name))
+        .find(|file| Path::is_file(file))
+}
+
+/// `cargo xtask docker-for-tests`: stays in the foreground until Ctrl-C.
+pub(crate) fn run_in_foreground() -> Result<()> {
+    install_packages_if_debian_root()?;
+    let docker = PrivateDocker::start()?;
+    println!("export SUPERVISOR_TEST_DOCKER={}", docker.docker_uri());
+    println!("export SUPERVISOR_TEST_REGISTRY={}", docker.registry());
+    println!("# Ctrl-C stops both");
+    loop {
+        std::thread::park();
+    }
+}

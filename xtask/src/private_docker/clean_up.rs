@@ -1,0 +1,174 @@
+//! Ends the programs of a private engine and removes what they leave outside their folder: containers'
+//! processes, mounts, bridges. Only what belongs to one of our folders is touched.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use bollard::Docker;
+use bollard::query_parameters::{
+    ListContainersOptionsBuilder, PruneNetworksOptions, RemoveContainerOptionsBuilder,
+};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::addresses::Addresses;
+use super::{FOLDER_PREFIX, STOP_TIMEOUT, quietly};
+
+/// On Ctrl-C or SIGTERM, cleans up and ends this process.
+pub(super) fn on_signals(folder: PathBuf) {
+    std::thread::spawn(move || {
+        let Ok(runtime) = runtime() else { return };
+        let signal = runtime.block_on(async {
+            use tokio::signal::unix::{SignalKind, signal};
+            let mut interrupt = signal(SignalKind::interrupt()).ok()?;
+            let mut terminate = signal(SignalKind::terminate()).ok()?;
+            tokio::select! {
+                _ = interrupt.recv() => Some(2),
+                _ = terminate.recv() => Some(15),
+            }
+        });
+        let Some(signal) = signal else { return };
+        drop(runtime);
+        of_folder(&folder);
+        std::process::exit(128 + signal);
+    });
+}
+
+/// Cleans up what earlier runs left whose process was killed.
+pub(super) fn after_dead_owners() {
+    let Ok(entries) = fs::read_dir(std::env::temp_dir()) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let folder = entry.path();
+        let name = entry.file_name();
+        if !name.to_string_lossy().starts_with(FOLDER_PREFIX) {
+            continue;
+        }
+        if read_pid(&folder.join("owner")).is_some_and(|owner| !is_owner(owner)) {
+            println!("cleaning up after an earlier run in {}", folder.display());
+            of_folder(&folder);
+        }
+    }
+}
+
+/// Whether the process is one of ours that runs: its number may have gone to another one.
+fn is_owner(pid: Pid) -> bool {
+    let name = fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_nonzero()));
+    is_running(pid) && name.is_ok_and(|name| name.trim() == "xtask")
+}
+
+/// Ends everything that was started in `folder`, from whichever process.
+fn of_folder(folder: &Path) {
+    let socket = folder.join("docker.sock");
+    remove_objects(&format!("unix://{}", socket.display()));
+    for name in ["docker-registry", "dockerd"] {
+        let started = read_pid(&folder.join(format!("{name}.started")));
+        if let Some(pid) = started
+            && belongs_to(pid, folder)
+        {
+            end(pid.as_raw_nonzero().get().unsigned_abs(), STOP_TIMEOUT);
+        }
+    }
+    remove_traces(folder);
+}
+
+/// Removes all containers and networks of the engine, so that it ends at once and leaves no bridges.
+pub(super) fn remove_objects(uri: &str) {
+    let Ok(runtime) = runtime() else { return };
+    runtime.block_on(async {
+        let Ok(docker) = Docker::connect_with_host(uri) else {
+            return;
+        };
+        let Ok(docker) = docker.negotiate_version().await else {
+            return;
+        };
+        let all = ListContainersOptionsBuilder::new().all(true).build();
+        let by_force = RemoveContainerOptionsBuilder::new()
+            .force(true)
+            .v(true)
+            .build();
+        for container in docker.list_containers(Some(all)).await.unwrap_or_default() {
+            let id = container.id.unwrap_or_default();
+            let _ = docker.remove_container(&id, Some(by_force.clone())).await;
+        }
+        let _ = docker.prune_networks(None::<PruneNetworksOptions>).await;
+    });
+}
+
+/// SIGTERM, and SIGKILL when `grace` is over.
+pub(super) fn end(pid: u32, grace: Duration) {
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+        return;
+    };
+    let _ = kill_process(pid, Signal::TERM);
+    let deadline = Instant::now() + grace;
+    while is_running(pid) {
+        if Instant::now() > deadline {
+            let _ = kill_process(pid, Signal::KILL);
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// After the programs' end: processes of containers, mounts, bridges, the folder.
+pub(super) fn remove_traces(folder: &Path) {
+    for pid in processes_of(folder) {
+        let _ = kill_process(pid, Signal::KILL);
+    }
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let below: Vec<&str> = mounts
+        .lines()
+        .filter_map(|line| line.split(' ').nth(4))
+        .filter(|mount| Path::new(mount).starts_with(folder))
+        .collect();
+    for mount in below.iter().rev() {
+        let _ = quietly("umount", &["--lazy", mount]);
+    }
+    if let Some(addresses) = Addresses::of(folder) {
+        addresses.release();
+    }
+    if let Err(error) = fs::remove_dir_all(folder)
+        && folder.exists()
+    {
+        eprintln!("failed to remove `{}`: {error}", folder.display());
+    }
+}
+
+/// Processes whose command line names the folder: the engine's containerd and its shims.
+fn processes_of(folder: &Path) -> Vec<Pid> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
+        .filter(|pid| *pid != rustix::process::getpid() && belongs_to(*pid, folder))
+        .collect()
+}
+
+fn belongs_to(pid: Pid, folder: &Path) -> bool {
+    let command = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
+    let inside = format!("{}/", folder.display());
+    String::from_utf8_lossy(&command).contains(&inside)
+}
+
+/// A process that has ended and waits for its parent runs no longer.
+fn is_running(pid: Pid) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+    stat.is_ok_and(|stat| {
+        let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
+        state.is_some_and(|rest| !rest.starts_with('Z'))
+    })
+}
+
+fn read_pid(file: &Path) -> Option<Pid> {
+    Pid::from_raw(fs::read_to_string(file).ok()?.trim().parse().ok()?)
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+}
