@@ -112,6 +112,17 @@ pub(crate) fn crates_in(folder: &str) -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// Everything that tests load and nobody ships: examples, and components that misbehave on purpose.
+pub(crate) fn guest_crates() -> Result<Vec<String>> {
+    let mut guests = crates_in("examples")?;
+    guests.extend(
+        crates_in("tests")?
+            .into_iter()
+            .filter(|name| name.ends_with("guests")),
+    );
+    Ok(guests)
+}
+
 /// Cargo names a library's component with underscores and a program's as it is.
 fn component_file(package: &str) -> String {
     format!("{}.wasm", package.replace('-', "_"))
