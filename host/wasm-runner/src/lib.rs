@@ -1,1 +1,44 @@
-//! See ARCHITECTURE.md.
+//! Runs one WebAssembly service in a process of its own.
+//!
+//! The supervisor's wasm engine writes a [`record::Launch`] into the container's folder and starts its
+//! own program again as `wasm-service --record FOLDER`, which calls [`run`]. From then on the process
+//! stands alone: it restarts the service by its policy, publishes its ports, writes its log and its
+//! state, and needs nobody. SIGTERM means "stop": the service's standard input ends, and it is not
+//! started again; who wants it gone for certain kills the process.
+//!
+//! ```text
+//! main thread:   signals, published ports, the epoch clock
+//! guest thread:  the component and its sockets, one run after the other
+//! ```
+//!
+//! The guest has a thread of its own, so that nothing it does, not even blocking in a file, holds up
+//! the other one. Nothing here compiles, chooses what to run, or talks to the supervisor.
+
+mod backoff;
+mod confine;
+mod guest;
+pub mod log_file;
+mod pace;
+mod ports;
+pub mod process;
+mod publish;
+pub mod record;
+mod rules;
+mod service;
+mod sockets;
+mod stdio;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+pub use backoff::{Backoff, starts_again};
+pub use service::{ALREADY_SERVED, READY};
+
+/// Serves the container whose folder is `record` until its service has ended and is not to be started
+/// again. The exit code is the service's.
+///
+/// The first line of standard output is [`READY`] once the service runs, or says why it does not.
+#[must_use]
+pub fn run(record: &Path) -> ExitCode {
+    service::run(record)
+}

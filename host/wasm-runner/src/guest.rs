@@ -1,0 +1,289 @@
+//! One run of a service's component: what it is given, and how it ended.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use wasmtime::component::{Linker, ResourceTable};
+use wasmtime::{Engine, ResourceLimiter, Store};
+use wasmtime_wasi::p2::bindings::CommandPre;
+use wasmtime_wasi::sockets::WasiSocketsCtxView;
+use wasmtime_wasi::{FsPerms, I32Exit, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+
+use crate::log_file::Stream;
+use crate::record::{Launch, Network};
+use crate::rules::Rules;
+use crate::sockets::{self, SocketTable};
+use crate::stdio::{Input, Output, ServiceLog};
+
+/// The exit code of a service that trapped: what a native one gets from `abort`.
+pub(crate) const TRAPPED: i64 = 134;
+
+/// What a process without limits of its own may have of what is not memory: tables are, counted in
+/// bytes below.
+const BYTES_PER_TABLE_ELEMENT: u64 = 16;
+/// Elements of all tables together.
+const MAX_TABLE_ELEMENTS: u64 = 10_000_000;
+/// Open files, sockets and the like at a time.
+const MAX_RESOURCES: usize = 8192;
+
+/// A component that is loaded and linked, to be run any number of times, one after the other.
+pub(crate) struct Guest {
+    engine: Engine,
+    command: CommandPre<Service>,
+    launch: Arc<Launch>,
+    rules: Arc<Rules>,
+}
+
+/// What is there for one run.
+pub(crate) struct Service {
+    wasi: WasiCtx,
+    resources: ResourceTable,
+    memory: MemoryLimit,
+    sockets: SocketTable,
+}
+
+impl WasiView for Service {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView {
+            ctx: &mut self.wasi,
+            table: &mut self.resources,
+        }
+    }
+}
+
+impl Service {
+    /// For [`crate::sockets`].
+    pub(crate) fn sockets_and_table(&mut self) -> (WasiSocketsCtxView<'_>, &mut SocketTable) {
+        let Service {
+            wasi,
+            resources,
+            sockets,
+            ..
+        } = self;
+        let view = WasiSocketsCtxView {
+            ctx: wasi.sockets(),
+            table: resources,
+        };
+        (view, sockets)
+    }
+}
+
+/// How a run ended.
+pub(crate) struct Ended {
+    pub(crate) exit_code: i64,
+    /// What went wrong, with the trace, where it was not the service that ended itself.
+    pub(crate) failure: Option<String>,
+}
+
+impl Guest {
+    /// # Errors
+    /// Where the component does not load, or needs something that services are not given.
+    pub(crate) fn load(engine: Engine, launch: Arc<Launch>, rules: Arc<Rules>) -> Result<Self> {
+        let component = sandbox::deserialize(&engine, &launch.component)
+            .map_err(anyhow::Error::from)
+            .context("failed to load the component")?;
+        let mut linker = Linker::new(&engine);
+        let link = |linker: &mut Linker<Service>| -> wasmtime::Result<CommandPre<Service>> {
+            wasmtime_wasi::p2::add_to_linker_async(linker)?;
+            if let Network::Own(_) = launch.network {
+                sockets::add_to_linker(linker)?;
+            }
+            CommandPre::new(linker.instantiate_pre(&component)?)
+        };
+        let command = link(&mut linker)
+            .map_err(anyhow::Error::from)
+            .context("the component is not one that runs as a service (a WASI 0.2 command)")?;
+        Ok(Guest {
+            engine,
+            command,
+            launch,
+            rules,
+        })
+    }
+
+    /// Runs it to its end, whatever that is.
+    pub(crate) async fn run(&self, input: Input, log: &ServiceLog) -> Ended {
+        match self.try_run(input, log).await {
+            Ok(exit_code) => Ended {
+                exit_code,
+                failure: None,
+            },
+            Err(error) => match error.downcast_ref::<I32Exit>() {
+                Some(I32Exit(code)) => Ended {
+                    exit_code: i64::from(*code),
+                    failure: None,
+                },
+                None => Ended {
+                    exit_code: TRAPPED,
+                    failure: Some(format!("{error:?}")),
+                },
+            },
+        }
+    }
+
+    async fn try_run(&self, input: Input, log: &ServiceLog) -> wasmtime::Result<i64> {
+        self.rules.ports.release_all();
+        let service = Service {
+            wasi: self.wasi(input, log)?,
+            resources: resource_table(),
+            memory: MemoryLimit::new(self.launch.memory_limit),
+            sockets: SocketTable::new(self.rules.clone()),
+        };
+        let mut store = Store::new(&self.engine, service);
+        store.limiter(|service| &mut service.memory);
+        store.set_epoch_deadline(1);
+        store.epoch_deadline_async_yield_and_update(1);
+        let command = self.command.instantiate_async(&mut store).await?;
+        let result = command.wasi_cli_run().call_run(&mut store).await?;
+        Ok(match result {
+            Ok(()) => 0,
+            Err(()) => 1,
+        })
+    }
+
+    fn wasi(&self, input: Input, log: &ServiceLog) -> wasmtime::Result<WasiCtx> {
+        let launch = &*self.launch;
+        let mut wasi = WasiCtxBuilder::new();
+        let stream = |stream| Output {
+            log: log.clone(),
+            stream,
+        };
+        wasi.stdin(input)
+            .stdout(stream(Stream::Output))
+            .stderr(stream(Stream::Error))
+            .args(&launch.arguments)
+            // The thread is this guest's alone.
+            .allow_blocking_current_thread(true);
+        for (name, value) in &launch.environment {
+            wasi.env(name, value);
+        }
+        if !launch.working_dir.is_empty() {
+            wasi.initial_cwd(&launch.working_dir);
+        }
+        for folder in &launch.folders {
+            let permissions = if folder.read_only {
+                FsPerms::ReadOnly
+            } else {
+                FsPerms::ReadWrite
+            };
+            wasi.preopened_dir(&folder.host, &folder.guest, permissions)?;
+        }
+        match &launch.network {
+            Network::None => {
+                wasi.allow_tcp(false)
+                    .allow_udp(false)
+                    .allow_ip_name_lookup(false);
+            }
+            Network::Host => {
+                wasi.inherit_network()
+                    .allow_tcp(true)
+                    .allow_udp(true)
+                    .allow_ip_name_lookup(true);
+            }
+            Network::Own(_) => {
+                let rules = self.rules.clone();
+                wasi.allow_tcp(true)
+                    .allow_udp(true)
+                    .allow_ip_name_lookup(true)
+                    .socket_addr_check(move |address, usage| {
+                        Box::pin(std::future::ready(rules.allows(address, usage)))
+                    });
+            }
+        }
+        Ok(wasi.build())
+    }
+}
+
+fn resource_table() -> ResourceTable {
+    let mut table = ResourceTable::new();
+    table.set_max_capacity(MAX_RESOURCES);
+    table
+}
+
+/// Makes the folders that the service sees, and empties the volatile ones.
+///
+/// # Errors
+/// Where a folder cannot be made; the message names it.
+pub(crate) fn prepare_folders(launch: &Launch) -> Result<()> {
+    for folder in &launch.folders {
+        let host = &folder.host;
+        let prepare = || {
+            if folder.volatile && host.exists() {
+                fs::remove_dir_all(host)?;
+            }
+            fs::create_dir_all(host)
+        };
+        prepare().with_context(|| {
+            format!("failed to mount `{}` at `{}`", host.display(), folder.guest)
+        })?;
+    }
+    let root = launch.folders.iter().find(|folder| folder.guest == "/");
+    if let Some(root) = root.filter(|root| !root.read_only) {
+        make_working_dir(&root.host, &launch.working_dir);
+    }
+    Ok(())
+}
+
+/// As in a container, the working directory is there; that it cannot be made is the service's to find.
+fn make_working_dir(root: &Path, working_dir: &str) {
+    let parts = working_dir.split('/').filter(|part| !part.is_empty());
+    if let Ok(root) = cap_std::fs::Dir::open_ambient_dir(root, cap_std::ambient_authority()) {
+        let _ = root.create_dir_all(parts.collect::<Vec<_>>().join("/"));
+    }
+}
+
+/// Bytes of linear memories and tables together.
+struct MemoryLimit {
+    limit: u64,
+    used: u64,
+    elements: u64,
+}
+
+impl MemoryLimit {
+    fn new(limit: u64) -> Self {
+        MemoryLimit {
+            limit: if limit == 0 { u64::MAX } else { limit },
+            used: 0,
+            elements: 0,
+        }
+    }
+
+    fn take(&mut self, bytes: u64) -> bool {
+        let wanted = self.used.saturating_add(bytes);
+        let fits = wanted <= self.limit;
+        if fits {
+            self.used = wanted;
+        }
+        fits
+    }
+}
+
+impl ResourceLimiter for MemoryLimit {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let allowed = maximum.is_none_or(|maximum| desired <= maximum);
+        Ok(allowed && self.take(desired.saturating_sub(current) as u64))
+    }
+
+    fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let more = desired.saturating_sub(current) as u64;
+        let allowed = maximum.is_none_or(|maximum| desired <= maximum)
+            && self.elements + more <= MAX_TABLE_ELEMENTS
+            && self.take(more.saturating_mul(BYTES_PER_TABLE_ELEMENT));
+        if allowed {
+            self.elements += more;
+        }
+        Ok(allowed)
+    }
+}

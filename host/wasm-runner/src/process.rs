@@ -1,0 +1,164 @@
+//! A process that can be found again: by its number, when it started and in which boot.
+//!
+//! A number alone is not enough, since the system gives it to another process once the first is gone.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use serde::{Deserialize, Serialize};
+
+/// One process of one boot, never another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessId {
+    pub pid: i32,
+    /// Clock ticks from the boot to its start.
+    pub start: u64,
+    /// The id of the boot.
+    pub boot: String,
+}
+
+impl ProcessId {
+    /// This process.
+    ///
+    /// # Errors
+    /// Where `/proc` cannot be read.
+    pub fn own() -> io::Result<Self> {
+        let pid = rustix::process::getpid();
+        Ok(ProcessId {
+            pid: pid.as_raw_pid(),
+            start: start_time(pid).ok_or_else(|| io::Error::other("`/proc` is not readable"))?,
+            boot: boot_id()?,
+        })
+    }
+
+    /// `None` for a number that no process has; a record may be damaged.
+    fn pid(&self) -> Option<Pid> {
+        (self.pid > 0).then(|| Pid::from_raw(self.pid)).flatten()
+    }
+
+    /// A handle to it while it lives, which stays its own when the number is given away; `None` once
+    /// it has ended.
+    ///
+    /// # Errors
+    /// Where the system has no such handles, or no more of them.
+    pub fn open(&self) -> io::Result<Option<OwnedFd>> {
+        let Some(pid) = self.pid() else {
+            return Ok(None);
+        };
+        let handle = match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(handle) => handle,
+            Err(rustix::io::Errno::SRCH | rustix::io::Errno::INVAL) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        // After the handle was taken: were it another process's, this is what tells.
+        Ok(self.is_alive().then_some(handle))
+    }
+
+    /// Whether it has not ended. A process that ended and was not waited for yet counts as ended.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        let Some(pid) = self.pid() else {
+            return false;
+        };
+        start_time(pid) == Some(self.start) && boot_id().is_ok_and(|boot| boot == self.boot)
+    }
+
+    /// Whether it ran since the last boot, and so might have ended by itself.
+    #[must_use]
+    pub fn is_of_this_boot(&self) -> bool {
+        boot_id().is_ok_and(|boot| boot == self.boot)
+    }
+}
+
+/// When `pid` started; `None` where it is gone or a zombie.
+fn start_time(pid: Pid) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
+    parse_stat(&stat)
+}
+
+/// The fields follow the program's name, which is in parentheses and may hold any character: the
+/// state is the first of them, the start time the twentieth (proc(5)).
+fn parse_stat(stat: &str) -> Option<u64> {
+    let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
+    let state = fields.next()?;
+    if matches!(state, "Z" | "X" | "x") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+fn boot_id() -> io::Result<String> {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    Ok(id.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_lives() {
+        let own = ProcessId::own().unwrap();
+        assert!(own.is_alive());
+        assert!(own.open().unwrap().is_some());
+    }
+
+    #[test]
+    fn another_process_with_the_same_number_is_not_this_one() {
+        let own = ProcessId::own().unwrap();
+        let earlier = ProcessId {
+            start: own.start - 1,
+            ..own.clone()
+        };
+        assert!(!earlier.is_alive());
+        assert!(earlier.open().unwrap().is_none());
+        let before_reboot = ProcessId {
+            boot: "00000000-0000-0000-0000-000000000000".into(),
+            ..own.clone()
+        };
+        assert!(!before_reboot.is_alive());
+        assert!(!before_reboot.is_of_this_boot());
+        let nonsense = ProcessId { pid: -1, ..own };
+        assert!(!nonsense.is_alive());
+        assert!(nonsense.open().unwrap().is_none());
+    }
+
+    #[test]
+    fn an_ended_child_counts_as_ended_before_it_is_waited_for() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("1000")
+            .spawn()
+            .unwrap();
+        let pid = Pid::from_child(&child);
+        let id = ProcessId {
+            pid: pid.as_raw_pid(),
+            start: start_time(pid).unwrap(),
+            boot: boot_id().unwrap(),
+        };
+        let handle = id.open().unwrap().unwrap();
+        child.kill().unwrap();
+        let mut ended = [rustix::event::PollFd::new(
+            &handle,
+            rustix::event::PollFlags::IN,
+        )];
+        rustix::event::poll(&mut ended, None).unwrap();
+        assert!(!id.is_alive());
+        child.wait().unwrap();
+        assert!(!id.is_alive());
+    }
+
+    #[test]
+    fn a_name_with_parentheses_and_spaces_does_not_shift_the_fields() {
+        let rest = "S 1 1 1 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4242 0 0";
+        assert_eq!(parse_stat(&format!("7 (a) b) (c) {rest}")), Some(4242));
+        assert_eq!(
+            parse_stat(&format!("7 (a) {}", &rest.replace('S', "Z"))),
+            None
+        );
+        for damaged in ["", "7", "7 (a)", "7 (a) S 1", "7 (a"] {
+            assert_eq!(parse_stat(damaged), None, "{damaged:?}");
+        }
+    }
+}

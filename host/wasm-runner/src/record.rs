@@ -1,0 +1,286 @@
+//! The files in a container's folder, which the engine and the service's process share.
+//!
+//! Each file has one writer at a time: [`Launch`] is the engine's, written before the process starts;
+//! [`State`] and [`PortTable`] are the process's own while it lives. Readers take whatever they find
+//! there as possibly damaged: sizes are bounded, and a file that does not parse is an error to log,
+//! never a panic.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use model::{PortMapping, RestartPolicy};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::process::ProcessId;
+
+/// What to run, for [`crate::run`].
+pub const LAUNCH: &str = "launch.json";
+/// How it goes.
+pub const STATE: &str = "state.json";
+/// Which ports it listens on, see [`PortTable`].
+pub const PORTS: &str = "ports.json";
+/// Locked for as long as a process serves the container.
+pub const LOCK: &str = "lock";
+/// The members of a network, in the network's folder.
+pub const MEMBERS: &str = "members.json";
+
+/// The longest record that is read, in bytes.
+const MAX_RECORD: u64 = 4 << 20;
+
+/// Everything that the process of a service has to know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Launch {
+    /// The compiled component, in the folder of a `sandbox::Cache`.
+    pub component: PathBuf,
+    pub arguments: Vec<String>,
+    pub environment: BTreeMap<String, String>,
+    /// Empty is `/`.
+    pub working_dir: String,
+    pub folders: Vec<Folder>,
+    pub restart: RestartPolicy,
+    /// Bytes of linear memory and tables; 0 is no limit.
+    pub memory_limit: u64,
+    /// CPUs in billionths; 0 is no limit.
+    pub nano_cpus: u64,
+    /// Numbers of the CPUs to run on; empty is all.
+    pub cpuset: Vec<usize>,
+    pub oom_score_adj: i64,
+    /// Control groups to enter before anything runs, each the folder of one.
+    pub cgroups: Vec<PathBuf>,
+    pub network: Network,
+    pub ports: Vec<PortMapping>,
+}
+
+/// A folder that the service sees.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Folder {
+    pub host: PathBuf,
+    pub guest: String,
+    pub read_only: bool,
+    /// Emptied at each start of the process, as memory would be.
+    pub volatile: bool,
+}
+
+/// What the service can reach.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Network {
+    /// No sockets at all.
+    None,
+    /// The host's own network, without any change of addresses.
+    Host,
+    /// A loopback address of its own.
+    Own(OwnNetwork),
+}
+
+/// The place of a service that has a loopback address of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnNetwork {
+    pub address: Ipv4Addr,
+    /// The [`Members`] file of each network that it is in.
+    pub tables: Vec<PathBuf>,
+    /// Whether it may connect to other machines.
+    pub outward: bool,
+    /// The supervisor's API, where it may be reached.
+    pub api: Option<Api>,
+    /// Names with fixed addresses (compose `extra_hosts`).
+    pub extra_hosts: BTreeMap<String, ExtraHost>,
+}
+
+impl OwnNetwork {
+    /// Where nothing can be reached.
+    pub(crate) fn nowhere() -> Self {
+        OwnNetwork {
+            address: Ipv4Addr::UNSPECIFIED,
+            tables: Vec::new(),
+            outward: false,
+            api: None,
+            extra_hosts: BTreeMap::new(),
+        }
+    }
+}
+
+/// An address that a name of `extra_hosts` stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExtraHost {
+    Address(IpAddr),
+    /// The host itself, by its address towards other machines.
+    HostGateway,
+}
+
+/// Where the supervisor's API is, and what services call it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Api {
+    pub address: SocketAddr,
+    /// The host's name or address in the service's environment.
+    pub host: String,
+}
+
+/// Who is in a network.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Members(pub Vec<Member>);
+
+/// One container in a network. Those that share one network stack have the same address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    pub address: Ipv4Addr,
+    /// The container's folder, where its [`State`] and [`PortTable`] are.
+    pub folder: PathBuf,
+    pub names: Vec<String>,
+}
+
+/// The ports that a service believes to listen on, and the ports that they really are, of its own
+/// address.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortTable {
+    pub tcp: BTreeMap<u16, u16>,
+    pub udp: BTreeMap<u16, u16>,
+}
+
+/// How a container is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct State {
+    pub status: Status,
+    /// The process that serves it, while there is one.
+    pub process: Option<ProcessId>,
+    /// Of the last run, once it has ended.
+    pub exit_code: Option<i64>,
+    /// Milliseconds since the epoch.
+    pub started_at_ms: Option<i64>,
+    /// Milliseconds since the epoch.
+    pub finished_at_ms: Option<i64>,
+    /// How often it was started again by its restart policy.
+    pub restarts: u64,
+    /// Why it could not be started.
+    pub error: Option<String>,
+}
+
+/// Where a container is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    Created,
+    Running,
+    /// Ended, and waiting to be started again.
+    Restarting,
+    Exited,
+}
+
+impl State {
+    /// Of a container that was never started.
+    #[must_use]
+    pub fn created() -> Self {
+        State {
+            status: Status::Created,
+            process: None,
+            exit_code: None,
+            started_at_ms: None,
+            finished_at_ms: None,
+            restarts: 0,
+            error: None,
+        }
+    }
+}
+
+/// Reads a JSON record; `None` where there is no such file.
+///
+/// # Errors
+/// Where it cannot be read, is longer than a record can be, or does not parse.
+pub fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut bytes = Vec::new();
+    file.take(MAX_RECORD + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_RECORD {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "the record is too long",
+        ));
+    }
+    let value = serde_json::from_slice(&bytes)?;
+    Ok(Some(value))
+}
+
+/// Writes a JSON record so that readers see the old one or the new one, also after a power cut.
+///
+/// # Errors
+/// Where it cannot be written; the old one is then still there.
+pub fn write<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
+    put(path, value, true)
+}
+
+/// As [`write`], but a power cut may take it back: for what is made anew after a reboot.
+///
+/// # Errors
+/// As there.
+pub fn write_volatile<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
+    put(path, value, false)
+}
+
+fn put<T: Serialize>(path: &Path, value: &T, durable: bool) -> io::Result<()> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let bytes = serde_json::to_vec_pretty(value)?;
+    // The process's number, since the engine and a service's process may both write in one folder.
+    let unfinished = folder.join(format!(
+        ".{}.{}",
+        name.to_string_lossy(),
+        std::process::id()
+    ));
+    let write = || {
+        let mut file = File::create(&unfinished)?;
+        file.write_all(&bytes)?;
+        if durable {
+            file.sync_data()?;
+        }
+        fs::rename(&unfinished, path)?;
+        if durable {
+            File::open(folder)?.sync_data()?;
+        }
+        Ok(())
+    };
+    write().inspect_err(|_| {
+        let _ = fs::remove_file(&unfinished);
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_come_back_as_they_were_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(STATE);
+        assert_eq!(read::<State>(&path).unwrap(), None);
+        let state = State {
+            status: Status::Restarting,
+            exit_code: Some(3),
+            ..State::created()
+        };
+        write(&path, &state).unwrap();
+        assert_eq!(read::<State>(&path).unwrap(), Some(state));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn damaged_records_are_errors() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(STATE);
+        for damaged in ["", "{", "[]", "{\"status\":\"flying\"}"] {
+            fs::write(&path, damaged).unwrap();
+            assert!(read::<State>(&path).is_err(), "{damaged:?}");
+        }
+        fs::write(&path, vec![b' '; MAX_RECORD as usize + 1]).unwrap();
+        assert!(read::<State>(&path).is_err());
+    }
+}

@@ -1,0 +1,308 @@
+//! Which addresses a service can reach, and what they really are.
+//!
+//! A service believes that it is alone on its machine: what it binds to "all addresses" or to the
+//! loopback is bound to its own loopback address, and what it connects to on the loopback is itself.
+//! [`Rules::destination`] says where a connection goes; [`Rules::allows`] is asked by wasmtime before
+//! every use of an address, after all rewriting, and refuses by default. Nothing here opens a socket
+//! but to ask the system whether an address is the host's own.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use model::Protocol;
+use wasmtime_wasi::sockets::SocketAddrUse;
+
+use crate::ports::PortMap;
+use crate::record::{
+    self, Api, ExtraHost, Member, Members, OwnNetwork, PORTS, PortTable, STATE, State, Status,
+};
+
+/// How many addresses are remembered for answers to datagrams, and how many changed ports.
+const REMEMBERED: usize = 256;
+/// An address for documentation (RFC 5737): on no network, and so never the host's.
+const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+
+/// The rules of one service that has a loopback address of its own.
+pub(crate) struct Rules {
+    network: OwnNetwork,
+    /// What this service's own ports really are.
+    pub(crate) ports: Arc<PortMap>,
+    /// Whether the system tells its own addresses from others.
+    knows_own_addresses: bool,
+    memory: Mutex<Memory>,
+}
+
+#[derive(Default)]
+struct Memory {
+    /// Who sent a datagram: may be answered.
+    heard: VecDeque<SocketAddr>,
+    /// To whom one was sent: may answer.
+    asked: VecDeque<SocketAddr>,
+    /// Addresses whose port is really another one: as they are, and as the service knows them.
+    changed: VecDeque<(SocketAddr, SocketAddr)>,
+}
+
+/// What a name stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Resolution {
+    Address(IpAddr),
+    /// The system's resolver knows, or nobody.
+    AskSystem,
+    Unknown,
+}
+
+impl Rules {
+    pub(crate) fn new(network: OwnNetwork, ports: Arc<PortMap>) -> Self {
+        Rules {
+            network,
+            ports,
+            knows_own_addresses: !is_of_this_host(NOBODY),
+            memory: Mutex::default(),
+        }
+    }
+
+    /// The address that is this service's own.
+    pub(crate) fn address(&self) -> Ipv4Addr {
+        self.network.address
+    }
+
+    /// Whether a connection to `real` is one to a service: then it comes from our own address.
+    pub(crate) fn is_a_service(&self, real: IpAddr) -> bool {
+        real.is_loopback() && !is_plain_loopback(real)
+    }
+
+    /// Whether a service that asks to listen at `asked` means its own address.
+    pub(crate) fn is_local(&self, asked: IpAddr) -> bool {
+        let asked = asked.to_canonical();
+        asked.is_unspecified() || is_plain_loopback(asked) || asked == self.network.address
+    }
+
+    /// Where a connection to `asked` goes; `None` where nobody listens there. Whether it may is for
+    /// [`Rules::allows`] to say.
+    pub(crate) fn destination(&self, asked: SocketAddr, protocol: Protocol) -> Option<SocketAddr> {
+        let ip = asked.ip().to_canonical();
+        let port = asked.port();
+        if let Some(api) = &self.network.api
+            && port == api.address.port()
+            && (is_plain_loopback(ip) || self.api_host(api) == Some(ip))
+        {
+            return Some(api.address);
+        }
+        let IpAddr::V4(v4) = (if is_plain_loopback(ip) {
+            self.network.address.into()
+        } else {
+            ip
+        }) else {
+            return Some(SocketAddr::new(ip, port));
+        };
+        if !v4.is_loopback() {
+            return Some(SocketAddr::new(ip, port));
+        }
+        let asked = SocketAddr::new(v4.into(), port);
+        let real = self.own_port(v4, protocol, port).or_else(|| {
+            let mut tables = self.port_tables(v4);
+            tables.find_map(|table| of_protocol(&table, protocol).get(&port).copied())
+        });
+        let mut memory = self.memory();
+        let Some(real) = real else {
+            let is_answer = protocol == Protocol::Udp && memory.heard.contains(&asked);
+            return is_answer.then_some(asked);
+        };
+        let real = SocketAddr::new(v4.into(), real);
+        remember(&mut memory.changed, (real, asked));
+        Some(real)
+    }
+
+    /// What the service knows `real` as: the address that it asked for, where its port is another.
+    pub(crate) fn known_as(&self, real: SocketAddr) -> SocketAddr {
+        let memory = self.memory();
+        let known = memory.changed.iter().rev().find(|(is, _)| *is == real);
+        known.map_or(real, |(_, asked)| *asked)
+    }
+
+    /// Whether `address` may be used so, with all rewriting done.
+    pub(crate) fn allows(&self, address: SocketAddr, usage: SocketAddrUse) -> bool {
+        match usage {
+            SocketAddrUse::TcpBind | SocketAddrUse::UdpBind => {
+                address.ip() == self.network.address
+                    // The system's choice, for a socket that only calls others.
+                    || address.ip().is_unspecified() && address.port() == 0
+            }
+            // Whether it is bound to our own address; other sockets cannot listen.
+            SocketAddrUse::TcpListen => address.ip() == self.network.address,
+            // Only processes of this machine reach a loopback address.
+            SocketAddrUse::TcpAccept => true,
+            SocketAddrUse::TcpConnect => self.reaches(address, Protocol::Tcp),
+            SocketAddrUse::UdpSend => {
+                let answers = self.memory().heard.contains(&address);
+                let allowed = answers || self.reaches(address, Protocol::Udp);
+                if allowed {
+                    remember(&mut self.memory().asked, address);
+                }
+                allowed
+            }
+            SocketAddrUse::UdpReceive => {
+                let mut memory = self.memory();
+                let allowed = address.ip().is_loopback() || memory.asked.contains(&address);
+                if allowed {
+                    remember(&mut memory.heard, address);
+                }
+                allowed
+            }
+        }
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn reaches(&self, address: SocketAddr, protocol: Protocol) -> bool {
+        let ip = address.ip().to_canonical();
+        if let Some(api) = &self.network.api
+            && address == api.address
+        {
+            return true;
+        }
+        if let IpAddr::V4(v4) = ip
+            && v4.is_loopback()
+        {
+            // Behind another port there is at most a program of the host that listens on all addresses.
+            let port = address.port();
+            let is_own = v4 == self.network.address && self.ports.is_real(protocol, port);
+            return is_own
+                || self.port_tables(v4).any(|table| {
+                    of_protocol(&table, protocol)
+                        .values()
+                        .any(|real| *real == port)
+                });
+        }
+        // A broadcast or multicast address is no other machine's either.
+        let is_a_machine = !ip.is_loopback() && !ip.is_unspecified() && !ip.is_multicast();
+        if !is_a_machine || !self.network.outward {
+            return false;
+        }
+        self.may_reach_host() || !(self.knows_own_addresses && is_of_this_host(ip))
+    }
+
+    /// The host is what a service's networks lead out of, not what they lead to; `host-gateway` among
+    /// its `extra_hosts` asks for it.
+    fn may_reach_host(&self) -> bool {
+        let mut hosts = self.network.extra_hosts.values();
+        hosts.any(|host| *host == ExtraHost::HostGateway)
+    }
+
+    /// What `name` is: one of us, a fixed address, or for the system to say.
+    pub(crate) fn resolve(&self, name: &str) -> Resolution {
+        let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+        if name == "localhost" {
+            return Resolution::Address(self.network.address.into());
+        }
+        if let Some(api) = &self.network.api
+            && api.host.eq_ignore_ascii_case(&name)
+        {
+            return Resolution::Address(api.address.ip());
+        }
+        if let Some(host) = self.network.extra_hosts.get(&name) {
+            let address = match host {
+                ExtraHost::Address(address) => Some(*address),
+                ExtraHost::HostGateway => address_towards_others(),
+            };
+            return address.map_or(Resolution::Unknown, Resolution::Address);
+        }
+        if let Some(member) = self.member_named(&name) {
+            return Resolution::Address(member.address.into());
+        }
+        let is_literal = name.parse::<IpAddr>().is_ok();
+        if self.network.outward || is_literal {
+            Resolution::AskSystem
+        } else {
+            Resolution::Unknown
+        }
+    }
+
+    fn own_port(&self, address: Ipv4Addr, protocol: Protocol, port: u16) -> Option<u16> {
+        let own = address == self.network.address;
+        own.then(|| self.ports.real(protocol, port)).flatten()
+    }
+
+    /// Of the containers at `address`: none where no network is shared with it.
+    fn port_tables(&self, address: Ipv4Addr) -> impl Iterator<Item = PortTable> + '_ {
+        let at_address = self
+            .members()
+            .filter(move |member| member.address == address);
+        at_address.map(|member| port_table(&member))
+    }
+
+    /// One that runs, where several have the name: during an update one takes over from another.
+    fn member_named(&self, name: &str) -> Option<Member> {
+        let mut named: Vec<Member> = self
+            .members()
+            .filter(|member| member.names.iter().any(|n| n.eq_ignore_ascii_case(name)))
+            .collect();
+        let running = named.iter().rposition(is_running);
+        running.map(|index| named.swap_remove(index))
+    }
+
+    fn members(&self) -> impl Iterator<Item = Member> + '_ {
+        self.network.tables.iter().flat_map(|table| {
+            // A network that is gone has no members; a table that is damaged is written anew by the
+            // engine with the next change.
+            let members = record::read::<Members>(table).ok().flatten();
+            members.unwrap_or_default().0
+        })
+    }
+
+    fn api_host(&self, api: &Api) -> Option<IpAddr> {
+        api.host.parse().ok()
+    }
+}
+
+/// The address that every program on the machine takes for "this machine": in a service, the service.
+fn is_plain_loopback(ip: IpAddr) -> bool {
+    ip == Ipv4Addr::LOCALHOST || ip == Ipv6Addr::LOCALHOST
+}
+
+fn is_running(member: &Member) -> bool {
+    let state = record::read::<State>(&member.folder.join(STATE));
+    matches!(state, Ok(Some(state)) if state.status == Status::Running)
+}
+
+fn port_table(member: &Member) -> PortTable {
+    let table = record::read::<PortTable>(&member.folder.join(PORTS));
+    table.ok().flatten().unwrap_or_default()
+}
+
+fn of_protocol(table: &PortTable, protocol: Protocol) -> &BTreeMap<u16, u16> {
+    match protocol {
+        Protocol::Tcp => &table.tcp,
+        Protocol::Udp => &table.udp,
+    }
+}
+
+/// Whether the host itself has this address: only then can a socket be bound to it.
+fn is_of_this_host(ip: IpAddr) -> bool {
+    UdpSocket::bind((ip, 0)).is_ok()
+}
+
+/// The host's address on the way to other machines. Connecting a datagram socket sends nothing.
+fn address_towards_others() -> Option<IpAddr> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    socket.connect((NOBODY, 9)).ok()?;
+    let address = socket.local_addr().ok()?.ip();
+    (!address.is_loopback()).then_some(address)
+}
+
+fn remember<T: PartialEq>(list: &mut VecDeque<T>, item: T) {
+    if list.back() == Some(&item) {
+        return;
+    }
+    list.retain(|other| *other != item);
+    if list.len() == REMEMBERED {
+        list.pop_front();
+    }
+    list.push_back(item);
+}
+
+#[cfg(test)]
+mod tests;

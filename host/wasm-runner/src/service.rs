@@ -1,0 +1,337 @@
+//! The life of a service's process: start, runs of the service, end.
+
+use std::convert::Infallible;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, anyhow};
+use rustix::fs::{FlockOperation, flock};
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{oneshot, watch};
+use wasmtime::Engine;
+
+use crate::backoff::{Backoff, starts_again};
+use crate::confine::confine;
+use crate::guest::{Ended, Guest, prepare_folders};
+use crate::log_file::{LogFile, now_ms};
+use crate::pace::{Activity, Paced};
+use crate::ports::PortMap;
+use crate::process::ProcessId;
+use crate::publish::{self, Published, Target};
+use crate::record::{self, LAUNCH, LOCK, Launch, Network, OwnNetwork, STATE, State, Status};
+use crate::rules::Rules;
+use crate::stdio::{Input, ServiceLog};
+
+/// What standard output says once the service runs.
+pub const READY: &str = "ready";
+/// What standard output says where another process serves the container.
+pub const ALREADY_SERVED: &str = "already served";
+
+/// The exit code of a process that could not start its service.
+const NOT_STARTED: u8 = 125;
+
+pub(crate) fn run(folder: &Path) -> ExitCode {
+    match Process::start(folder) {
+        Ok(process) => process.serve(),
+        Err(error) => {
+            report(&format!("{error:#}"));
+            ExitCode::from(NOT_STARTED)
+        }
+    }
+}
+
+/// A process whose service is ready to run.
+struct Process {
+    launch: Arc<Launch>,
+    engine: Engine,
+    guest: Guest,
+    published: Vec<Published>,
+    target: Option<Target>,
+    log: ServiceLog,
+    state: StateFile,
+    main: Runtime,
+    /// Held until the process ends.
+    _lock: File,
+}
+
+impl Process {
+    fn start(folder: &Path) -> Result<Self> {
+        let lock = lock(folder)?;
+        let launch: Launch = record::read(&folder.join(LAUNCH))
+            .context("failed to read what to run")?
+            .context("there is no record of what to run")?;
+        let launch = Arc::new(launch);
+        confine(&launch);
+        // One state file has one writer, and from here on it is this process.
+        let mut state = StateFile::open(folder)?;
+        let log = ServiceLog::new(LogFile::open(folder));
+        note_panics(log.clone());
+        Process::prepare(folder, launch, log, lock).inspect_err(|error| state.fail(error))
+    }
+
+    fn prepare(folder: &Path, launch: Arc<Launch>, log: ServiceLog, lock: File) -> Result<Self> {
+        prepare_folders(&launch)?;
+        let main = runtime().context("failed to start")?;
+        let ports = Arc::new(PortMap::new(folder));
+        let (network, target) = match &launch.network {
+            Network::Own(network) => {
+                let (address, ports) = (network.address, ports.clone());
+                (network.clone(), Some(Target { address, ports }))
+            }
+            Network::None | Network::Host => (OwnNetwork::nowhere(), None),
+        };
+        let rules = Arc::new(Rules::new(network, ports));
+        let mut published = Vec::new();
+        for mapping in &launch.ports {
+            let taken = main.block_on(publish::take(mapping));
+            let taken = taken.map_err(|message| anyhow!(message))?;
+            if mapping.host_port.is_none()
+                && let Ok(address) = taken.local_address()
+            {
+                let port = mapping.container_port;
+                log.note(&format!("port {port} is published at {address}"));
+            }
+            published.push(taken);
+        }
+        let engine = Engine::new(&sandbox::engine_config(sandbox::Profile::Service))
+            .map_err(anyhow::Error::from)
+            .context("failed to set up the engine")?;
+        let guest = Guest::load(engine.clone(), launch.clone(), rules)?;
+        Ok(Process {
+            state: StateFile::open(folder)?,
+            launch,
+            engine,
+            guest,
+            published,
+            target,
+            log,
+            main,
+            _lock: lock,
+        })
+    }
+
+    fn serve(self) -> ExitCode {
+        let Process {
+            launch,
+            engine,
+            guest,
+            published,
+            target,
+            log,
+            state,
+            main,
+            _lock,
+        } = self;
+        let activity = Arc::new(Activity::default());
+        let (stop, stopping) = watch::channel(false);
+        let (ended, end) = oneshot::channel();
+        let runs = Runs {
+            launch,
+            guest,
+            activity: activity.clone(),
+            log,
+            state,
+            stopping,
+        };
+        let spawned = thread::Builder::new().name("guest".into()).spawn(move || {
+            // The process ends with the service, also where this thread did not get that far.
+            let _ = ended.send(runs.run_to_the_end());
+        });
+        if let Err(error) = spawned {
+            report(&format!("failed to start a thread: {error}"));
+            return ExitCode::from(NOT_STARTED);
+        }
+        let exit_code = main.block_on(async move {
+            let mut terminations = signal(SignalKind::terminate()).ok();
+            if let Some(target) = target {
+                for published in published {
+                    tokio::spawn(published.forward(target.clone()));
+                }
+            }
+            let stops = async {
+                match &mut terminations {
+                    Some(terminations) => terminations.recv().await,
+                    None => std::future::pending().await,
+                };
+                let _ = stop.send(true);
+                std::future::pending::<Infallible>().await
+            };
+            tokio::select! {
+                exit_code = end => exit_code.unwrap_or(crate::guest::TRAPPED),
+                never = stops => match never {},
+                never = activity.tick(&engine) => match never {},
+            }
+        });
+        main.shutdown_background();
+        ExitCode::from(u8::try_from(exit_code & 0xff).unwrap_or(u8::MAX))
+    }
+}
+
+/// The runs of a service, on a thread of their own.
+struct Runs {
+    launch: Arc<Launch>,
+    guest: Guest,
+    activity: Arc<Activity>,
+    log: ServiceLog,
+    state: StateFile,
+    stopping: watch::Receiver<bool>,
+}
+
+impl Runs {
+    fn run_to_the_end(mut self) -> i64 {
+        match runtime() {
+            Ok(runtime) => runtime.block_on(self.all()),
+            Err(error) => {
+                self.state.fail(&error.into());
+                i64::from(NOT_STARTED)
+            }
+        }
+    }
+
+    async fn all(&mut self) -> i64 {
+        let mut backoff = Backoff::default();
+        let mut first = true;
+        loop {
+            let begun = Instant::now();
+            self.state.runs();
+            if std::mem::take(&mut first) {
+                report(READY);
+            }
+            let input = Input(self.stopping.clone());
+            let run = self.guest.run(input, &self.log);
+            let Ended { exit_code, failure } =
+                Paced::new(run, self.activity.clone(), self.launch.nano_cpus).await;
+            self.log.end_lines();
+            if let Some(failure) = failure {
+                self.log.note(&failure);
+            }
+            let stops = *self.stopping.borrow();
+            if stops || !starts_again(self.launch.restart, exit_code) {
+                self.state.exited(exit_code);
+                return exit_code;
+            }
+            self.state.waits(exit_code);
+            if self.stops_within(backoff.after(begun.elapsed())).await {
+                self.state.exited(exit_code);
+                return exit_code;
+            }
+        }
+    }
+
+    async fn stops_within(&mut self, wait: Duration) -> bool {
+        let mut stopped = Input(self.stopping.clone());
+        tokio::time::timeout(wait, stopped.closed()).await.is_ok()
+    }
+}
+
+/// The container's state, written at each change. That it cannot be written is no reason for the
+/// service to end; the engine finds the process by the state before.
+struct StateFile {
+    path: PathBuf,
+    state: State,
+    runs: u64,
+}
+
+impl StateFile {
+    fn open(folder: &Path) -> Result<Self> {
+        let path = folder.join(STATE);
+        // What is there of an earlier process matters for its count alone; damaged is as good as none.
+        let before = record::read::<State>(&path).ok().flatten();
+        let mut state = before.unwrap_or_else(State::created);
+        state.process = Some(ProcessId::own().context("failed to identify the process")?);
+        state.error = None;
+        Ok(StateFile {
+            path,
+            state,
+            runs: 0,
+        })
+    }
+
+    fn runs(&mut self) {
+        if self.runs > 0 {
+            self.state.restarts += 1;
+        }
+        self.runs += 1;
+        self.state.status = Status::Running;
+        self.state.started_at_ms = Some(now_ms());
+        self.save();
+    }
+
+    fn waits(&mut self, exit_code: i64) {
+        self.state.status = Status::Restarting;
+        self.end(exit_code);
+    }
+
+    fn exited(&mut self, exit_code: i64) {
+        self.state.status = Status::Exited;
+        self.state.process = None;
+        self.end(exit_code);
+    }
+
+    /// The service did not start; a container that never ran is as it was created.
+    fn fail(&mut self, error: &anyhow::Error) {
+        self.state.process = None;
+        self.state.error = Some(format!("{error:#}"));
+        if self.state.started_at_ms.is_some() {
+            self.state.status = Status::Exited;
+            self.state.exit_code = Some(i64::from(NOT_STARTED));
+        }
+        self.save();
+    }
+
+    fn end(&mut self, exit_code: i64) {
+        self.state.exit_code = Some(exit_code);
+        self.state.finished_at_ms = Some(now_ms());
+        self.save();
+    }
+
+    fn save(&self) {
+        if let Err(error) = record::write(&self.path, &self.state) {
+            tracing::warn!(%error, "failed to write `{}`", self.path.display());
+        }
+    }
+}
+
+/// Only one process serves a container, however often it is started.
+fn lock(folder: &Path) -> Result<File> {
+    let path = folder.join(LOCK);
+    let file = File::create(&path).context("failed to open the container's lock")?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(anyhow!(ALREADY_SERVED)),
+        Err(error) => Err(error).context("failed to lock the container"),
+    }
+}
+
+/// Tells the engine, if it still listens, and lets go of the pipe to it.
+fn report(line: &str) {
+    let mut output = std::io::stdout();
+    let _ = writeln!(output, "{}", line.replace('\n', " "));
+    let _ = output.flush();
+    if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdout(&null);
+    }
+}
+
+/// A fault of ours is seen where the service's own output is seen.
+fn note_panics(log: ServiceLog) {
+    std::panic::set_hook(Box::new(move |panic| {
+        log.note(&format!("the service's process failed: {panic}"));
+    }));
+}
+
+/// One for each thread: small, and neither waits for the other.
+fn runtime() -> std::io::Result<Runtime> {
+    Builder::new_current_thread()
+        .enable_all()
+        // For the system's resolver.
+        .max_blocking_threads(4)
+        .thread_keep_alive(Duration::from_secs(1))
+        .build()
+}

@@ -1,0 +1,214 @@
+//! UDP: binding, the addresses of datagrams and the addresses shown are ours; the rest is wasmtime's.
+
+use std::net::SocketAddr;
+
+use model::Protocol;
+use wasmtime::component::Resource;
+use wasmtime_wasi::p2::bindings::sockets::network::{
+    ErrorCode, IpAddressFamily, IpSocketAddress, Network,
+};
+use wasmtime_wasi::p2::bindings::sockets::udp::{
+    self, HostIncomingDatagramStream, HostOutgoingDatagramStream, HostUdpSocket, IncomingDatagram,
+    IncomingDatagramStream, OutgoingDatagram, OutgoingDatagramStream,
+};
+use wasmtime_wasi::p2::bindings::sockets::udp_create_socket;
+use wasmtime_wasi::p2::{DynPollable, SocketError, SocketResult, UdpSocket};
+
+use super::{Binding, Sockets, socket_again};
+
+const UDP: Protocol = Protocol::Udp;
+
+impl udp::Host for Sockets<'_> {}
+
+impl Sockets<'_> {
+    /// Puts a socket for IPv4 in the place of one for IPv6 that was not used yet.
+    async fn udp_becomes_ipv4(&mut self, socket: &Resource<UdpSocket>) -> SocketResult<()> {
+        let family = HostUdpSocket::address_family(&mut self.inner, socket_again(socket));
+        if family.map_err(SocketError::trap)? == IpAddressFamily::Ipv4 {
+            return Ok(());
+        }
+        let fresh =
+            udp_create_socket::Host::create_udp_socket(&mut self.inner, IpAddressFamily::Ipv4)
+                .await?;
+        let fresh = self.inner.table.delete(fresh)?;
+        *self.inner.table.get_mut(socket)? = fresh;
+        self.facts(UDP, socket.rep()).as_ipv6 = true;
+        Ok(())
+    }
+
+    fn datagram_destination(&self, asked: IpSocketAddress) -> Result<IpSocketAddress, ErrorCode> {
+        let real = self.rules().destination(asked.into(), UDP);
+        real.map(IpSocketAddress::from)
+            .ok_or(ErrorCode::ConnectionRefused)
+    }
+}
+
+impl HostUdpSocket for Sockets<'_> {
+    async fn start_bind(
+        &mut self,
+        socket: Resource<UdpSocket>,
+        network: Resource<Network>,
+        address: IpSocketAddress,
+    ) -> SocketResult<()> {
+        let Binding::Own(port) = self.binding(address.into(), UDP)? else {
+            return HostUdpSocket::start_bind(&mut self.inner, socket, network, address).await;
+        };
+        self.udp_becomes_ipv4(&socket).await?;
+        let own = self.own_address();
+        let this = socket_again(&socket);
+        HostUdpSocket::start_bind(&mut self.inner, this, network, own).await?;
+        let this = socket_again(&socket);
+        let real: SocketAddr = HostUdpSocket::local_address(&mut self.inner, this)?.into();
+        self.bound(UDP, socket.rep(), port, real.port());
+        Ok(())
+    }
+
+    fn finish_bind(&mut self, socket: Resource<UdpSocket>) -> SocketResult<()> {
+        HostUdpSocket::finish_bind(&mut self.inner, socket)
+    }
+
+    async fn stream(
+        &mut self,
+        socket: Resource<UdpSocket>,
+        remote: Option<IpSocketAddress>,
+    ) -> SocketResult<(
+        Resource<IncomingDatagramStream>,
+        Resource<OutgoingDatagramStream>,
+    )> {
+        let remote = remote.map(|remote| self.datagram_destination(remote));
+        HostUdpSocket::stream(&mut self.inner, socket, remote.transpose()?).await
+    }
+
+    fn local_address(&mut self, socket: Resource<UdpSocket>) -> SocketResult<IpSocketAddress> {
+        let number = socket.rep();
+        let address = HostUdpSocket::local_address(&mut self.inner, socket)?;
+        Ok(self.shown_local(UDP, number, address.into()))
+    }
+
+    fn remote_address(&mut self, socket: Resource<UdpSocket>) -> SocketResult<IpSocketAddress> {
+        let number = socket.rep();
+        let address = HostUdpSocket::remote_address(&mut self.inner, socket)?;
+        let known = self.rules().known_as(address.into());
+        Ok(self.shown(UDP, number, known))
+    }
+
+    fn address_family(&mut self, socket: Resource<UdpSocket>) -> wasmtime::Result<IpAddressFamily> {
+        if self.is_as_ipv6(UDP, socket.rep()) {
+            return Ok(IpAddressFamily::Ipv6);
+        }
+        HostUdpSocket::address_family(&mut self.inner, socket)
+    }
+
+    fn drop(&mut self, socket: Resource<UdpSocket>) -> wasmtime::Result<()> {
+        self.forget(UDP, socket.rep());
+        HostUdpSocket::drop(&mut self.inner, socket)
+    }
+
+    fn unicast_hop_limit(&mut self, socket: Resource<UdpSocket>) -> SocketResult<u8> {
+        HostUdpSocket::unicast_hop_limit(&mut self.inner, socket)
+    }
+
+    fn set_unicast_hop_limit(
+        &mut self,
+        socket: Resource<UdpSocket>,
+        value: u8,
+    ) -> SocketResult<()> {
+        HostUdpSocket::set_unicast_hop_limit(&mut self.inner, socket, value)
+    }
+
+    fn receive_buffer_size(&mut self, socket: Resource<UdpSocket>) -> SocketResult<u64> {
+        HostUdpSocket::receive_buffer_size(&mut self.inner, socket)
+    }
+
+    fn set_receive_buffer_size(
+        &mut self,
+        socket: Resource<UdpSocket>,
+        value: u64,
+    ) -> SocketResult<()> {
+        HostUdpSocket::set_receive_buffer_size(&mut self.inner, socket, value)
+    }
+
+    fn send_buffer_size(&mut self, socket: Resource<UdpSocket>) -> SocketResult<u64> {
+        HostUdpSocket::send_buffer_size(&mut self.inner, socket)
+    }
+
+    fn set_send_buffer_size(
+        &mut self,
+        socket: Resource<UdpSocket>,
+        value: u64,
+    ) -> SocketResult<()> {
+        HostUdpSocket::set_send_buffer_size(&mut self.inner, socket, value)
+    }
+
+    fn subscribe(
+        &mut self,
+        socket: Resource<UdpSocket>,
+    ) -> wasmtime::Result<Resource<DynPollable>> {
+        HostUdpSocket::subscribe(&mut self.inner, socket)
+    }
+}
+
+impl HostIncomingDatagramStream for Sockets<'_> {
+    fn receive(
+        &mut self,
+        stream: Resource<IncomingDatagramStream>,
+        most: u64,
+    ) -> SocketResult<Vec<IncomingDatagram>> {
+        let mut datagrams = HostIncomingDatagramStream::receive(&mut self.inner, stream, most)?;
+        for datagram in &mut datagrams {
+            let known = self.rules().known_as(datagram.remote_address.into());
+            datagram.remote_address = known.into();
+        }
+        Ok(datagrams)
+    }
+
+    fn subscribe(
+        &mut self,
+        stream: Resource<IncomingDatagramStream>,
+    ) -> wasmtime::Result<Resource<DynPollable>> {
+        HostIncomingDatagramStream::subscribe(&mut self.inner, stream)
+    }
+
+    fn drop(&mut self, stream: Resource<IncomingDatagramStream>) -> wasmtime::Result<()> {
+        HostIncomingDatagramStream::drop(&mut self.inner, stream)
+    }
+}
+
+impl HostOutgoingDatagramStream for Sockets<'_> {
+    fn check_send(&mut self, stream: Resource<OutgoingDatagramStream>) -> SocketResult<u64> {
+        HostOutgoingDatagramStream::check_send(&mut self.inner, stream)
+    }
+
+    fn send(
+        &mut self,
+        stream: Resource<OutgoingDatagramStream>,
+        mut datagrams: Vec<OutgoingDatagram>,
+    ) -> SocketResult<u64> {
+        for index in 0..datagrams.len() {
+            let Some(asked) = datagrams[index].remote_address else {
+                continue;
+            };
+            match self.datagram_destination(asked) {
+                Ok(real) => datagrams[index].remote_address = Some(real),
+                // An error is for the first datagram alone; the service comes again with the rest.
+                Err(error) if index == 0 => return Err(error.into()),
+                Err(_) => {
+                    datagrams.truncate(index);
+                    break;
+                }
+            }
+        }
+        HostOutgoingDatagramStream::send(&mut self.inner, stream, datagrams)
+    }
+
+    fn subscribe(
+        &mut self,
+        stream: Resource<OutgoingDatagramStream>,
+    ) -> wasmtime::Result<Resource<DynPollable>> {
+        HostOutgoingDatagramStream::subscribe(&mut self.inner, stream)
+    }
+
+    async fn drop(&mut self, stream: Resource<OutgoingDatagramStream>) -> wasmtime::Result<()> {
+        HostOutgoingDatagramStream::drop(&mut self.inner, stream).await
+    }
+}

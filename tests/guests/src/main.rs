@@ -1,0 +1,209 @@
+//! A program for the tests of the engines: its first argument says what it does.
+//!
+//! One program, so that it is compiled once; built as a component for the wasm engine and as a static
+//! binary for container images, it behaves the same in both.
+
+use std::env;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["print", lines @ ..] => print(lines),
+        ["print-and-wait", lines @ ..] => print(lines).and_then(|()| wait_for_stop()),
+        ["complain", lines @ ..] => complain(lines),
+        ["dump"] => dump().and_then(|()| wait_for_stop()),
+        ["wait"] => wait_for_stop(),
+        ["ignore-stop"] => ignore_stop(),
+        ["exit", code] => return ExitCode::from(code.parse::<u8>().unwrap_or(255)),
+        ["exit-after", milliseconds, code] => {
+            thread::sleep(Duration::from_millis(milliseconds.parse().unwrap_or(0)));
+            return ExitCode::from(code.parse::<u8>().unwrap_or(255));
+        }
+        ["trap"] => trap(),
+        ["spin"] => spin(),
+        ["fill-memory"] => fill_memory(),
+        ["flood"] => flood(),
+        ["write", path, text] => fs::write(path, text).and_then(|()| print(&["written"])),
+        ["append-and-wait", path, text] => append(path, text).and_then(|()| wait_for_stop()),
+        ["read", path] => fs::read_to_string(path).and_then(|text| print(&[&text])),
+        ["tcp-echo", address] => tcp_echo(address),
+        ["udp-echo", address] => udp_echo(address),
+        ["ask", targets @ ..] => ask(targets).and_then(|()| wait_for_stop()),
+        _ => Err(io::Error::other(format!("unknown arguments: {words:?}"))),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("failed: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn print(lines: &[&str]) -> io::Result<()> {
+    for line in lines {
+        println!("{line}");
+    }
+    Ok(())
+}
+
+fn complain(lines: &[&str]) -> io::Result<()> {
+    for line in lines {
+        eprintln!("{line}");
+    }
+    Ok(())
+}
+
+/// Until the end of the standard input: how a wasm service is told to stop.
+fn wait_for_stop() -> io::Result<()> {
+    println!("waiting");
+    io::copy(&mut io::stdin(), &mut io::sink())?;
+    println!("stopped");
+    Ok(())
+}
+
+/// Waits for nothing that anybody tells it.
+fn ignore_stop() -> io::Result<()> {
+    println!("waiting");
+    loop {
+        thread::sleep(Duration::from_secs(3600));
+    }
+}
+
+/// The surroundings, one fact a line.
+fn dump() -> io::Result<()> {
+    for argument in env::args().skip(1) {
+        println!("argument {argument}");
+    }
+    for (name, value) in env::vars() {
+        println!("variable {name}={value}");
+    }
+    println!("folder {}", env::current_dir()?.display());
+    println!("dumped");
+    Ok(())
+}
+
+fn trap() -> io::Result<()> {
+    println!("about to trap");
+    std::process::abort()
+}
+
+fn spin() -> io::Result<()> {
+    println!("spinning");
+    let mut number = 0_u64;
+    loop {
+        number = std::hint::black_box(number.wrapping_add(1));
+    }
+}
+
+/// Takes memory until there is no more.
+fn fill_memory() -> io::Result<()> {
+    let mut taken: Vec<Vec<u8>> = Vec::new();
+    loop {
+        let mut piece = Vec::new();
+        if piece.try_reserve_exact(1 << 20).is_err() {
+            println!("no more memory after {} MiB", taken.len());
+            return Err(io::Error::other("out of memory"));
+        }
+        piece.resize(1 << 20, 1);
+        taken.push(piece);
+    }
+}
+
+fn flood() -> io::Result<()> {
+    let line = "x".repeat(100);
+    loop {
+        println!("{line}");
+    }
+}
+
+fn append(path: &str, text: &str) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)?;
+    writeln!(file, "{text}")
+}
+
+/// Sends back what comes, one connection after the other, until a connection says `stop`.
+fn tcp_echo(address: &str) -> io::Result<()> {
+    let listener = TcpListener::bind(address)?;
+    println!("listening on {}", listener.local_addr()?);
+    for connection in listener.incoming() {
+        let mut connection = connection?;
+        let mut buffer = [0; 4096];
+        loop {
+            let length = match connection.read(&mut buffer) {
+                Ok(0) | Err(_) => break,
+                Ok(length) => length,
+            };
+            if &buffer[..length] == b"stop" {
+                return Ok(());
+            }
+            if &buffer[..length] == b"who" {
+                let from = connection.peer_addr()?.to_string();
+                connection.write_all(from.as_bytes())?;
+            } else {
+                connection.write_all(&buffer[..length])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn udp_echo(address: &str) -> io::Result<()> {
+    let socket = UdpSocket::bind(address)?;
+    println!("listening on {}", socket.local_addr()?);
+    let mut buffer = [0; 4096];
+    loop {
+        let (length, from) = socket.recv_from(&mut buffer)?;
+        socket.send_to(&buffer[..length], from)?;
+    }
+}
+
+/// Asks each target and prints what came of it: `tcp://host:port`, `udp://host:port` (echoes of
+/// "ping") and `name://host`.
+fn ask(targets: &[&str]) -> io::Result<()> {
+    for target in targets {
+        let outcome = match target.split_once("://") {
+            Some(("tcp", address)) => ask_tcp(address),
+            Some(("udp", address)) => ask_udp(address),
+            Some(("name", name)) => look_up(name),
+            _ => Err(io::Error::other("what is that")),
+        };
+        match outcome {
+            Ok(answer) => println!("{target}: {answer}"),
+            Err(error) => println!("{target}: failed: {:?}: {error}", error.kind()),
+        }
+    }
+    Ok(())
+}
+
+fn ask_tcp(address: &str) -> io::Result<String> {
+    let mut connection = TcpStream::connect(address)?;
+    connection.write_all(b"ping")?;
+    let mut answer = [0; 64];
+    let length = connection.read(&mut answer)?;
+    Ok(String::from_utf8_lossy(&answer[..length]).into_owned())
+}
+
+fn ask_udp(address: &str) -> io::Result<String> {
+    let socket = UdpSocket::bind("0.0.0.0:0")?;
+    socket.send_to(b"ping", address)?;
+    let mut answer = [0; 64];
+    let (length, _) = socket.recv_from(&mut answer)?;
+    Ok(String::from_utf8_lossy(&answer[..length]).into_owned())
+}
+
+fn look_up(name: &str) -> io::Result<String> {
+    let addresses = (name, 1).to_socket_addrs()?;
+    let addresses: Vec<String> = addresses.map(|address| address.ip().to_string()).collect();
+    Ok(addresses.join(" "))
+}
