@@ -1,1 +1,32 @@
-//! See ARCHITECTURE.md.
+//! What the device must not forget, in one SQLite file: who it is, its keys, its target states, what
+//! was begun and not finished, whose image is whose, and the data of plugins.
+//!
+//! [`Store::open`] is called once, by the binary; clones of the [`Store`] are handed to the
+//! reconciler, the plugins and the API. Methods are short and block: async callers put writes on a
+//! blocking thread. A write has reached the disk when its method returns (WAL with `synchronous=FULL`).
+//!
+//! What can be observed is not in here: no container, no network, no progress. Values that belong to
+//! other rooms (target states, intents, the snapshot of local mode) are kept as JSON and not looked at.
+
+mod error;
+mod images;
+mod intents;
+mod keys;
+mod migrations;
+mod open;
+mod plugin_data;
+mod settings;
+mod store;
+mod targets;
+
+pub use error::{PluginDataError, StoreError};
+pub use images::ImageRecord;
+pub use intents::Intent;
+pub use keys::{KeyOwner, read_global_key};
+pub use open::{FILE_NAME, LOCK_NAME, Opened};
+pub use plugin_data::{MAX_KEY, MAX_KEYS, MAX_TOTAL, MAX_VALUE};
+pub use store::Store;
+pub use targets::TargetSource;
+
+#[cfg(test)]
+mod tests;

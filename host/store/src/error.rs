@@ -1,0 +1,74 @@
+//! Why the store did not do as it was told.
+
+use std::path::PathBuf;
+
+/// Failures of the store. A corrupt file at the start is none of them: it is set aside
+/// ([`crate::Opened::set_aside`]).
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another supervisor runs on the same folder.
+    #[error(
+        "state folder `{}` is in use by another supervisor{}: stop it, or give this one its own with `--state-dir`",
+        folder.display(),
+        pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+    )]
+    InUse { folder: PathBuf, pid: Option<u32> },
+    /// No supervisor has run here yet.
+    #[error("there is no state in `{}`: no supervisor has been started on this folder", folder.display())]
+    NoState { folder: PathBuf },
+    /// Going on would lose what a newer supervisor has stored.
+    #[error(
+        "`{}` was written by a newer supervisor (schema {found}, this one knows up to {known}): install that version again, or move the file away to begin anew",
+        path.display()
+    )]
+    Newer {
+        path: PathBuf,
+        found: i64,
+        known: i64,
+    },
+    /// The folder or a file in it cannot be used.
+    #[error("failed to {action} `{}`", path.display())]
+    File {
+        action: &'static str,
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    /// The database cannot be opened, for a reason other than its contents.
+    #[error("failed to open `{}`", path.display())]
+    Open {
+        path: PathBuf,
+        source: rusqlite::Error,
+    },
+    /// A statement failed.
+    #[error("failed to {action}")]
+    Failed {
+        action: &'static str,
+        source: rusqlite::Error,
+    },
+    /// What is stored is not what was written.
+    #[error("{what} in the store is unreadable: `{value}`")]
+    Damaged { what: &'static str, value: String },
+    /// The value is one that the store cannot hold.
+    #[error("{what} `{value}` is too large to be stored")]
+    TooLarge { what: &'static str, value: String },
+    /// The operating system gave no random bytes.
+    #[error("failed to make a new key: no random bytes")]
+    Random(#[source] getrandom::Error),
+}
+
+impl StoreError {
+    /// For `map_err`: what was being done when a statement failed.
+    pub(crate) fn failed(action: &'static str) -> impl FnOnce(rusqlite::Error) -> StoreError {
+        move |source| StoreError::Failed { action, source }
+    }
+}
+
+/// Why a plugin's data was not stored or read.
+#[derive(Debug, thiserror::Error)]
+pub enum PluginDataError {
+    /// Over a limit of the interface `store`; the text says which.
+    #[error("{0}")]
+    TooLarge(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

@@ -1,0 +1,95 @@
+//! Whose image is whose: engines know images by reference, the API by app, service and number.
+
+use model::{AppId, AppUuid, ImageId, ImageRef, ServiceName};
+
+use crate::keys::row_id;
+use crate::targets::named;
+use crate::{Store, StoreError};
+
+/// One image as one service of one app uses it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ImageRecord {
+    pub image: ImageRef,
+    pub app: AppUuid,
+    pub app_id: AppId,
+    pub service: ServiceName,
+    pub image_id: ImageId,
+}
+
+impl Store {
+    /// Notes that a service uses an image; its number is renewed where that is known already.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`] where it cannot be written.
+    pub fn record_image(&self, record: &ImageRecord) -> Result<(), StoreError> {
+        const ACTION: &str = "record an image";
+        self.write(ACTION, |work| {
+            work.execute(
+                "INSERT INTO image (reference, app, app_id, service, image_id)
+                 VALUES (?1, ?2, ?3, ?4, ?5)
+                 ON CONFLICT (reference, app, service)
+                 DO UPDATE SET app_id = excluded.app_id, image_id = excluded.image_id",
+                (
+                    record.image.as_str(),
+                    record.app.as_str(),
+                    row_id("app id", record.app_id.0)?,
+                    record.service.as_str(),
+                    row_id("image id", record.image_id.0)?,
+                ),
+            )
+            .map(drop)
+            .map_err(StoreError::failed(ACTION))
+        })
+    }
+
+    /// All records, by reference, app and service.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] or [`StoreError::Failed`] where they cannot be read.
+    pub fn image_records(&self) -> Result<Vec<ImageRecord>, StoreError> {
+        let failed = || StoreError::failed("read the image records");
+        let connection = self.connection();
+        let mut statement = connection
+            .prepare(
+                "SELECT reference, app, app_id, service, image_id FROM image
+                 ORDER BY reference, app, service",
+            )
+            .map_err(failed())?;
+        let rows = statement
+            .query_map([], |row| {
+                Ok((
+                    row.get::<_, String>(0)?,
+                    row.get::<_, String>(1)?,
+                    row.get::<_, i64>(2)?,
+                    row.get::<_, String>(3)?,
+                    row.get::<_, i64>(4)?,
+                ))
+            })
+            .map_err(failed())?;
+        let mut records = Vec::new();
+        for row in rows {
+            let (reference, app, app_id, service, image_id) = row.map_err(failed())?;
+            records.push(ImageRecord {
+                image: named("an image reference", &reference)?,
+                app: named("an app's uuid", &app)?,
+                app_id: AppId(app_id.unsigned_abs()),
+                service: named("a service's name", &service)?,
+                image_id: ImageId(image_id.unsigned_abs()),
+            });
+        }
+        Ok(records)
+    }
+
+    /// Forgets all records of an image; none is no error.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`] where that cannot be written.
+    pub fn forget_image(&self, image: &ImageRef) -> Result<(), StoreError> {
+        const ACTION: &str = "forget an image";
+        self.write(ACTION, |work| {
+            work.execute("DELETE FROM image WHERE reference = ?1", [image.as_str()])
+                .map(drop)
+                .map_err(StoreError::failed(ACTION))
+        })
+    }
+}

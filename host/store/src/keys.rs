@@ -1,0 +1,251 @@
+//! The keys to the device's API: one global, one for each service that asked (device behaviour 2.3).
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::path::Path;
+use std::sync::PoisonError;
+
+use model::compose::{ApiKeys, KeyError};
+use model::{ApiKey, AppId, ServiceName};
+use rusqlite::{Connection, OpenFlags};
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+
+use crate::targets::named;
+use crate::{FILE_NAME, Store, StoreError};
+
+/// Whose a key is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum KeyOwner {
+    /// The device's own: covers every app.
+    Global,
+    /// One service's: covers its app.
+    Service { app: AppId, service: ServiceName },
+}
+
+impl KeyOwner {
+    /// How a row names its owner.
+    fn columns(&self) -> Result<(i64, &str), StoreError> {
+        match self {
+            KeyOwner::Global => Ok((0, "")),
+            KeyOwner::Service { app, service } => Ok((row_id("app id", app.0)?, service.as_str())),
+        }
+    }
+}
+
+/// All keys, in memory.
+pub(crate) struct Keys(BTreeMap<KeyOwner, ApiKey>);
+
+impl Keys {
+    /// Reads the table, and makes the global key where there is none yet.
+    pub(crate) fn load(work: &Connection) -> Result<Keys, StoreError> {
+        let failed = || StoreError::failed("read the API keys");
+        let mut statement = work
+            .prepare("SELECT app, service, key FROM api_key")
+            .map_err(failed())?;
+        let rows = statement
+            .query_map([], |row| {
+                Ok((
+                    row.get::<_, i64>(0)?,
+                    row.get::<_, String>(1)?,
+                    row.get::<_, String>(2)?,
+                ))
+            })
+            .map_err(failed())?;
+        let mut keys = BTreeMap::new();
+        for row in rows {
+            let (app, service, key) = row.map_err(failed())?;
+            let owner = if service.is_empty() {
+                KeyOwner::Global
+            } else {
+                KeyOwner::Service {
+                    app: AppId(app.unsigned_abs()),
+                    service: named("the owner of an API key", &service)?,
+                }
+            };
+            if !is_hex_key(&key) {
+                return Err(StoreError::Damaged {
+                    what: "an API key",
+                    // Half a key is still a secret.
+                    value: format!("{} bytes", key.len()),
+                });
+            }
+            keys.insert(owner, ApiKey::from_text(key));
+        }
+        if let Entry::Vacant(global) = keys.entry(KeyOwner::Global) {
+            let key = fresh_key()?;
+            insert(work, &KeyOwner::Global, &key)?;
+            global.insert(key);
+        }
+        Ok(Keys(keys))
+    }
+}
+
+/// Whether a text is a key as this store makes them.
+fn is_hex_key(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+impl Store {
+    /// The device's own key, which covers every app.
+    ///
+    /// # Errors
+    /// As [`Store::service_key`]; in practice none, since it is made when the store is opened.
+    pub fn global_key(&self) -> Result<ApiKey, StoreError> {
+        self.key_of(&KeyOwner::Global)
+    }
+
+    /// The key of one service; made at the first call, the same from then on.
+    ///
+    /// # Errors
+    /// [`StoreError`] where a new one can be neither made nor written.
+    pub fn service_key(&self, app: AppId, service: &ServiceName) -> Result<ApiKey, StoreError> {
+        self.key_of(&KeyOwner::Service {
+            app,
+            service: service.clone(),
+        })
+    }
+
+    /// Whose key this is. The time it takes does not tell how much of a wrong key is right: all keys
+    /// are compared, each of them whole.
+    #[must_use]
+    pub fn key_owner(&self, offered: &str) -> Option<KeyOwner> {
+        let keys = self.keys().read().unwrap_or_else(PoisonError::into_inner);
+        // One more than the position; 0 is none.
+        let mut found = 0_u64;
+        for (position, key) in (1_u64..).zip(keys.0.values()) {
+            let equal: Choice = key.reveal().as_bytes().ct_eq(offered.as_bytes());
+            found.conditional_assign(&position, equal);
+        }
+        let position = usize::try_from(found.checked_sub(1)?).ok()?;
+        keys.0.keys().nth(position).cloned()
+    }
+
+    /// Puts a new key in the place of an owner's old one, which opens nothing from then on.
+    ///
+    /// # Errors
+    /// [`StoreError`] where it can be neither made nor written; the old one stays valid then.
+    pub fn regenerate_key(&self, owner: &KeyOwner) -> Result<ApiKey, StoreError> {
+        // Held over the write, so that memory and table change together.
+        let mut keys = self.keys().write().unwrap_or_else(PoisonError::into_inner);
+        let key = fresh_key()?;
+        self.write("write an API key", |work| insert(work, owner, &key))?;
+        keys.0.insert(owner.clone(), key.clone());
+        Ok(key)
+    }
+
+    /// Takes back the key of a service that is no longer wanted; one that has none is no error.
+    ///
+    /// # Errors
+    /// [`StoreError`] where that cannot be written; the key stays valid then.
+    pub fn forget_service_key(&self, app: AppId, service: &ServiceName) -> Result<(), StoreError> {
+        let owner = KeyOwner::Service {
+            app,
+            service: service.clone(),
+        };
+        let mut keys = self.keys().write().unwrap_or_else(PoisonError::into_inner);
+        if !keys.0.contains_key(&owner) {
+            return Ok(());
+        }
+        self.write("forget an API key", |work| {
+            work.execute(
+                "DELETE FROM api_key WHERE app = ?1 AND service = ?2",
+                owner.columns()?,
+            )
+            .map(drop)
+            .map_err(StoreError::failed("forget an API key"))
+        })?;
+        keys.0.remove(&owner);
+        Ok(())
+    }
+
+    fn key_of(&self, owner: &KeyOwner) -> Result<ApiKey, StoreError> {
+        let known = |keys: &Keys| keys.0.get(owner).cloned();
+        if let Some(key) = known(&self.keys().read().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(key);
+        }
+        let mut keys = self.keys().write().unwrap_or_else(PoisonError::into_inner);
+        // Somebody else may have made it since.
+        if let Some(key) = known(&keys) {
+            return Ok(key);
+        }
+        let key = fresh_key()?;
+        self.write("write an API key", |work| insert(work, owner, &key))?;
+        keys.0.insert(owner.clone(), key.clone());
+        Ok(key)
+    }
+}
+
+impl ApiKeys for Store {
+    fn service_key(&self, app: AppId, service: &ServiceName) -> Result<ApiKey, KeyError> {
+        Store::service_key(self, app, service).map_err(|error| KeyError {
+            app,
+            service: service.clone(),
+            source: Box::new(error),
+        })
+    }
+}
+
+/// The global key of the store in `folder`, also while a supervisor runs on it (`supervisor api-key
+/// show`). Nothing is changed or made.
+///
+/// # Errors
+/// [`StoreError::NoState`] where there is no store yet, [`StoreError::Open`] or
+/// [`StoreError::Failed`] where it cannot be read.
+pub fn read_global_key(folder: &Path) -> Result<ApiKey, StoreError> {
+    let path = folder.join(FILE_NAME);
+    let no_state = || StoreError::NoState {
+        folder: folder.to_owned(),
+    };
+    if !path.exists() {
+        return Err(no_state());
+    }
+    let connection = Connection::open_with_flags(
+        &path,
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )
+    .and_then(|connection| {
+        connection.busy_timeout(std::time::Duration::from_secs(5))?;
+        Ok(connection)
+    })
+    .map_err(|source| StoreError::Open { path, source })?;
+    match connection.query_row(
+        "SELECT key FROM api_key WHERE app = 0 AND service = ''",
+        [],
+        |row| row.get::<_, String>(0),
+    ) {
+        Ok(key) => Ok(ApiKey::from_text(key)),
+        Err(rusqlite::Error::QueryReturnedNoRows) => Err(no_state()),
+        Err(source) => Err(StoreError::failed("read the API key")(source)),
+    }
+}
+
+fn insert(connection: &Connection, owner: &KeyOwner, key: &ApiKey) -> Result<(), StoreError> {
+    let (app, service) = owner.columns()?;
+    connection
+        .execute(
+            "INSERT INTO api_key (app, service, key) VALUES (?1, ?2, ?3)
+             ON CONFLICT (app, service) DO UPDATE SET key = excluded.key",
+            (app, service, key.reveal()),
+        )
+        .map(drop)
+        .map_err(StoreError::failed("write an API key"))
+}
+
+fn fresh_key() -> Result<ApiKey, StoreError> {
+    random_hex().map(ApiKey::from_text)
+}
+
+/// 32 lower-case hexadecimal digits.
+pub(crate) fn random_hex() -> Result<String, StoreError> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes).map_err(StoreError::Random)?;
+    Ok(hex::encode(bytes))
+}
+
+/// A number as SQLite holds it.
+pub(crate) fn row_id(what: &'static str, number: u64) -> Result<i64, StoreError> {
+    i64::try_from(number).map_err(|_| StoreError::TooLarge {
+        what,
+        value: number.to_string(),
+    })
+}

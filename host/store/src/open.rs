@@ -1,0 +1,329 @@
+//! Opening the database, and setting it aside where it is corrupt.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::migrations::{known_version, migrate};
+use crate::store::{Identity, Loaded};
+use crate::{Store, StoreError};
+
+/// The database's name within the state folder.
+pub const FILE_NAME: &str = "store.db";
+/// The name, within the state folder, of the file that is locked while a supervisor runs on it.
+pub const LOCK_NAME: &str = "supervisor.lock";
+
+/// What SQLite keeps beside a database.
+const COMPANIONS: [&str; 3] = ["", "-wal", "-shm"];
+/// Bytes of a database's header.
+const HEADER: u64 = 100;
+/// How long a statement waits for another process (`supervisor api-key show` reads while we run).
+const BUSY: Duration = Duration::from_secs(5);
+
+/// A store, open.
+#[derive(Debug)]
+pub struct Opened {
+    pub store: Store,
+    /// Where the file that was found has gone, if it was corrupt; the store is empty then.
+    pub set_aside: Option<PathBuf>,
+}
+
+impl Store {
+    /// Opens the store in `folder`, which is made if it is not there (for its owner alone, as is the
+    /// file: keys are in it). The folder stays locked until the last clone is dropped.
+    ///
+    /// A file that is not a sound database of ours is renamed, with the date in its name, and an empty
+    /// store takes its place.
+    ///
+    /// # Errors
+    /// [`StoreError::InUse`] where another supervisor has the folder, [`StoreError::Newer`] where a
+    /// newer one wrote the file, else what the operating system or SQLite said.
+    pub fn open(folder: &Path) -> Result<Opened, StoreError> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .map_err(file_error("make", folder))?;
+        let lock = lock(folder)?;
+        let path = folder.join(FILE_NAME);
+        let (loaded, set_aside) = match connect(&path) {
+            Ok(loaded) => (loaded, None),
+            Err(Unusable::Other(error)) => return Err(error),
+            Err(Unusable::Corrupt(reason)) => {
+                let aside = set_aside(&path)?;
+                tracing::error!(
+                    "`{}` is corrupt ({reason}): it was set aside as `{}`, and the device begins with an empty store",
+                    path.display(),
+                    aside.display()
+                );
+                match connect(&path) {
+                    Ok(loaded) => (loaded, Some(aside)),
+                    Err(Unusable::Other(error)) => return Err(error),
+                    // The file is new: this is the disk, not what was on it.
+                    Err(Unusable::Corrupt(reason)) => {
+                        return Err(file_error("begin an empty store in", &path)(
+                            std::io::Error::other(reason),
+                        ));
+                    }
+                }
+            }
+        };
+        Ok(Opened {
+            store: Store::new(loaded, lock),
+            set_aside,
+        })
+    }
+}
+
+/// Why a file cannot be opened as it is.
+enum Unusable {
+    /// It is no sound database of ours.
+    Corrupt(String),
+    /// Not the contents' fault.
+    Other(StoreError),
+}
+
+impl Unusable {
+    /// What a failed statement says of the file at `path`.
+    fn because(path: &Path, error: rusqlite::Error) -> Unusable {
+        match error {
+            // A statement of ours does not fit the tables that are there.
+            rusqlite::Error::SqlInputError { msg, .. } => Unusable::Corrupt(msg),
+            rusqlite::Error::SqliteFailure(code, Some(msg)) if code.code == ErrorCode::Unknown => {
+                Unusable::Corrupt(msg)
+            }
+            error
+                if matches!(
+                    error.sqlite_error_code(),
+                    Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+                ) =>
+            {
+                Unusable::Corrupt(error.to_string())
+            }
+            source => Unusable::Other(StoreError::Open {
+                path: path.to_owned(),
+                source,
+            }),
+        }
+    }
+}
+
+/// Opens and checks the database, and makes it where there is none.
+fn connect(path: &Path) -> Result<Loaded, Unusable> {
+    match fs::symlink_metadata(path) {
+        // SQLite takes an empty file for a new database, and one byte for an empty file. It is one that
+        // was cut off: ours have their header.
+        Ok(found) if found.is_file() && found.len() < HEADER => {
+            return Err(Unusable::Corrupt("the file has no header".into()));
+        }
+        Ok(_) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            make(path)?;
+        }
+        Err(error) => return Err(Unusable::Other(file_error("look at", path)(error))),
+    }
+    let because = |error| Unusable::because(path, error);
+    let (mut connection, found) = prepare(path).map_err(because)?;
+    if found > known_version() {
+        return Err(Unusable::Other(StoreError::Newer {
+            path: path.to_owned(),
+            found,
+            known: known_version(),
+        }));
+    }
+    if let Some(reason) = fault(&connection, path).map_err(because)? {
+        return Err(Unusable::Corrupt(reason));
+    }
+    // Without its uuid and its keys the device is none, so they count as the file's soundness.
+    match Identity::load(&mut connection) {
+        Ok(identity) => Ok(Loaded {
+            connection,
+            identity,
+        }),
+        Err(damaged @ StoreError::Damaged { .. }) => Err(Unusable::Corrupt(damaged.to_string())),
+        Err(other) => Err(Unusable::Other(other)),
+    }
+}
+
+/// Makes an empty database, whole or not at all: under another name first, so that a file by the real
+/// one was always a database once.
+fn make(path: &Path) -> Result<(), Unusable> {
+    let new = beside(path, ".new");
+    for left_over in COMPANIONS
+        .iter()
+        .map(|companion| beside(&new, companion))
+        // A log without its database would be taken for the new one's.
+        .chain(
+            COMPANIONS[1..]
+                .iter()
+                .map(|companion| beside(path, companion)),
+        )
+    {
+        match fs::remove_file(&left_over) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Unusable::Other(file_error("remove", &left_over)(error)));
+            }
+            _ => {}
+        }
+    }
+    let other = |action| move |error| Unusable::Other(file_error(action, path)(error));
+    // SQLite makes files by the umask; this one is for its owner alone.
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&new)
+        .map_err(other("make"))?;
+    let (connection, _) = prepare(&new).map_err(|error| Unusable::because(&new, error))?;
+    // The last to close writes the log into the file and removes it.
+    connection
+        .close()
+        .map_err(|(_, error)| Unusable::because(&new, error))?;
+    fs::rename(&new, path).map_err(other("make"))?;
+    sync_folder_of(path).map_err(Unusable::Other)
+}
+
+fn prepare(path: &Path) -> rusqlite::Result<(Connection, i64)> {
+    let mut connection = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    connection.busy_timeout(BUSY)?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    connection.pragma_update(None, "cell_size_check", true)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    // Kibibytes: the whole store is small, and so shall the supervisor be.
+    connection.pragma_update(None, "cache_size", -512)?;
+    // Bytes that the log keeps after it was long.
+    connection.pragma_update(None, "journal_size_limit", 1 << 20)?;
+    let found = migrate(&mut connection)?;
+    Ok((connection, found))
+}
+
+/// What is wrong with the file, if something is: it must be whole and have our tables.
+fn fault(connection: &Connection, path: &Path) -> rusqlite::Result<Option<String>> {
+    // SQLite reads a last page that was cut as if zeros followed. After the log is written into the
+    // file, every page of it is whole.
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    let page: i64 = connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
+    let length = fs::metadata(path).map_or(0, |found| found.len());
+    if u64::try_from(page).is_ok_and(|page| !length.is_multiple_of(page)) {
+        return Ok(Some("the last page is cut off".into()));
+    }
+    let said: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if said != "ok" {
+        return Ok(Some(said));
+    }
+    for statement in [
+        "SELECT name, value FROM setting LIMIT 0",
+        "SELECT app, service, key FROM api_key LIMIT 0",
+        "SELECT source, state FROM target LIMIT 0",
+        "SELECT app, release FROM running_release LIMIT 0",
+        "SELECT key, value FROM config LIMIT 0",
+        "SELECT reference, app, app_id, service, image_id FROM image LIMIT 0",
+        "SELECT number, kind, key, value FROM intent LIMIT 0",
+        "SELECT plugin, key, value FROM plugin_data LIMIT 0",
+    ] {
+        connection.prepare(statement)?;
+    }
+    Ok(None)
+}
+
+/// Renames the database and what belongs to it. Returns the database's new name.
+fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
+    let date = jiff::Timestamp::now()
+        .strftime("%Y%m%dT%H%M%SZ")
+        .to_string();
+    // A device without a battery-backed clock has had every second of 1970 before.
+    let mut number = 1;
+    let aside = loop {
+        let suffix = match number {
+            1 => format!(".corrupt-{date}"),
+            number => format!(".corrupt-{date}-{number}"),
+        };
+        let aside = beside(path, &suffix);
+        if COMPANIONS
+            .iter()
+            .all(|companion| fs::symlink_metadata(beside(&aside, companion)).is_err())
+        {
+            break aside;
+        }
+        number += 1;
+    };
+    // The database last: as long as it is there, the next start finds it corrupt and goes on here.
+    for companion in COMPANIONS.iter().rev() {
+        match fs::rename(beside(path, companion), beside(&aside, companion)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(file_error("set aside", path)(error));
+            }
+            _ => {}
+        }
+    }
+    sync_folder_of(path)?;
+    Ok(aside)
+}
+
+/// Brings a rename in the folder to the disk.
+fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
+    match path.parent() {
+        None => Ok(()),
+        Some(folder) => File::open(folder)
+            .and_then(|folder| folder.sync_all())
+            .map_err(file_error("write", folder)),
+    }
+}
+
+/// Locks the folder. The lock goes with the process, however it ends.
+fn lock(folder: &Path) -> Result<File, StoreError> {
+    let path = folder.join(LOCK_NAME);
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        // Its contents are another supervisor's until the lock is ours.
+        .truncate(false)
+        .mode(0o600)
+        .open(&path)
+        .map_err(file_error("open", &path))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut text = String::new();
+            // For the message alone, and no more than a number is.
+            let _ = (&mut file).take(16).read_to_string(&mut text);
+            return Err(StoreError::InUse {
+                folder: folder.to_owned(),
+                pid: text.trim().parse().ok(),
+            });
+        }
+        Err(TryLockError::Error(error)) => return Err(file_error("lock", &path)(error)),
+    }
+    file.set_len(0)
+        .and_then(|()| file.rewind())
+        .and_then(|()| writeln!(file, "{}", std::process::id()))
+        .map_err(file_error("write", &path))?;
+    Ok(file)
+}
+
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+pub(crate) fn file_error(
+    action: &'static str,
+    path: &Path,
+) -> impl FnOnce(std::io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| StoreError::File {
+        action,
+        path,
+        source,
+    }
+}

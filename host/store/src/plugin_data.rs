@@ -1,0 +1,128 @@
+//! The data of plugins, each in a space of its own: what is behind the interface `store`
+//! (`wit/store.wit`), with its limits.
+
+use rusqlite::OptionalExtension;
+
+use crate::{PluginDataError, Store, StoreError};
+
+/// Bytes of a key.
+pub const MAX_KEY: usize = 256;
+/// Bytes of a value.
+pub const MAX_VALUE: usize = 64 << 10;
+/// Bytes of all keys and values of one plugin.
+pub const MAX_TOTAL: usize = 1 << 20;
+/// Keys of one plugin.
+pub const MAX_KEYS: usize = 10_000;
+
+impl Store {
+    /// The value of a plugin's `key`.
+    ///
+    /// # Errors
+    /// [`PluginDataError::Store`] where it cannot be read.
+    pub fn plugin_get(&self, plugin: &str, key: &str) -> Result<Option<Vec<u8>>, PluginDataError> {
+        self.connection()
+            .query_row(
+                "SELECT value FROM plugin_data WHERE plugin = ?1 AND key = ?2",
+                [plugin, key],
+                |row| row.get(0),
+            )
+            .optional()
+            .map_err(|source| StoreError::failed("read a plugin's data")(source).into())
+    }
+
+    /// Sets a plugin's `key`, in place of what it held.
+    ///
+    /// # Errors
+    /// [`PluginDataError::TooLarge`] over a limit, [`PluginDataError::Store`] where it cannot be
+    /// written; nothing is changed then.
+    pub fn plugin_set(&self, plugin: &str, key: &str, value: &[u8]) -> Result<(), PluginDataError> {
+        const ACTION: &str = "write a plugin's data";
+        if key.len() > MAX_KEY {
+            return Err(PluginDataError::TooLarge(format!(
+                "a key of {} bytes is over the limit of {MAX_KEY}",
+                key.len()
+            )));
+        }
+        if value.len() > MAX_VALUE {
+            return Err(PluginDataError::TooLarge(format!(
+                "a value of {} bytes is over the limit of {MAX_VALUE}",
+                value.len()
+            )));
+        }
+        // The transaction's own result is for the store; what is over a limit goes through it.
+        let over = self.write(ACTION, |work| {
+            let (keys, bytes): (i64, i64) = work
+                .query_row(
+                    "SELECT count(*), coalesce(sum(octet_length(key) + octet_length(value)), 0)
+                     FROM plugin_data WHERE plugin = ?1 AND key <> ?2",
+                    [plugin, key],
+                    |row| Ok((row.get(0)?, row.get(1)?)),
+                )
+                .map_err(StoreError::failed(ACTION))?;
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            let keys = usize::try_from(keys).unwrap_or(usize::MAX);
+            let total = bytes.saturating_add(key.len()).saturating_add(value.len());
+            if total > MAX_TOTAL {
+                return Ok(Some(format!(
+                    "all keys and values together, {total} bytes, are over the limit of {MAX_TOTAL}"
+                )));
+            }
+            if keys >= MAX_KEYS {
+                return Ok(Some(format!(
+                    "there are {MAX_KEYS} keys, which is the limit"
+                )));
+            }
+            work.execute(
+                "INSERT INTO plugin_data (plugin, key, value) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (plugin, key) DO UPDATE SET value = excluded.value",
+                (plugin, key, value),
+            )
+            .map_err(StoreError::failed(ACTION))?;
+            Ok(None)
+        })?;
+        match over {
+            None => Ok(()),
+            Some(limit) => Err(PluginDataError::TooLarge(limit)),
+        }
+    }
+
+    /// Removes a plugin's `key`; one that is not there is no error.
+    ///
+    /// # Errors
+    /// [`PluginDataError::Store`] where that cannot be written.
+    pub fn plugin_delete(&self, plugin: &str, key: &str) -> Result<(), PluginDataError> {
+        const ACTION: &str = "remove a plugin's data";
+        self.write(ACTION, |work| {
+            work.execute(
+                "DELETE FROM plugin_data WHERE plugin = ?1 AND key = ?2",
+                [plugin, key],
+            )
+            .map(drop)
+            .map_err(StoreError::failed(ACTION))
+        })?;
+        Ok(())
+    }
+
+    /// A plugin's keys that begin with `prefix`, sorted.
+    ///
+    /// # Errors
+    /// [`PluginDataError::Store`] where they cannot be read.
+    pub fn plugin_keys(&self, plugin: &str, prefix: &str) -> Result<Vec<String>, PluginDataError> {
+        let failed = || StoreError::failed("read a plugin's keys");
+        let connection = self.connection();
+        // Keys that begin with a text are together, and the first is the least that is not before it.
+        let mut statement = connection
+            .prepare("SELECT key FROM plugin_data WHERE plugin = ?1 AND key >= ?2 ORDER BY key")
+            .map_err(failed())?;
+        let mut rows = statement.query([plugin, prefix]).map_err(failed())?;
+        let mut keys = Vec::new();
+        while let Some(row) = rows.next().map_err(failed())? {
+            let key: String = row.get(0).map_err(failed())?;
+            if !key.starts_with(prefix) {
+                break;
+            }
+            keys.push(key);
+        }
+        Ok(keys)
+    }
+}

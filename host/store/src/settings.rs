@@ -1,0 +1,83 @@
+//! The configuration variables in force, and the snapshot that local mode goes back to.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::store::{set_setting, setting};
+use crate::targets::parse;
+use crate::{Store, StoreError};
+
+const SNAPSHOT: &str = "local_mode_snapshot";
+
+impl Store {
+    /// Puts these variables in the place of all there were.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`] where they cannot be written; the old ones stay then.
+    pub fn set_config(&self, config: &BTreeMap<String, String>) -> Result<(), StoreError> {
+        const ACTION: &str = "write the configuration";
+        self.write(ACTION, |work| {
+            work.execute("DELETE FROM config", [])
+                .map_err(StoreError::failed(ACTION))?;
+            let mut insert = work
+                .prepare("INSERT INTO config (key, value) VALUES (?1, ?2)")
+                .map_err(StoreError::failed(ACTION))?;
+            for (key, value) in config {
+                insert
+                    .execute([key, value])
+                    .map_err(StoreError::failed(ACTION))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The variables that were set last; empty before the first time.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`] where they cannot be read.
+    pub fn config(&self) -> Result<BTreeMap<String, String>, StoreError> {
+        let failed = || StoreError::failed("read the configuration");
+        let connection = self.connection();
+        let mut statement = connection
+            .prepare("SELECT key, value FROM config")
+            .map_err(failed())?;
+        let rows = statement
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .map_err(failed())?;
+        rows.collect::<rusqlite::Result<_>>().map_err(failed())
+    }
+
+    /// Keeps what was there when local mode was entered.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`] where it cannot be written.
+    pub fn set_snapshot(&self, snapshot: &Value) -> Result<(), StoreError> {
+        self.write("write the snapshot of local mode", |work| {
+            set_setting(work, SNAPSHOT, &snapshot.to_string())
+        })
+    }
+
+    /// What was there when local mode was entered; missing while it is off.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] or [`StoreError::Failed`] where it cannot be read.
+    pub fn snapshot(&self) -> Result<Option<Value>, StoreError> {
+        setting(&self.connection(), SNAPSHOT)?
+            .map(|text| parse("the snapshot of local mode", &text))
+            .transpose()
+    }
+
+    /// Forgets the snapshot; none is no error.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`] where that cannot be written.
+    pub fn clear_snapshot(&self) -> Result<(), StoreError> {
+        const ACTION: &str = "forget the snapshot of local mode";
+        self.write(ACTION, |work| {
+            work.execute("DELETE FROM setting WHERE name = ?1", [SNAPSHOT])
+                .map(drop)
+                .map_err(StoreError::failed(ACTION))
+        })
+    }
+}

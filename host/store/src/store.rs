@@ -1,0 +1,150 @@
+//! The [`Store`]: one connection behind a lock, and the keys in memory.
+
+use std::fs::File;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use model::DeviceUuid;
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+
+use crate::keys::Keys;
+use crate::targets::named;
+use crate::{StoreError, keys};
+
+const DEVICE_UUID: &str = "device_uuid";
+
+/// The device's memory. Clones share it.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    connection: Mutex<Connection>,
+    uuid: DeviceUuid,
+    /// What is in the table of keys: every request compares with all of them.
+    keys: RwLock<Keys>,
+    /// Holds the lock on the state folder.
+    _lock: File,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store")
+            .field("uuid", &self.inner.uuid)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    pub(crate) fn new(loaded: Loaded, lock: File) -> Store {
+        Store {
+            inner: Arc::new(Inner {
+                connection: Mutex::new(loaded.connection),
+                uuid: loaded.identity.uuid,
+                keys: RwLock::new(loaded.identity.keys),
+                _lock: lock,
+            }),
+        }
+    }
+
+    /// The device's uuid; made at its first start, the same from then on.
+    #[must_use]
+    pub fn device_uuid(&self) -> &DeviceUuid {
+        &self.inner.uuid
+    }
+
+    pub(crate) fn keys(&self) -> &RwLock<Keys> {
+        &self.inner.keys
+    }
+
+    /// The connection, for one read.
+    pub(crate) fn connection(&self) -> MutexGuard<'_, Connection> {
+        // A panic elsewhere leaves no half-done work here: a transaction is rolled back as it unwinds.
+        self.inner
+            .connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs `work` in one transaction, which has reached the disk when this returns.
+    pub(crate) fn write<T>(
+        &self,
+        action: &'static str,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        begin(&mut self.connection(), action, work)
+    }
+}
+
+/// A sound database and what was read from it already.
+pub(crate) struct Loaded {
+    pub(crate) connection: Connection,
+    pub(crate) identity: Identity,
+}
+
+/// What a device has from its first start.
+pub(crate) struct Identity {
+    uuid: DeviceUuid,
+    keys: Keys,
+}
+
+impl Identity {
+    /// Reads it, and makes what is not there yet.
+    pub(crate) fn load(connection: &mut Connection) -> Result<Identity, StoreError> {
+        begin(connection, "begin the device's identity", |work| {
+            let text = match setting(work, DEVICE_UUID)? {
+                Some(text) => text,
+                None => {
+                    let fresh = keys::random_hex()?;
+                    set_setting(work, DEVICE_UUID, &fresh)?;
+                    fresh
+                }
+            };
+            Ok(Identity {
+                uuid: named("the device's uuid", &text)?,
+                keys: Keys::load(work)?,
+            })
+        })
+    }
+}
+
+/// Runs `work` in one transaction, which has reached the disk when this returns.
+pub(crate) fn begin<T>(
+    connection: &mut Connection,
+    action: &'static str,
+    work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(StoreError::failed(action))?;
+    let done = work(&transaction)?;
+    transaction.commit().map_err(StoreError::failed(action))?;
+    Ok(done)
+}
+
+pub(crate) fn setting(
+    connection: &Connection,
+    name: &'static str,
+) -> Result<Option<String>, StoreError> {
+    connection
+        .query_row("SELECT value FROM setting WHERE name = ?1", [name], |row| {
+            row.get(0)
+        })
+        .optional()
+        .map_err(StoreError::failed("read a setting"))
+}
+
+pub(crate) fn set_setting(
+    connection: &Connection,
+    name: &'static str,
+    value: &str,
+) -> Result<(), StoreError> {
+    connection
+        .execute(
+            "INSERT INTO setting (name, value) VALUES (?1, ?2)
+             ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            [name, value],
+        )
+        .map(drop)
+        .map_err(StoreError::failed("write a setting"))
+}

@@ -1,0 +1,417 @@
+//! The store on real files: what it keeps, what it survives, what it refuses.
+
+mod damage;
+mod durability;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use model::compose::ApiKeys;
+use model::{AppId, ServiceName};
+use serde_json::json;
+
+use super::*;
+
+fn open(folder: &Path) -> Store {
+    let opened = Store::open(folder).unwrap();
+    assert_eq!(opened.set_aside, None);
+    opened.store
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn service(name: &str) -> ServiceName {
+    name.parse().unwrap()
+}
+
+#[test]
+fn a_device_keeps_its_uuid_and_its_keys() {
+    let folder = folder();
+    let store = open(folder.path());
+    let uuid = store.device_uuid().clone();
+    let global = store.global_key().unwrap();
+    let web = store.service_key(AppId(12), &service("web")).unwrap();
+    let asked = ApiKeys::service_key(&store, AppId(12), &service("web")).unwrap();
+    assert_eq!(asked.reveal(), web.reveal());
+    drop(store);
+
+    let store = open(folder.path());
+    assert_eq!(store.device_uuid(), &uuid);
+    assert_eq!(store.global_key().unwrap().reveal(), global.reveal());
+    assert_eq!(
+        store
+            .service_key(AppId(12), &service("web"))
+            .unwrap()
+            .reveal(),
+        web.reveal()
+    );
+}
+
+#[test]
+fn keys_are_32_lower_case_hexadecimal_digits_and_all_different() {
+    let folder = folder();
+    let store = open(folder.path());
+    let keys = [
+        store.global_key().unwrap(),
+        store.service_key(AppId(1), &service("a")).unwrap(),
+        store.service_key(AppId(1), &service("b")).unwrap(),
+        store.service_key(AppId(2), &service("a")).unwrap(),
+        store.service_key(AppId(0), &service("a")).unwrap(),
+    ];
+    let mut texts: Vec<&str> = keys.iter().map(|key| key.reveal()).collect();
+    for text in &texts {
+        assert_eq!(text.len(), 32);
+        assert!(text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')));
+    }
+    texts.sort_unstable();
+    texts.dedup();
+    assert_eq!(texts.len(), keys.len());
+}
+
+#[test]
+fn a_key_is_known_by_its_owner_alone() {
+    let folder = folder();
+    let store = open(folder.path());
+    let global = store.global_key().unwrap();
+    let owner = KeyOwner::Service {
+        app: AppId(12),
+        service: service("web"),
+    };
+    let web = store.service_key(AppId(12), &service("web")).unwrap();
+    assert_eq!(store.key_owner(global.reveal()), Some(KeyOwner::Global));
+    assert_eq!(store.key_owner(web.reveal()), Some(owner.clone()));
+    for wrong in [
+        "",
+        "x",
+        &web.reveal()[..31],
+        &format!("{}0", web.reveal()),
+        &web.reveal()
+            .to_uppercase()
+            .replace(|c: char| c.is_ascii_digit(), "f"),
+        &"0".repeat(32),
+        &"x".repeat(1 << 20),
+    ] {
+        assert_eq!(store.key_owner(wrong), None, "{wrong:.40}");
+    }
+
+    let renewed = store.regenerate_key(&owner).unwrap();
+    assert_eq!(
+        store.key_owner(web.reveal()),
+        None,
+        "the old key opens nothing"
+    );
+    assert_eq!(store.key_owner(renewed.reveal()), Some(owner));
+    assert_eq!(store.key_owner(global.reveal()), Some(KeyOwner::Global));
+    let renewed_global = store.regenerate_key(&KeyOwner::Global).unwrap();
+    drop(store);
+
+    let store = open(folder.path());
+    assert_eq!(store.key_owner(global.reveal()), None);
+    assert_eq!(
+        store.key_owner(renewed_global.reveal()),
+        Some(KeyOwner::Global)
+    );
+
+    store
+        .forget_service_key(AppId(12), &service("web"))
+        .unwrap();
+    store
+        .forget_service_key(AppId(12), &service("web"))
+        .unwrap();
+    assert_eq!(store.key_owner(renewed.reveal()), None);
+}
+
+#[test]
+fn the_key_can_be_read_while_a_supervisor_runs_and_after() {
+    let folder = folder();
+    let refused = read_global_key(folder.path()).unwrap_err();
+    assert!(
+        refused.to_string().starts_with("there is no state in `"),
+        "{refused}"
+    );
+    let store = open(folder.path());
+    let key = store.global_key().unwrap();
+    assert_eq!(
+        read_global_key(folder.path()).unwrap().reveal(),
+        key.reveal()
+    );
+    let renewed = store.regenerate_key(&KeyOwner::Global).unwrap();
+    assert_eq!(
+        read_global_key(folder.path()).unwrap().reveal(),
+        renewed.reveal()
+    );
+    drop(store);
+    assert_eq!(
+        read_global_key(folder.path()).unwrap().reveal(),
+        renewed.reveal()
+    );
+    open(folder.path());
+}
+
+#[test]
+fn a_second_supervisor_is_refused() {
+    let folder = folder();
+    let first = open(folder.path());
+    let clone = first.clone();
+    drop(first);
+    let refused = Store::open(folder.path()).unwrap_err();
+    assert!(
+        matches!(refused, StoreError::InUse { pid: Some(pid), .. } if pid == std::process::id()),
+        "{refused}"
+    );
+    drop(clone);
+    open(folder.path());
+}
+
+#[test]
+fn what_is_stored_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let parent = folder();
+    let folder = parent.path().join("state");
+    let store = open(&folder);
+    store.set_snapshot(&json!({})).unwrap();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&folder), 0o700);
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
+}
+
+#[test]
+fn target_states_are_kept_as_they_came() {
+    let folder = folder();
+    let store = open(folder.path());
+    assert_eq!(store.target(TargetSource::Local).unwrap(), None);
+    let state: serde_json::Value =
+        serde_json::from_str(r#"{"z":1,"a":{"é\u0000":[1.5,null]}}"#).unwrap();
+    store
+        .set_target(TargetSource::Local, &json!({ "first": true }))
+        .unwrap();
+    store.set_target(TargetSource::Local, &state).unwrap();
+    store.set_target(TargetSource::Cloud, &json!({})).unwrap();
+    drop(store);
+
+    let store = open(folder.path());
+    let read = store.target(TargetSource::Local).unwrap().unwrap();
+    assert_eq!(read.to_string(), state.to_string(), "the order of keys too");
+    store.clear_target(TargetSource::Local).unwrap();
+    store.clear_target(TargetSource::Local).unwrap();
+    assert_eq!(store.target(TargetSource::Local).unwrap(), None);
+    assert_eq!(store.target(TargetSource::Cloud).unwrap(), Some(json!({})));
+}
+
+#[test]
+fn running_releases_are_kept_by_app() {
+    let folder = folder();
+    let store = open(folder.path());
+    let (one, two) = ("1".parse().unwrap(), "2".parse().unwrap());
+    store.set_commit(&one, &"a".parse().unwrap()).unwrap();
+    store.set_commit(&one, &"b".parse().unwrap()).unwrap();
+    store.set_commit(&two, &"c".parse().unwrap()).unwrap();
+    store.forget_commit(&two).unwrap();
+    assert_eq!(
+        store.commits().unwrap(),
+        BTreeMap::from([(one, "b".parse().unwrap())])
+    );
+}
+
+#[test]
+fn images_are_recorded_for_each_service() {
+    let folder = folder();
+    let store = open(folder.path());
+    let record = |image: &str, service: &str, image_id| ImageRecord {
+        image: image.parse().unwrap(),
+        app: "12".parse().unwrap(),
+        app_id: AppId(12),
+        service: service.parse().unwrap(),
+        image_id: model::ImageId(image_id),
+    };
+    for each in [
+        record("b:1", "web", 1),
+        record("a:1", "web", 2),
+        record("a:1", "db", 3),
+        record("a:1", "web", 4),
+    ] {
+        store.record_image(&each).unwrap();
+    }
+    assert_eq!(
+        store.image_records().unwrap(),
+        [
+            record("a:1", "db", 3),
+            record("a:1", "web", 4),
+            record("b:1", "web", 1)
+        ]
+    );
+    store.forget_image(&"a:1".parse().unwrap()).unwrap();
+    assert_eq!(store.image_records().unwrap(), [record("b:1", "web", 1)]);
+    let refused = store
+        .record_image(&record("c:1", "web", u64::MAX))
+        .unwrap_err();
+    assert!(matches!(refused, StoreError::TooLarge { .. }), "{refused}");
+}
+
+#[test]
+fn intents_come_back_in_their_order() {
+    let folder = folder();
+    let store = open(folder.path());
+    for (kind, key, value) in [
+        ("purge", "2", 1),
+        ("restart", "1", 2),
+        ("purge", "1", 3),
+        ("purge", "2", 4),
+    ] {
+        store.put_intent(kind, key, &json!(value)).unwrap();
+    }
+    store.remove_intent("restart", "1").unwrap();
+    store.remove_intent("restart", "1").unwrap();
+    drop(store);
+    let read: Vec<_> = open(folder.path())
+        .intents()
+        .unwrap()
+        .into_iter()
+        .map(|intent| (intent.kind, intent.key, intent.value))
+        .collect();
+    assert_eq!(
+        read,
+        [
+            ("purge".into(), "2".into(), json!(4)),
+            ("purge".into(), "1".into(), json!(3))
+        ]
+    );
+}
+
+#[test]
+fn configuration_and_snapshot_are_kept_whole() {
+    let folder = folder();
+    let store = open(folder.path());
+    assert!(store.config().unwrap().is_empty());
+    assert_eq!(store.snapshot().unwrap(), None);
+    for config in [
+        BTreeMap::from([
+            ("A".to_owned(), "1".to_owned()),
+            ("B".to_owned(), String::new()),
+        ]),
+        BTreeMap::from([("C".to_owned(), "3".to_owned())]),
+    ] {
+        store.set_config(&config).unwrap();
+        assert_eq!(store.config().unwrap(), config);
+    }
+    store.set_snapshot(&json!({ "containers": ["a"] })).unwrap();
+    store.set_snapshot(&json!({ "containers": ["b"] })).unwrap();
+    assert_eq!(
+        store.snapshot().unwrap(),
+        Some(json!({ "containers": ["b"] }))
+    );
+    store.clear_snapshot().unwrap();
+    assert_eq!(store.snapshot().unwrap(), None);
+}
+
+#[test]
+fn plugins_have_spaces_of_their_own() {
+    let folder = folder();
+    let store = open(folder.path());
+    store.plugin_set("one", "a", b"1").unwrap();
+    store.plugin_set("two", "a", b"\0\xff").unwrap();
+    store.plugin_set("one", "a", b"").unwrap();
+    assert_eq!(store.plugin_get("one", "a").unwrap(), Some(Vec::new()));
+    assert_eq!(
+        store.plugin_get("two", "a").unwrap(),
+        Some(b"\0\xff".to_vec())
+    );
+    assert_eq!(store.plugin_get("three", "a").unwrap(), None);
+    store.plugin_delete("one", "a").unwrap();
+    store.plugin_delete("one", "a").unwrap();
+    assert_eq!(store.plugin_get("one", "a").unwrap(), None);
+}
+
+#[test]
+fn a_plugins_keys_are_found_by_prefix() {
+    let folder = folder();
+    let store = open(folder.path());
+    for key in ["b/2", "b/1", "a", "b", "c", "b%", "é", ""] {
+        store.plugin_set("p", key, b"").unwrap();
+    }
+    store.plugin_set("other", "b/3", b"").unwrap();
+    for (prefix, keys) in [
+        ("", vec!["", "a", "b", "b%", "b/1", "b/2", "c", "é"]),
+        ("b", vec!["b", "b%", "b/1", "b/2"]),
+        ("b/", vec!["b/1", "b/2"]),
+        ("b%", vec!["b%"]),
+        ("d", vec![]),
+        ("é", vec!["é"]),
+    ] {
+        assert_eq!(store.plugin_keys("p", prefix).unwrap(), keys, "{prefix:?}");
+    }
+}
+
+#[test]
+fn a_plugin_keeps_to_its_limits() {
+    let folder = folder();
+    let store = open(folder.path());
+    let refused = |key: &str, value: &[u8]| match store.plugin_set("p", key, value) {
+        Err(PluginDataError::TooLarge(text)) => text,
+        other => panic!("not refused: {other:?}"),
+    };
+    store.plugin_set("p", &"k".repeat(MAX_KEY), b"").unwrap();
+    assert_eq!(
+        refused(&"é".repeat(129), b""),
+        "a key of 258 bytes is over the limit of 256"
+    );
+    assert_eq!(
+        refused("k", &vec![0; MAX_VALUE + 1]),
+        "a value of 65537 bytes is over the limit of 65536"
+    );
+    store.plugin_delete("p", &"k".repeat(MAX_KEY)).unwrap();
+
+    // 15 of them, each with a key of 2 bytes, leave 65,536 - 30 bytes of the 16th.
+    let value = vec![0; MAX_VALUE];
+    for index in 10..25 {
+        store.plugin_set("p", &index.to_string(), &value).unwrap();
+    }
+    store
+        .plugin_set("p", "xx", &value[..MAX_VALUE - 32])
+        .unwrap();
+    assert!(refused("y", b"").contains("over the limit of 1048576"));
+    store
+        .plugin_set("p", "xx", &value[..MAX_VALUE - 33])
+        .unwrap();
+    store.plugin_set("p", "y", b"").unwrap();
+    store.plugin_set("other", "y", &value).unwrap();
+    assert_eq!(store.plugin_get("p", "y").unwrap(), Some(Vec::new()));
+}
+
+#[test]
+fn many_threads_share_one_store() {
+    let folder = folder();
+    let store = open(folder.path());
+    let name = service("web");
+    let keys: Vec<String> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8)
+            .map(|index| {
+                let (store, name) = (store.clone(), name.clone());
+                scope.spawn(move || {
+                    store
+                        .put_intent("k", &index.to_string(), &json!(index))
+                        .unwrap();
+                    store
+                        .service_key(AppId(1), &name)
+                        .unwrap()
+                        .reveal()
+                        .to_owned()
+                })
+            })
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    assert_eq!(store.intents().unwrap().len(), 8);
+    assert!(
+        keys.iter().all(|key| *key == keys[0]),
+        "all got the one key that was made"
+    );
+}

@@ -1,0 +1,224 @@
+//! Files that are not what was written: set aside with everything that belongs to them, and never lost.
+
+use std::fs;
+
+use super::*;
+use crate::open::beside;
+
+/// A folder whose store has something in it, closed.
+fn written() -> tempfile::TempDir {
+    let folder = folder();
+    let store = open(folder.path());
+    for index in 0..200 {
+        let text = "x".repeat(500);
+        store
+            .put_intent("kind", &index.to_string(), &json!(text))
+            .unwrap();
+    }
+    drop(store);
+    folder
+}
+
+/// Opens a damaged store: it is empty, works, and what was found stands aside untouched.
+fn check_set_aside(folder: &Path) {
+    let path = folder.join(FILE_NAME);
+    let found = fs::read(&path).unwrap();
+    let opened = Store::open(folder).unwrap();
+    let aside = opened
+        .set_aside
+        .unwrap_or_else(|| panic!("{} bytes were taken for a database", found.len()));
+    let name = aside.file_name().unwrap().to_str().unwrap();
+    assert!(name.starts_with("store.db.corrupt-2"), "{name}");
+    assert_eq!(fs::read(&aside).unwrap(), found);
+    assert!(opened.store.intents().unwrap().is_empty());
+    opened.store.put_intent("kind", "key", &json!(1)).unwrap();
+    drop(opened.store);
+    assert_eq!(
+        open(folder).intents().unwrap().len(),
+        1,
+        "the next start is as any other"
+    );
+}
+
+#[test]
+fn random_bytes_are_set_aside() {
+    let folder = folder();
+    let mut bytes = vec![0; 10_000];
+    getrandom::fill(&mut bytes).unwrap();
+    fs::write(folder.path().join(FILE_NAME), bytes).unwrap();
+    check_set_aside(folder.path());
+}
+
+#[test]
+fn a_text_file_is_set_aside() {
+    let folder = folder();
+    fs::write(folder.path().join(FILE_NAME), "not a database").unwrap();
+    check_set_aside(folder.path());
+}
+
+#[test]
+fn truncated_files_are_set_aside() {
+    let whole = fs::metadata(written().path().join(FILE_NAME))
+        .unwrap()
+        .len();
+    for length in [
+        0,
+        1,
+        50,
+        99,
+        100,
+        2048,
+        4096,
+        8192,
+        whole / 2,
+        whole - 4096,
+        whole - 1,
+    ] {
+        let folder = written();
+        fs::OpenOptions::new()
+            .write(true)
+            .open(folder.path().join(FILE_NAME))
+            .unwrap()
+            .set_len(length)
+            .unwrap();
+        check_set_aside(folder.path());
+    }
+}
+
+#[test]
+fn pages_that_were_overwritten_are_found() {
+    // The header, the schema, and pages that a query of another table would not come by.
+    let whole = fs::metadata(written().path().join(FILE_NAME))
+        .unwrap()
+        .len();
+    for page in [0, 1, whole / 4096 / 2, whole / 4096 - 1] {
+        let folder = written();
+        let path = folder.path().join(FILE_NAME);
+        let mut bytes = fs::read(&path).unwrap();
+        let start = usize::try_from(page * 4096).unwrap();
+        bytes[start..start + 4096].fill(0xa5);
+        fs::write(&path, bytes).unwrap();
+        check_set_aside(folder.path());
+    }
+}
+
+#[test]
+fn another_programs_database_is_set_aside() {
+    let folder = folder();
+    let path = folder.path().join(FILE_NAME);
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other
+        .execute_batch("CREATE TABLE config (theirs TEXT); PRAGMA user_version = 1;")
+        .unwrap();
+    drop(other);
+    let opened = Store::open(folder.path()).unwrap();
+    assert!(opened.set_aside.is_some());
+}
+
+#[test]
+fn a_database_whose_schema_cannot_be_brought_up_is_set_aside() {
+    let folder = folder();
+    let path = folder.path().join(FILE_NAME);
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other
+        .execute_batch("CREATE TABLE config (theirs TEXT);")
+        .unwrap();
+    drop(other);
+    let opened = Store::open(folder.path()).unwrap();
+    assert!(opened.set_aside.is_some());
+}
+
+#[test]
+fn a_damaged_identity_is_set_aside() {
+    for damage in [
+        "UPDATE setting SET value = 'x' WHERE name = 'device_uuid'",
+        "UPDATE api_key SET key = ''",
+        "UPDATE api_key SET service = '/'",
+    ] {
+        let folder = written();
+        rusqlite::Connection::open(folder.path().join(FILE_NAME))
+            .unwrap()
+            .execute_batch(damage)
+            .unwrap();
+        check_set_aside(folder.path());
+    }
+}
+
+#[test]
+fn a_first_start_that_was_cut_short_is_no_damage() {
+    let folder = folder();
+    let new = folder.path().join(format!("{FILE_NAME}.new"));
+    fs::write(&new, "half").unwrap();
+    fs::write(beside(&new, "-wal"), "half").unwrap();
+    open(folder.path());
+    assert!(!new.exists());
+}
+
+#[test]
+fn a_newer_schema_is_refused_and_left_alone() {
+    let folder = written();
+    let path = folder.path().join(FILE_NAME);
+    let newer = rusqlite::Connection::open(&path).unwrap();
+    newer.pragma_update(None, "user_version", 99).unwrap();
+    drop(newer);
+    let before = fs::read(&path).unwrap();
+    let refused = Store::open(folder.path()).unwrap_err();
+    assert!(
+        refused
+            .to_string()
+            .contains("was written by a newer supervisor (schema 99, this one knows up to 1)"),
+        "{refused}"
+    );
+    assert_eq!(fs::read(&path).unwrap(), before);
+    let names = fs::read_dir(folder.path()).unwrap().count();
+    assert!(names <= 4, "nothing was set aside");
+}
+
+#[test]
+fn what_was_set_aside_is_never_overwritten() {
+    let folder = folder();
+    let path = folder.path().join(FILE_NAME);
+    let mut asides = Vec::new();
+    for index in 0..5 {
+        fs::write(&path, format!("damage {index}")).unwrap();
+        fs::write(beside(&path, "-wal"), format!("log {index}")).unwrap();
+        let opened = Store::open(folder.path()).unwrap();
+        asides.push(opened.set_aside.unwrap());
+    }
+    for (index, aside) in asides.iter().enumerate() {
+        assert_eq!(
+            fs::read_to_string(aside).unwrap(),
+            format!("damage {index}")
+        );
+    }
+}
+
+#[test]
+fn a_left_over_log_is_not_taken_for_a_new_stores() {
+    let folder = folder();
+    let store = open(folder.path());
+    store.put_intent("kind", "key", &json!(1)).unwrap();
+    let path = folder.path().join(FILE_NAME);
+    let log = fs::read(beside(&path, "-wal")).unwrap();
+    assert!(!log.is_empty());
+    drop(store);
+    fs::remove_file(&path).unwrap();
+    fs::write(beside(&path, "-wal"), log).unwrap();
+    assert!(open(folder.path()).intents().unwrap().is_empty());
+}
+
+#[test]
+fn a_folder_that_cannot_be_used_is_named() {
+    let folder = folder();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let refused = Store::open(&file).unwrap_err();
+    assert!(
+        refused.to_string().starts_with("failed to make `"),
+        "{refused}"
+    );
+
+    fs::create_dir(folder.path().join(FILE_NAME)).unwrap();
+    let refused = Store::open(folder.path()).unwrap_err();
+    assert!(matches!(refused, StoreError::Open { .. }), "{refused:?}");
+}
