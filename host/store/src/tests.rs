@@ -384,6 +384,31 @@ fn a_plugin_keeps_to_its_limits() {
 }
 
 #[test]
+fn a_plugin_has_only_so_many_keys() {
+    let folder = folder();
+    let store = open(folder.path());
+    store
+        .write("fill", |work| {
+            for index in 0..MAX_KEYS {
+                work.execute(
+                    "INSERT INTO plugin_data (plugin, key, value) VALUES ('p', ?1, x'')",
+                    [index.to_string()],
+                )
+                .unwrap();
+            }
+            Ok(())
+        })
+        .unwrap();
+    let refused = store.plugin_set("p", "new", b"").unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "there are 10000 keys, which is the limit"
+    );
+    store.plugin_set("p", "0", b"known").unwrap();
+    store.plugin_set("other", "new", b"").unwrap();
+}
+
+#[test]
 fn many_threads_share_one_store() {
     let folder = folder();
     let store = open(folder.path());

@@ -1,6 +1,6 @@
 //! How a service stands in networks: its `network_mode` and its `networks`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde_json::{Map, Value};
@@ -141,12 +141,14 @@ fn alone(
 /// In the order that they were given in: the first is the one that `network_mode` falls back to.
 fn networks(reader: &mut Reader<'_>, service: &ServiceName) -> Vec<(String, NetworkAttachment)> {
     let mut joined: Vec<(String, NetworkAttachment)> = Vec::new();
+    let nothing = Map::new();
     match reader.take("networks") {
         None => {}
         Some(Value::Array(items)) => {
+            let mut known = BTreeSet::new();
             for item in items {
                 match scalar(item).filter(|name| crate::ids::is_name(name)) {
-                    Some(name) if joined.iter().any(|(known, _)| *known == name) => {}
+                    Some(name) if !known.insert(name.clone()) => {}
                     Some(name) => joined.push((name, joined_as(service))),
                     None => reader.problem("networks", item, "a network's name"),
                 }
@@ -158,16 +160,15 @@ fn networks(reader: &mut Reader<'_>, service: &ServiceName) -> Vec<(String, Netw
                     reader.problem("networks", &Value::String(name.clone()), "a network's name");
                     continue;
                 }
-                let empty = Map::new();
                 let options = match options {
-                    Value::Null => &empty,
+                    Value::Null => &nothing,
                     Value::Object(options) => options,
                     other => {
                         reader.problem("networks", other, "a map of options, or nothing");
                         continue;
                     }
                 };
-                let mut networks = reader.within("networks", entries);
+                let mut networks = reader.within("networks", &nothing);
                 let mut options = networks.within(name, options);
                 let attachment = attachment(&mut options, service);
                 options.finish();

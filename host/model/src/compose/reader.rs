@@ -19,6 +19,8 @@ const MAX_WARNINGS: usize = 200;
 const MAX_PORTS: usize = 131_072;
 /// Items of one list or map.
 const MAX_ITEMS: usize = 4096;
+/// Items of all lists and maps of one target together: each becomes several times as large as its text.
+const MAX_ALL_ITEMS: usize = 131_072;
 
 /// What reading a whole target found.
 #[derive(Debug)]
@@ -26,6 +28,7 @@ pub(super) struct Findings {
     warnings: Vec<String>,
     unlisted: usize,
     ports_left: usize,
+    items_left: usize,
 }
 
 impl Default for Findings {
@@ -34,6 +37,7 @@ impl Default for Findings {
             warnings: Vec::new(),
             unlisted: 0,
             ports_left: MAX_PORTS,
+            items_left: MAX_ALL_ITEMS,
         }
     }
 }
@@ -49,13 +53,7 @@ impl Findings {
 
     /// Takes `count` from what is left of the ports; `false` where there is too little.
     pub(super) fn take_ports(&mut self, count: usize) -> bool {
-        match self.ports_left.checked_sub(count) {
-            Some(left) => {
-                self.ports_left = left;
-                true
-            }
-            None => false,
-        }
+        take_from(&mut self.ports_left, count)
     }
 
     pub(super) fn into_warnings(mut self) -> Vec<String> {
@@ -64,6 +62,12 @@ impl Findings {
         }
         self.warnings
     }
+}
+
+fn take_from(left: &mut usize, count: usize) -> bool {
+    let rest = left.checked_sub(count);
+    *left = rest.unwrap_or(*left);
+    rest.is_some()
 }
 
 /// The fields of one service, network or volume, or of an object within one.
@@ -123,6 +127,10 @@ impl<'a> Reader<'a> {
         };
         if items > MAX_ITEMS {
             self.problem(field, value, &format!("at most {MAX_ITEMS} items"));
+            return None;
+        }
+        if !take_from(&mut self.findings.items_left, items) {
+            self.problem(field, value, "fewer items in the whole target");
             return None;
         }
         Some(value)

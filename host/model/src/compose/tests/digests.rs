@@ -120,6 +120,16 @@ fn the_digest_is_the_one_that_devices_have_stored() {
 }
 
 #[test]
+fn a_digest_that_the_user_wrote_has_no_meaning() {
+    let with = |value: &str| web(&json!({ "labels": { "io.platform.config-digest": value } }));
+    assert_eq!(with("x").digest, digest(&json!({})));
+    assert_eq!(
+        with("x").config.labels["io.platform.config-digest"],
+        with("y").digest
+    );
+}
+
+#[test]
 fn what_a_rename_carries_is_not_compared() {
     let mut target = release(
         &json!({ "web": { "labels": { "io.platform.features.supervisor-api": "1" } } }),

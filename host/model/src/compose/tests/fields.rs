@@ -432,6 +432,19 @@ fn lists_that_no_service_can_mean_are_refused() {
 }
 
 #[test]
+fn no_target_can_hold_items_without_end() {
+    let services: Map<String, Value> = (0..40)
+        .map(|index| (format!("s{index}"), json!({ "cap_add": vec!["x"; 4096] })))
+        .collect();
+    let problems = resolved(&services.into()).problems().unwrap();
+    assert_eq!(problems.problems().len(), 8);
+    assert_eq!(
+        problems.problems()[0].expected,
+        "fewer items in the whole target"
+    );
+}
+
+#[test]
 fn nothing_may_hold_a_nul() {
     for fields in [
         json!({ "command": ["a\u{0}b"] }),
