@@ -119,7 +119,7 @@ impl Docker {
             Err(error) => return Err(error),
         }
         let options = StopContainerOptions {
-            t: Some(i32::try_from(grace.as_secs()).unwrap_or(i32::MAX)),
+            t: Some(whole_seconds(grace)),
             ..Default::default()
         };
         let api = self.connection.client().await?.api;
@@ -234,6 +234,12 @@ impl Docker {
             Err(gone(id))
         }
     }
+}
+
+/// Rounded up: a grace period is never shorter than it was given.
+fn whole_seconds(grace: Duration) -> i32 {
+    let seconds = grace.as_millis().div_ceil(1000);
+    i32::try_from(seconds).unwrap_or(i32::MAX)
 }
 
 fn gone(id: &ContainerId) -> EngineError {

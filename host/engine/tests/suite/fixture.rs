@@ -1,0 +1,363 @@
+//! What a test binary gives to the suite, and what tests say things with.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use engine::{
+    ContainerSpec, Engine, EngineError, LogLine, LogsFrom, NetworkSpec, Scope, VolumeSpec,
+};
+use futures::{FutureExt, StreamExt};
+use model::{
+    Branding, Container, ContainerId, ContainerState, DeviceUuid, Image, ImageRef,
+    NetworkAttachment, NetworkConfig, NetworkMode, RestartPolicy, ServiceConfig, VolumeConfig,
+};
+
+/// One device on an engine that is not its alone, and what the engine needs to be tried.
+#[async_trait]
+pub trait Fixture: Send + Sync {
+    /// The engine as our device sees it.
+    fn engine(&self) -> Arc<dyn Engine>;
+
+    /// The same engine as another device sees it.
+    fn other_engine(&self) -> Arc<dyn Engine>;
+
+    fn scope(&self) -> Scope;
+
+    fn other_scope(&self) -> Scope;
+
+    /// An image that holds the program of the tests; pulling it is quick.
+    fn image(&self) -> ImageRef;
+
+    /// How the program is told what to do.
+    fn command(&self, program: &Program) -> Vec<String>;
+
+    /// The registry that [`Fixture::publish`] fills: `host:port`, plain HTTP.
+    fn registry(&self) -> String;
+
+    /// Puts a new image of this engine's kind, with at least one layer of a few hundred KiB, into the
+    /// registry and answers its repository and tag.
+    async fn publish(&self) -> String;
+
+    /// Removes what the device still has.
+    async fn clean_up(&self);
+}
+
+/// What the program in the tests' image can do.
+#[derive(Debug, Clone)]
+pub enum Program {
+    /// Prints `tick 0`, `tick 1` and so on, ten a second, until it is stopped.
+    Tick,
+    /// Ends with this code.
+    Exit(u8),
+    /// Prints one line on each output, standard output first, and ends.
+    Print { out: String, err: String },
+    /// Prints a line of this many `x`, and ends.
+    PrintLong(usize),
+    /// Prints the line `a`, two bytes that are no UTF-8, `b`, and ends.
+    PrintBytes,
+    /// Prints its variables as `NAME=value` lines, and ends.
+    Environment,
+    /// Appends the text to the file, prints the whole file, and ends; with 1 if it cannot.
+    Append { file: String, text: String },
+    /// Answers every HTTP request on the port with the text, until it is stopped.
+    Serve { port: u16, text: String },
+    /// Prints the body of `http://host:port/`, and ends; with 1 if it gets none.
+    Fetch { host: String, port: u16 },
+}
+
+/// Runs one test with a fixture of its own; cleans up whether it fails or not.
+pub fn run<F, T>(open: impl Future<Output = Result<F, String>>, test: impl FnOnce(Arc<F>) -> T)
+where
+    F: Fixture + 'static,
+    T: Future<Output = ()>,
+{
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let fixture = match open.await {
+            Ok(fixture) => Arc::new(fixture),
+            Err(reason) => {
+                println!("SKIPPED: {reason}");
+                return;
+            }
+        };
+        let outcome = AssertUnwindSafe(test(fixture.clone())).catch_unwind().await;
+        fixture.clean_up().await;
+        if let Err(panic) = outcome {
+            std::panic::resume_unwind(panic);
+        }
+    });
+}
+
+/// A scope of a device that nobody else is.
+pub fn new_scope() -> Scope {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let nanoseconds = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_nanos();
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let text = format!("{nanoseconds:016x}{:08x}{count:08x}", std::process::id());
+    let uuid: DeviceUuid = text[text.len() - 32..].parse().unwrap();
+    Scope {
+        device: uuid,
+        exclusive: false,
+        branding: Branding::default(),
+    }
+}
+
+/// How long the suite waits for what must come.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Asks again and again until the answer is there.
+pub async fn eventually<T, F: Future<Output = Option<T>>>(
+    what: &str,
+    mut ask: impl FnMut() -> F,
+) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(answer) = ask().await {
+            return answer;
+        }
+        assert!(Instant::now() < deadline, "{what}: did not happen");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// What is made of a service in a test: quiet defaults, changed field by field.
+pub struct Service {
+    pub name: String,
+    pub config: ServiceConfig,
+    pub init_environment: BTreeMap<String, String>,
+}
+
+/// The words of the tests.
+impl dyn Fixture + '_ {
+    /// A name that no other test has.
+    pub fn name(&self, name: &str) -> String {
+        named(&self.scope(), name)
+    }
+
+    /// The labels of our device's objects.
+    pub fn labels(&self) -> BTreeMap<String, String> {
+        labels(&self.scope())
+    }
+
+    pub fn service(&self, name: &str, program: &Program) -> Service {
+        Service {
+            name: self.name(name),
+            config: ServiceConfig {
+                labels: self.labels(),
+                ..service_config(self.image(), self.command(program))
+            },
+            init_environment: BTreeMap::new(),
+        }
+    }
+
+    pub async fn pull(&self) -> Image {
+        self.engine()
+            .pull_image(&self.image(), None, &|_| {})
+            .await
+            .unwrap()
+    }
+
+    pub async fn try_create(&self, service: &Service) -> Result<ContainerId, EngineError> {
+        create_on(&*self.engine(), service).await
+    }
+
+    pub async fn create(&self, service: &Service) -> ContainerId {
+        self.try_create(service).await.unwrap()
+    }
+
+    pub async fn start(&self, service: &Service) -> ContainerId {
+        let id = self.create(service).await;
+        self.engine().start_container(&id).await.unwrap();
+        id
+    }
+
+    /// The container as it is listed; `None` where it is not.
+    pub async fn find(&self, id: &ContainerId) -> Option<Container> {
+        let all = self.engine().containers().await.unwrap();
+        all.into_iter().find(|container| container.id == *id)
+    }
+
+    pub async fn wait_for(&self, id: &ContainerId, state: ContainerState) -> Container {
+        eventually(&format!("{id} becomes {state:?}"), async || {
+            self.find(id)
+                .await
+                .filter(|container| container.state == state)
+        })
+        .await
+    }
+
+    /// Runs a service to its end; answers its code and what it printed on standard output.
+    pub async fn finish(&self, service: &Service) -> (Option<i64>, Vec<String>) {
+        let id = self.start(service).await;
+        let ended = self.wait_for(&id, ContainerState::Exited).await;
+        let logs = self.engine().logs(&id, LogsFrom::Start).await.unwrap();
+        self.engine().remove_container(&id).await.unwrap();
+        let lines: Vec<_> = logs
+            .map(|line| line.unwrap())
+            .filter(|line| futures::future::ready(!line.stderr))
+            .map(|line| line.message)
+            .collect()
+            .await;
+        (ended.exit_code, lines)
+    }
+
+    pub async fn volume(&self, name: &str) -> String {
+        let name = self.name(name);
+        let config = volume_config(&self.scope());
+        let spec = VolumeSpec {
+            name: &name,
+            config: &config,
+        };
+        self.engine().create_volume(&spec).await.unwrap();
+        name
+    }
+
+    pub async fn network(&self, name: &str) -> String {
+        let name = self.name(name);
+        let config = network_config(&self.scope());
+        let spec = NetworkSpec {
+            name: &name,
+            config: &config,
+        };
+        self.engine().create_network(&spec).await.unwrap();
+        name
+    }
+}
+
+impl Service {
+    /// In these networks, reached there as `alias`.
+    pub fn in_networks(mut self, networks: &[&str], alias: &str) -> Self {
+        self.config.network_mode = NetworkMode::Network(networks[0].to_owned());
+        for network in networks {
+            let attachment = NetworkAttachment {
+                aliases: vec![alias.to_owned()],
+                ..Default::default()
+            };
+            self.config
+                .networks
+                .insert((*network).to_owned(), attachment);
+        }
+        self
+    }
+}
+
+pub async fn create_on(engine: &dyn Engine, service: &Service) -> Result<ContainerId, EngineError> {
+    let image = engine
+        .pull_image(&service.config.image, None, &|_| {})
+        .await?;
+    let spec = ContainerSpec {
+        name: &service.name,
+        config: &service.config,
+        init_environment: &service.init_environment,
+        image_id: &image.id,
+        network_container: None,
+    };
+    Ok(engine.create_container(&spec).await?.id)
+}
+
+pub fn named(scope: &Scope, name: &str) -> String {
+    format!("{name}_{}", &scope.device.as_str()[12..])
+}
+
+pub fn labels(scope: &Scope) -> BTreeMap<String, String> {
+    BTreeMap::from([
+        (scope.branding.label("supervised"), "true".to_owned()),
+        (
+            scope.branding.label("device-uuid"),
+            scope.device.to_string(),
+        ),
+    ])
+}
+
+pub fn volume_config(scope: &Scope) -> VolumeConfig {
+    VolumeConfig {
+        driver: "local".into(),
+        labels: labels(scope),
+        ..Default::default()
+    }
+}
+
+pub fn network_config(scope: &Scope) -> NetworkConfig {
+    NetworkConfig {
+        driver: "bridge".into(),
+        ipam_driver: "default".into(),
+        labels: labels(scope),
+        ..Default::default()
+    }
+}
+
+/// The next line, which must come.
+pub async fn next_line(
+    logs: &mut (impl futures::Stream<Item = Result<LogLine, EngineError>> + Unpin),
+) -> Option<LogLine> {
+    let next = tokio::time::timeout(PATIENCE, logs.next());
+    next.await
+        .expect("a line or the end of the log")
+        .map(Result::unwrap)
+}
+
+/// A service as compose's defaults make it, but that it stops at once and is not started again.
+pub fn service_config(image: ImageRef, command: Vec<String>) -> ServiceConfig {
+    ServiceConfig {
+        image,
+        command: Some(command),
+        entrypoint: None,
+        environment: BTreeMap::new(),
+        labels: BTreeMap::new(),
+        restart: RestartPolicy::No,
+        network_mode: NetworkMode::Bridge,
+        networks: BTreeMap::new(),
+        ports: Vec::new(),
+        mounts: Vec::new(),
+        tmpfs: BTreeMap::new(),
+        devices: Vec::new(),
+        healthcheck: None,
+        mem_limit: 0,
+        mem_reservation: 0,
+        shm_size: 64 << 20,
+        stop_grace_period: 1,
+        stop_signal: None,
+        ulimits: BTreeMap::new(),
+        sysctls: BTreeMap::new(),
+        dns: Vec::new(),
+        dns_search: Vec::new(),
+        dns_opt: Vec::new(),
+        cap_add: Vec::new(),
+        cap_drop: Vec::new(),
+        extra_hosts: Vec::new(),
+        group_add: Vec::new(),
+        security_opt: Vec::new(),
+        nano_cpus: 0,
+        cpu_shares: 0,
+        cpu_quota: 0,
+        oom_score_adj: 0,
+        cpuset: String::new(),
+        domainname: String::new(),
+        hostname: String::new(),
+        mac_address: String::new(),
+        pid: String::new(),
+        userns_mode: String::new(),
+        cgroup_parent: String::new(),
+        user: String::new(),
+        working_dir: String::new(),
+        ipc: "shareable".into(),
+        pids_limit: 0,
+        privileged: false,
+        read_only: false,
+        oom_kill_disable: false,
+        init: None,
+        tty: false,
+    }
+}

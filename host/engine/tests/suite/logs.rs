@@ -1,0 +1,112 @@
+//! What containers print.
+
+use std::time::Duration;
+
+use engine::LogsFrom;
+use futures::StreamExt;
+use model::ContainerState;
+
+use super::{Fixture, Program, next_line};
+
+pub async fn logs_from_the_start_hold_every_line_of_both_outputs(fixture: &dyn Fixture) {
+    let printed = Program::Print {
+        out: "to out".into(),
+        err: "to err".into(),
+    };
+    let before = now_ms();
+    let id = fixture.start(&fixture.service("print", &printed)).await;
+    fixture.wait_for(&id, ContainerState::Exited).await;
+
+    let logs = fixture.engine().logs(&id, LogsFrom::Start).await.unwrap();
+    let lines: Vec<_> = logs.take(2).map(Result::unwrap).collect().await;
+    let mut found: Vec<_> = lines
+        .iter()
+        .map(|line| (line.message.as_str(), line.stderr))
+        .collect();
+    // Two outputs have no order between them.
+    found.sort_unstable();
+    assert_eq!(found, [("to err", true), ("to out", false)]);
+    for line in &lines {
+        // A second, since a virtual machine's clock may be set in between.
+        assert!(line.timestamp_ms > before - 1000, "{line:?}");
+        assert!(line.timestamp_ms < now_ms() + 1000, "{line:?}");
+    }
+}
+
+pub async fn logs_from_now_hold_new_lines_alone(fixture: &dyn Fixture) {
+    let engine = fixture.engine();
+    let id = fixture
+        .start(&fixture.service("tick", &Program::Tick))
+        .await;
+    let mut first = engine.logs(&id, LogsFrom::Start).await.unwrap();
+    assert_eq!(next_line(&mut first).await.unwrap().message, "tick 0");
+    assert_eq!(next_line(&mut first).await.unwrap().message, "tick 1");
+
+    let mut later = engine.logs(&id, LogsFrom::Now).await.unwrap();
+    let line = next_line(&mut later).await.unwrap();
+    assert!(
+        !["tick 0", "tick 1"].contains(&line.message.as_str()),
+        "{line:?}"
+    );
+    let number: u32 = line.message.strip_prefix("tick ").unwrap().parse().unwrap();
+    let next = next_line(&mut later).await.unwrap().message;
+    assert_eq!(next, format!("tick {}", number + 1));
+}
+
+pub async fn logs_go_on_over_a_restart_and_end_with_the_container(fixture: &dyn Fixture) {
+    let engine = fixture.engine();
+    let id = fixture
+        .create(&fixture.service("tick", &Program::Tick))
+        .await;
+    // From before the first start.
+    let mut logs = engine.logs(&id, LogsFrom::Now).await.unwrap();
+    engine.start_container(&id).await.unwrap();
+    assert_eq!(next_line(&mut logs).await.unwrap().message, "tick 0");
+    assert_eq!(next_line(&mut logs).await.unwrap().message, "tick 1");
+    engine.stop_container(&id, Duration::ZERO).await.unwrap();
+    engine.start_container(&id).await.unwrap();
+    // What was printed until the stop comes first: each line once, in order.
+    let mut expected = 2;
+    loop {
+        let line = next_line(&mut logs).await.unwrap().message;
+        if line == "tick 0" {
+            break;
+        }
+        assert_eq!(line, format!("tick {expected}"));
+        expected += 1;
+    }
+    engine.remove_container(&id).await.unwrap();
+    while let Some(line) = next_line(&mut logs).await {
+        assert!(line.message.starts_with("tick "), "{line:?}");
+    }
+}
+
+pub async fn long_lines_come_in_pieces(fixture: &dyn Fixture) {
+    const LENGTH: usize = 100_000;
+    let id = fixture
+        .start(&fixture.service("long", &Program::PrintLong(LENGTH)))
+        .await;
+    fixture.wait_for(&id, ContainerState::Exited).await;
+    let mut logs = fixture.engine().logs(&id, LogsFrom::Start).await.unwrap();
+    let mut length = 0;
+    while length < LENGTH {
+        let piece = next_line(&mut logs).await.unwrap().message;
+        assert!(piece.len() <= 16 << 10, "{}", piece.len());
+        assert!(piece.bytes().all(|byte| byte == b'x'), "{piece}");
+        length += piece.len();
+    }
+    assert_eq!(length, LENGTH);
+}
+
+pub async fn bytes_that_are_no_text_do_not_stop_the_log(fixture: &dyn Fixture) {
+    let (code, lines) = fixture
+        .finish(&fixture.service("bytes", &Program::PrintBytes))
+        .await;
+    assert_eq!(code, Some(0));
+    assert_eq!(lines, ["a", "\u{fffd}\u{fffd}", "b"]);
+}
+
+fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    i64::try_from(since.unwrap().as_millis()).unwrap()
+}

@@ -1,0 +1,115 @@
+//! A registry in front of the registry, which behaves as a test needs it.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use engine::RegistryAuth;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+/// What it does beside passing requests on.
+#[derive(Clone)]
+pub enum Manner {
+    Plain,
+    /// Wants these credentials.
+    Asks(RegistryAuth),
+    /// Sends the first half of a blob, and nothing more.
+    StallsInBlobs,
+}
+
+/// Dropping it closes it and all its connections.
+pub struct RegistryProxy {
+    address: String,
+    stalled: Arc<Notify>,
+    abandoned: Arc<Notify>,
+    _tasks: JoinSet<()>,
+}
+
+impl RegistryProxy {
+    pub async fn start(registry: &str, manner: Manner) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let proxy = RegistryProxy {
+            address: listener.local_addr().unwrap().to_string(),
+            stalled: Arc::default(),
+            abandoned: Arc::default(),
+            _tasks: JoinSet::new(),
+        };
+        let (stalled, abandoned) = (proxy.stalled.clone(), proxy.abandoned.clone());
+        let registry = registry.to_owned();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((client, _)) = listener.accept().await {
+                let (registry, manner) = (registry.clone(), manner.clone());
+                let (stalled, abandoned) = (stalled.clone(), abandoned.clone());
+                connections.spawn(async move {
+                    // A client that goes away is no failure.
+                    let _ = serve(client, &registry, &manner, &stalled, &abandoned).await;
+                });
+            }
+        });
+        RegistryProxy {
+            _tasks: tasks,
+            ..proxy
+        }
+    }
+
+    /// `127.0.0.1:PORT`.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Until a blob is half sent.
+    pub async fn stalled(&self) {
+        self.stalled.notified().await;
+    }
+
+    /// Until a client has gone away from a blob that is half sent.
+    pub async fn abandoned(&self) {
+        self.abandoned.notified().await;
+    }
+}
+
+/// One request and its answer.
+async fn serve(
+    mut client: TcpStream,
+    registry: &str,
+    manner: &Manner,
+    stalled: &Notify,
+    abandoned: &Notify,
+) -> std::io::Result<()> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(client.read_u8().await?);
+    }
+    let head = String::from_utf8_lossy(&head).into_owned();
+    if let Manner::Asks(auth) = manner {
+        let pair = format!("{}:{}", auth.user, auth.password);
+        let wanted = base64::engine::general_purpose::STANDARD.encode(pair);
+        if !head.contains(&format!("Basic {wanted}")) {
+            let refusal = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"test\"\r\n\
+                Docker-Distribution-Api-Version: registry/2.0\r\n\
+                Connection: close\r\nContent-Length: 0\r\n\r\n";
+            return client.write_all(refusal.as_bytes()).await;
+        }
+    }
+    let mut upstream = TcpStream::connect(registry).await?;
+    let request = head.replacen("\r\n", "\r\nConnection: close\r\n", 1);
+    upstream.write_all(request.as_bytes()).await?;
+    let mut answer = Vec::new();
+    upstream.read_to_end(&mut answer).await?;
+    let stalls = matches!(manner, Manner::StallsInBlobs) && head.contains("/blobs/");
+    if !stalls {
+        return client.write_all(&answer).await;
+    }
+    client
+        .write_all(&answer[..answer.len() - answer.len() / 2])
+        .await?;
+    stalled.notify_one();
+    // The client has nothing more to say; what ends the wait is its going away.
+    let gone = client.read_u8().await;
+    abandoned.notify_one();
+    gone.map(|_| ())
+}

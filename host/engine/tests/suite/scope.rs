@@ -1,0 +1,119 @@
+//! An engine that is not ours alone: what belongs to another device is not there for us.
+
+use std::time::Duration;
+
+use engine::{EngineError, LogsFrom, NetworkSpec, VolumeSpec};
+use futures::StreamExt;
+use model::ContainerState;
+
+use super::{Fixture, PATIENCE, Program, create_on, labels, named, network_config, volume_config};
+use engine::EngineEvent;
+
+pub async fn objects_of_another_device_are_invisible(fixture: &dyn Fixture) {
+    let other = fixture.other_engine();
+    let mut news_of_other = other.events().await.unwrap();
+    let id = fixture.start(&fixture.service("web", &Program::Tick)).await;
+    fixture.volume("data").await;
+    fixture.network("front").await;
+
+    assert_eq!(other.containers().await.unwrap(), []);
+    assert_eq!(other.volumes().await.unwrap(), []);
+    assert_eq!(other.networks().await.unwrap(), []);
+    assert!(matches!(
+        other.environment(&id).await,
+        Err(EngineError::NotFound { .. })
+    ));
+    assert!(matches!(
+        other.logs(&id, LogsFrom::Start).await,
+        Err(EngineError::NotFound { .. })
+    ));
+
+    // The first news of a container that it gets is of its own.
+    let mut service = fixture.service("web", &Program::Tick);
+    service.name = named(&fixture.other_scope(), "theirs");
+    service.config.labels = labels(&fixture.other_scope());
+    let theirs = create_on(&*other, &service).await.unwrap();
+    let first = async {
+        loop {
+            match news_of_other.next().await {
+                Some(EngineEvent::Other) => {}
+                event => return event,
+            }
+        }
+    };
+    let first = tokio::time::timeout(PATIENCE, first).await.unwrap();
+    assert_eq!(first, Some(EngineEvent::Container(theirs)));
+}
+
+pub async fn objects_of_another_device_are_not_touched(fixture: &dyn Fixture) {
+    let other = fixture.other_engine();
+    let service = fixture.service("web", &Program::Tick);
+    let id = fixture.start(&service).await;
+    let volume = fixture.volume("data").await;
+    let network = fixture.network("front").await;
+    let made = fixture
+        .create(&fixture.service("made", &Program::Tick))
+        .await;
+
+    other.stop_container(&id, Duration::ZERO).await.unwrap();
+    other.remove_container(&id).await.unwrap();
+    assert!(
+        other
+            .rename_container(&id, &fixture.name("new"))
+            .await
+            .is_err()
+    );
+    assert!(other.start_container(&made).await.is_err());
+    other.remove_volume(&volume).await.unwrap();
+    other.remove_network(&network).await.unwrap();
+
+    let found = fixture.find(&id).await.unwrap();
+    assert_eq!(
+        (found.state, &found.name),
+        (ContainerState::Running, &service.name)
+    );
+    assert_eq!(
+        fixture.find(&made).await.unwrap().state,
+        ContainerState::Created
+    );
+    assert_eq!(fixture.engine().volumes().await.unwrap().len(), 1);
+    assert_eq!(fixture.engine().networks().await.unwrap().len(), 1);
+}
+
+pub async fn names_of_another_device_are_a_conflict(fixture: &dyn Fixture) {
+    let other = fixture.other_engine();
+    let mut service = fixture.service("web", &Program::Tick);
+    fixture.create(&service).await;
+    service.config.labels = labels(&fixture.other_scope());
+    let made = create_on(&*other, &service).await;
+    assert!(
+        matches!(made, Err(EngineError::Conflict { .. })),
+        "{made:?}"
+    );
+
+    let name = fixture.volume("data").await;
+    let config = volume_config(&fixture.other_scope());
+    let made = other
+        .create_volume(&VolumeSpec {
+            name: &name,
+            config: &config,
+        })
+        .await;
+    assert!(
+        matches!(made, Err(EngineError::Conflict { .. })),
+        "{made:?}"
+    );
+
+    let name = fixture.network("front").await;
+    let config = network_config(&fixture.other_scope());
+    let made = other
+        .create_network(&NetworkSpec {
+            name: &name,
+            config: &config,
+        })
+        .await;
+    assert!(
+        matches!(made, Err(EngineError::Conflict { .. })),
+        "{made:?}"
+    );
+}
