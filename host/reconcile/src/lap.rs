@@ -494,6 +494,7 @@ impl Lap {
                 self.cancel_pulls(|_| true);
                 self.taken.push(taken);
             }
+            Command::Answer(asked) => drop(asked),
             Command::Trigger { force, cancel } => {
                 let now = Instant::now();
                 for failing in self.failing.values_mut() {

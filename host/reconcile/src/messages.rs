@@ -57,6 +57,8 @@ pub(crate) enum Command {
     },
     /// Local mode ends; the store knows.
     LeaveLocalMode { taken: oneshot::Sender<()> },
+    /// Nothing but an answer, by dropping it.
+    Answer(oneshot::Sender<()>),
     /// Look, and try at once what waits to be tried again.
     Trigger { force: bool, cancel: bool },
 }

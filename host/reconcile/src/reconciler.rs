@@ -239,6 +239,17 @@ impl Reconciler {
         self.command(Command::Trigger { force, cancel });
     }
 
+    /// Returns once the loop has taken what it was told so far; never, once it has ended. It never waits
+    /// for an engine, so one that does not answer soon stands still.
+    pub async fn answers(&self) {
+        let (asked, answered) = oneshot::channel();
+        self.command(Command::Answer(asked));
+        let _ = answered.await;
+        if self.inner.ended.is_cancelled() {
+            std::future::pending().await
+        }
+    }
+
     /// A new reader of what services print and what the supervisor does, from now on.
     #[must_use]
     pub fn logs(&self) -> LogSubscription {
