@@ -10,6 +10,7 @@ mod engines;
 mod error;
 mod image_kind;
 pub mod registry;
+pub mod wasm;
 
 pub use engine::{
     ContainerSpec, Created, Engine, EngineEvent, EngineInfo, LogLine, LogsFrom, NetworkSpec,

@@ -146,7 +146,7 @@ pub struct PortTable {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     pub status: Status,
-    /// The process that serves it, while there is one.
+    /// The process that serves it, or the last one that did.
     pub process: Option<ProcessId>,
     /// Of the last run, once it has ended.
     pub exit_code: Option<i64>,

@@ -270,13 +270,11 @@ impl StateFile {
 
     fn exited(&mut self, exit_code: i64) {
         self.state.status = Status::Exited;
-        self.state.process = None;
         self.end(exit_code);
     }
 
     /// The service did not start; a container that never ran is as it was created.
     fn fail(&mut self, error: &anyhow::Error) {
-        self.state.process = None;
         self.state.error = Some(format!("{error:#}"));
         if self.state.started_at_ms.is_some() {
             self.state.status = Status::Exited;

@@ -17,21 +17,27 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["print", lines @ ..] => print(lines),
         ["print-and-wait", lines @ ..] => print(lines).and_then(|()| wait_for_stop()),
-        ["complain", lines @ ..] => complain(lines),
+        ["print-both", out, err] => print_both(out, err),
+        ["print-long", length] => print(&[&"x".repeat(length.parse().unwrap_or(0))]),
+        ["print-bytes"] => io::stdout().write_all(b"a\n\xff\xfe\nb\n"),
+        ["environment"] => environment(),
+        ["tick"] => tick(),
+        ["serve", port, text] => serve(port, text),
+        ["fetch", host, port] => fetch(host, port),
         ["dump"] => dump().and_then(|()| wait_for_stop()),
         ["wait"] => wait_for_stop(),
         ["ignore-stop"] => ignore_stop(),
-        ["exit", code] => return ExitCode::from(code.parse::<u8>().unwrap_or(255)),
+        ["exit", code] => exit(code.parse().unwrap_or(255)),
         ["exit-after", milliseconds, code] => {
             thread::sleep(Duration::from_millis(milliseconds.parse().unwrap_or(0)));
-            return ExitCode::from(code.parse::<u8>().unwrap_or(255));
+            exit(code.parse().unwrap_or(255))
         }
         ["trap"] => trap(),
         ["spin"] => spin(),
         ["fill-memory"] => fill_memory(),
         ["flood"] => flood(),
         ["write", path, text] => fs::write(path, text).and_then(|()| print(&["written"])),
-        ["append-and-wait", path, text] => append(path, text).and_then(|()| wait_for_stop()),
+        ["append", path, text] => append(path, text),
         ["read", path] => fs::read_to_string(path).and_then(|text| print(&[&text])),
         ["tcp-echo", address] => tcp_echo(address),
         ["udp-echo", address] => udp_echo(address),
@@ -54,11 +60,33 @@ fn print(lines: &[&str]) -> io::Result<()> {
     Ok(())
 }
 
-fn complain(lines: &[&str]) -> io::Result<()> {
-    for line in lines {
-        eprintln!("{line}");
+fn print_both(out: &str, err: &str) -> io::Result<()> {
+    println!("{out}");
+    eprintln!("{err}");
+    Ok(())
+}
+
+fn environment() -> io::Result<()> {
+    for (name, value) in env::vars() {
+        println!("{name}={value}");
     }
     Ok(())
+}
+
+fn tick() -> io::Result<()> {
+    for number in 0_u64.. {
+        println!("tick {number}");
+        thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
+
+/// Ends the program with a code. WASI 0.2 has a function for it that `std` does not use: it tells
+/// success and failure alone.
+fn exit(code: u8) -> ! {
+    #[cfg(target_os = "wasi")]
+    wasip2::cli::exit::exit_with_code(code);
+    std::process::exit(code.into())
 }
 
 /// Until the end of the standard input: how a wasm service is told to stop.
@@ -124,12 +152,47 @@ fn flood() -> io::Result<()> {
     }
 }
 
+/// Adds a line to the file and prints all of it.
 fn append(path: &str, text: &str) -> io::Result<()> {
     let mut file = fs::OpenOptions::new()
         .create(true)
         .append(true)
         .open(path)?;
-    writeln!(file, "{text}")
+    writeln!(file, "{text}")?;
+    print!("{}", fs::read_to_string(path)?);
+    Ok(())
+}
+
+/// Answers every HTTP request with the text.
+fn serve(port: &str, text: &str) -> io::Result<()> {
+    let port: u16 = port.parse().map_err(io::Error::other)?;
+    for connection in TcpListener::bind(("0.0.0.0", port))?.incoming() {
+        let answer = |mut connection: TcpStream| {
+            let mut head = [0; 4096];
+            let _ = connection.read(&mut head)?;
+            let length = text.len();
+            write!(
+                connection,
+                "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{text}"
+            )
+        };
+        // A client that goes away is its own affair.
+        let _ = connection.and_then(answer);
+    }
+    Ok(())
+}
+
+fn fetch(host: &str, port: &str) -> io::Result<()> {
+    let mut connection = TcpStream::connect(format!("{host}:{port}"))?;
+    write!(
+        connection,
+        "GET / HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n"
+    )?;
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer)?;
+    let body = answer.split_once("\r\n\r\n").map(|(_, body)| body);
+    println!("{}", body.ok_or_else(|| io::Error::other("no answer"))?);
+    Ok(())
 }
 
 /// Sends back what comes, one connection after the other, until a connection says `stop`.

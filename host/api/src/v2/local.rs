@@ -7,18 +7,18 @@ use serde_json::Value;
 
 use crate::answer::{self, Failure};
 use crate::app::Api;
-use crate::body;
 use crate::call::Call;
 use crate::device::SetTargetError;
 use crate::routes::{Handler, Outcome, Route};
 use crate::v2::local_logs;
+use crate::{body, lenient};
 
 pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::GET,
         path: "/v2/local/target-state",
         summary: "the target that was set over this API",
-        handler: Handler::Now(|api, _| target(api)),
+        handler: Handler::Later(|api, _| Box::pin(target(api))),
     },
     Route {
         method: Method::POST,
@@ -37,8 +37,12 @@ pub(crate) const ROUTES: &[Route] = &[
 #[derive(Serialize)]
 struct Target {
     status: &'static str,
-    /// `{ "local": … }`.
-    state: Value,
+    state: State,
+}
+
+#[derive(Serialize)]
+struct State {
+    local: Value,
 }
 
 #[derive(Serialize)]
@@ -50,16 +54,17 @@ struct Taken {
     warnings: Vec<String>,
 }
 
-fn target(api: &Api) -> Outcome {
+async fn target(api: Api) -> Outcome {
+    let local = api.device.local_target().await;
     Ok(answer::json(&Target {
         status: "success",
-        state: api.device.local_target(),
+        state: State { local },
     }))
 }
 
 async fn set_target(api: Api, call: Call) -> Outcome {
     let target = body::object(call.request).await?;
-    let force = target.get("force").is_some_and(model::truthy);
+    let force = lenient::truthy(target.get("force"));
     match api
         .device
         .set_local_target(Value::Object(target), force)

@@ -1,0 +1,286 @@
+//! Services that are WebAssembly components, each in a process of its own.
+//!
+//! [`Wasm`] is made once by the supervisor and driven through [`Engine`]. Everything that it knows is
+//! in its folder, and what can be observed is observed there each time: a container is a folder with
+//! its record, and the state that its process writes. Processes are started as `wasm-service` of the
+//! supervisor's own program and live on without it: a new [`Wasm`] on the same folder finds them
+//! again. It never compiles (a [`sandbox::Cache`] has that done), and it runs nothing inside this
+//! process.
+//!
+//! ```text
+//! images/REF.json            which component a reference names
+//! components/DIGEST.wasm     the components
+//! containers/ID/             container.json (ours), launch.json (ours), state.json (the process's),
+//!                            log, log.1, root/, anonymous/, tmpfs/
+//! networks/NAME/             network.json, members.json (derived from the containers)
+//! volumes/NAME/              volume.json, data/
+//! ```
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use model::{Container, ContainerId, EngineKind, Image, ImageRef, Network, Volume};
+use tokio::sync::broadcast;
+use tokio::task::AbortHandle;
+use tokio_stream::wrappers::BroadcastStream;
+
+use crate::{
+    ContainerSpec, Created, Engine, EngineError, EngineEvent, EngineInfo, LogLine, LogsFrom,
+    NetworkSpec, PullProgress, RegistryAuth, Scope, VolumeSpec,
+};
+
+mod addresses;
+mod cgroups;
+mod changes;
+mod containers;
+mod folders;
+mod image_table;
+mod inotify;
+mod launch;
+mod logs;
+mod networks;
+mod processes;
+mod pull;
+mod readable;
+mod record;
+mod unsupported;
+mod volumes;
+
+use folders::Folders;
+
+/// How many events a slow listener may be behind; then it is told that something changed.
+const EVENTS: usize = 256;
+
+/// What a wasm engine needs to know.
+#[derive(Clone)]
+pub struct WasmConfig {
+    /// Where it keeps everything; made where it is not there. One engine at a time.
+    pub folder: PathBuf,
+    /// The program that is run as `wasm-service --record FOLDER`: the supervisor itself.
+    pub runner: PathBuf,
+    pub cache: sandbox::Cache,
+    /// Where the supervisor's API listens, for services with the label that lets them reach it.
+    pub api: Option<SocketAddr>,
+    /// The root of the host's file system as this process sees it: folders of the supervisor below it
+    /// are made when a service mounts them.
+    pub host_root: PathBuf,
+}
+
+/// The wasm engine. Cheap to clone; the last clone to go leaves the services running.
+#[derive(Clone)]
+pub struct Wasm {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    config: WasmConfig,
+    scope: Scope,
+    folders: Folders,
+    engine: wasmtime::Engine,
+    events: broadcast::Sender<EngineEvent>,
+    /// Held by whoever changes records, so that a look and the change that depends on it are one.
+    changing: Mutex<()>,
+    /// One for each container whose process is watched.
+    watches: Mutex<HashMap<ContainerId, AbortHandle>>,
+    /// What watches the folders.
+    background: Mutex<Vec<AbortHandle>>,
+}
+
+impl Wasm {
+    /// Opens the engine in its folder: finds the services that run, and starts again those that do not
+    /// and should (after a reboot, for example).
+    ///
+    /// # Errors
+    /// Where the folder cannot be used.
+    pub async fn open(config: WasmConfig, scope: Scope) -> Result<Self, EngineError> {
+        let engine = wasmtime::Engine::new(&sandbox::engine_config(sandbox::Profile::Service))
+            .map_err(|error| EngineError::failed("set up the wasm engine", error.to_string()))?;
+        let folders = Folders::open(&config.folder)?;
+        let (events, _) = broadcast::channel(EVENTS);
+        let wasm = Wasm {
+            shared: Arc::new(Shared {
+                config,
+                scope,
+                folders,
+                engine,
+                events,
+                changing: Mutex::default(),
+                watches: Mutex::default(),
+                background: Mutex::default(),
+            }),
+        };
+        processes::keep_descriptors_from_children();
+        wasm.watch_folders()?;
+        wasm.blocking(|shared| {
+            shared.write_members();
+            shared.sweep_components();
+            Ok(())
+        })
+        .await?;
+        wasm.find_processes().await?;
+        Ok(wasm)
+    }
+
+    /// Runs work on files where it holds up nobody.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Arc<Shared>) -> Result<T, EngineError> + Send + 'static,
+    ) -> Result<T, EngineError> {
+        let shared = self.shared.clone();
+        tokio::task::spawn_blocking(move || work(&shared))
+            .await
+            .map_err(|error| EngineError::failed("work on the wasm engine's files", error))?
+    }
+}
+
+impl Shared {
+    fn change(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, event: EngineEvent) {
+        // Nobody listens: nobody needs to know.
+        let _ = self.events.send(event);
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let watches = self
+            .watches
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        let background = self
+            .background
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        for task in watches.values().chain(background.iter()) {
+            task.abort();
+        }
+    }
+}
+
+#[async_trait]
+impl Engine for Wasm {
+    fn kind(&self) -> EngineKind {
+        EngineKind::Wasm
+    }
+
+    async fn info(&self) -> Result<EngineInfo, EngineError> {
+        Ok(EngineInfo {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            api_version: String::new(),
+        })
+    }
+
+    async fn images(&self) -> Result<Vec<Image>, EngineError> {
+        self.blocking(|shared| shared.list_images()).await
+    }
+
+    async fn pull_image(
+        &self,
+        image: &ImageRef,
+        auth: Option<&RegistryAuth>,
+        progress: &(dyn Fn(PullProgress) + Send + Sync),
+    ) -> Result<Image, EngineError> {
+        self.pull(image, auth, progress).await
+    }
+
+    async fn remove_image(&self, image: &ImageRef) -> Result<(), EngineError> {
+        let image = image.clone();
+        self.blocking(move |shared| shared.remove_reference(&image))
+            .await
+    }
+
+    async fn containers(&self) -> Result<Vec<Container>, EngineError> {
+        self.blocking(|shared| Ok(shared.list_containers())).await
+    }
+
+    async fn create_container(&self, spec: &ContainerSpec<'_>) -> Result<Created, EngineError> {
+        self.make_container(spec).await
+    }
+
+    async fn start_container(&self, id: &ContainerId) -> Result<(), EngineError> {
+        self.start(id).await
+    }
+
+    async fn stop_container(&self, id: &ContainerId, grace: Duration) -> Result<(), EngineError> {
+        self.stop(id, grace).await
+    }
+
+    async fn remove_container(&self, id: &ContainerId) -> Result<(), EngineError> {
+        self.remove(id).await
+    }
+
+    async fn rename_container(&self, id: &ContainerId, name: &str) -> Result<(), EngineError> {
+        let (id, name) = (id.clone(), name.to_owned());
+        self.blocking(move |shared| shared.rename(&id, &name)).await
+    }
+
+    async fn environment(&self, id: &ContainerId) -> Result<BTreeMap<String, String>, EngineError> {
+        let id = id.clone();
+        self.blocking(move |shared| Ok(shared.our_container(&id)?.environment()))
+            .await
+    }
+
+    async fn logs(
+        &self,
+        id: &ContainerId,
+        from: LogsFrom,
+    ) -> Result<BoxStream<'static, Result<LogLine, EngineError>>, EngineError> {
+        let id = id.clone();
+        let folder = self
+            .blocking(move |shared| {
+                shared.our_container(&id)?;
+                Ok(shared.folders.container(&id))
+            })
+            .await?;
+        logs::follow(folder, from)
+    }
+
+    async fn events(&self) -> Result<BoxStream<'static, EngineEvent>, EngineError> {
+        let events = BroadcastStream::new(self.shared.events.subscribe());
+        // One that was too slow does not know what changed, only that something did.
+        Ok(events
+            .map(|event| event.unwrap_or(EngineEvent::Other))
+            .boxed())
+    }
+
+    async fn volumes(&self) -> Result<Vec<Volume>, EngineError> {
+        self.blocking(|shared| Ok(shared.list_volumes())).await
+    }
+
+    async fn create_volume(&self, spec: &VolumeSpec<'_>) -> Result<(), EngineError> {
+        let (name, config) = (spec.name.to_owned(), spec.config.clone());
+        self.blocking(move |shared| shared.make_volume(&name, config))
+            .await
+    }
+
+    async fn remove_volume(&self, name: &str) -> Result<(), EngineError> {
+        let name = name.to_owned();
+        self.blocking(move |shared| shared.remove_volume(&name))
+            .await
+    }
+
+    async fn networks(&self) -> Result<Vec<Network>, EngineError> {
+        self.blocking(|shared| Ok(shared.list_networks())).await
+    }
+
+    async fn create_network(&self, spec: &NetworkSpec<'_>) -> Result<(), EngineError> {
+        let (name, config) = (spec.name.to_owned(), spec.config.clone());
+        self.blocking(move |shared| shared.make_network(&name, config))
+            .await
+    }
+
+    async fn remove_network(&self, name: &str) -> Result<(), EngineError> {
+        let name = name.to_owned();
+        self.blocking(move |shared| shared.remove_network(&name))
+            .await
+    }
+}

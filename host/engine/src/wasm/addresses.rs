@@ -1,0 +1,42 @@
+//! A loopback address of its own for each service.
+
+use std::net::Ipv4Addr;
+
+use model::{ContainerId, DeviceUuid};
+use sha2::{Digest as _, Sha256};
+
+/// An address for a container, one that is not among `taken`.
+///
+/// It follows from the device and the container, spread over some 16 million, so that two devices on
+/// one machine do not meet either. The addresses that systems use themselves (`127.0.0.1`,
+/// `127.0.1.1`, `127.0.0.53`) are not among them.
+pub(super) fn allocate(device: &DeviceUuid, id: &ContainerId, taken: &[Ipv4Addr]) -> Ipv4Addr {
+    let mut attempt = 0_u32;
+    loop {
+        let digest = Sha256::digest(format!("{device} {id} {attempt}"));
+        let address = Ipv4Addr::new(127, 1 + digest[0] % 254, digest[1], 1 + digest[2] % 254);
+        if !taken.contains(&address) {
+            return address;
+        }
+        attempt += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_loopback_and_nobody_elses() {
+        let device: DeviceUuid = "0123456789abcdef0123456789abcdef".parse().unwrap();
+        let mut taken = Vec::new();
+        for number in 0..500 {
+            let id: ContainerId = format!("container{number}").parse().unwrap();
+            let address = allocate(&device, &id, &taken);
+            assert!(address.is_loopback() && address.octets()[1] != 0);
+            assert!(!taken.contains(&address));
+            assert_eq!(address, allocate(&device, &id, &taken));
+            taken.push(address);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Containers as records: listing, making, renaming, removing. Their processes are in
+//! [`super::processes`].
+
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::time::Duration;
+
+use model::{
+    Container, ContainerId, ContainerState, EngineImageId, EngineKind, ImageRef, Mount, NetworkMode,
+};
+use wasm_runner::log_file::now_ms;
+use wasm_runner::record::{self, STATE, State, Status};
+
+use super::image_table::file_path;
+use super::record::{CONTAINER, ContainerRecord, is_served, read_state};
+use super::{Shared, Wasm, addresses, cgroups, folders, unsupported};
+use crate::{ContainerSpec, Created, EngineError, EngineEvent};
+
+/// The exit code of a service whose process was killed, or is gone for another reason.
+pub(super) const KILLED: i64 = 137;
+
+impl Wasm {
+    pub(super) async fn make_container(
+        &self,
+        spec: &ContainerSpec<'_>,
+    ) -> Result<Created, EngineError> {
+        let id = random_id()?;
+        let record = ContainerRecord {
+            id: id.clone(),
+            name: spec.name.to_owned(),
+            image_id: spec.image_id.clone(),
+            config: spec.config.clone(),
+            nano_cpus: spec.config.nano_cpus,
+            init_environment: spec.init_environment.clone(),
+            address: Ipv4Addr::UNSPECIFIED,
+            shares: spec.network_container.cloned(),
+            created_at_ms: now_ms(),
+            stopped: false,
+        };
+        let warnings = unsupported::warnings(spec.config);
+        self.blocking(move |shared| shared.put_container(record))
+            .await?;
+        self.shared.tell(EngineEvent::Container(id.clone()));
+        Ok(Created { id, warnings })
+    }
+
+    pub(super) async fn remove(&self, id: &ContainerId) -> Result<(), EngineError> {
+        let found = {
+            let id = id.clone();
+            self.blocking(move |shared| Ok(shared.our_container(&id).ok()))
+                .await?
+        };
+        if found.is_none() {
+            return Ok(());
+        }
+        self.stop(id, Duration::ZERO).await?;
+        let gone = id.clone();
+        self.blocking(move |shared| shared.remove_container(&gone))
+            .await?;
+        self.shared.tell(EngineEvent::Container(id.clone()));
+        Ok(())
+    }
+}
+
+impl Shared {
+    pub(super) fn list_containers(&self) -> Vec<Container> {
+        let records = self.container_records().into_iter();
+        records
+            .filter(|record| self.scope.covers(&record.config.labels))
+            .map(|record| {
+                let state = read_state(&self.folders.container(&record.id));
+                container(record, &state)
+            })
+            .collect()
+    }
+
+    /// All that are in the folder, ours or not.
+    pub(super) fn container_records(&self) -> Vec<ContainerRecord> {
+        let names = folders::names(&self.folders.containers).into_iter();
+        names
+            .filter_map(|name| ContainerRecord::read(&self.folders.containers.join(name)))
+            .collect()
+    }
+
+    /// # Errors
+    /// [`EngineError::NotFound`] where there is none, or it is not ours.
+    pub(super) fn our_container(&self, id: &ContainerId) -> Result<ContainerRecord, EngineError> {
+        // An id becomes a path; ours are hexadecimal.
+        let is_id = id.as_str().bytes().all(|byte| byte.is_ascii_hexdigit());
+        let record = is_id.then(|| ContainerRecord::read(&self.folders.container(id)));
+        record
+            .flatten()
+            .filter(|record| self.scope.covers(&record.config.labels))
+            .ok_or_else(|| EngineError::NotFound {
+                what: format!("the container `{id}`"),
+            })
+    }
+
+    pub(super) fn write_container(&self, record: &ContainerRecord) -> Result<(), EngineError> {
+        let path = self.folders.container(&record.id).join(CONTAINER);
+        record::write(&path, record).map_err(|error| {
+            EngineError::failed(format!("record the container `{}`", record.name), error)
+        })
+    }
+
+    pub(super) fn write_state(&self, id: &ContainerId, state: &State) {
+        let path = self.folders.container(id).join(STATE);
+        if let Err(error) = record::write(&path, state) {
+            tracing::warn!(%error, "failed to write `{}`", path.display());
+        }
+    }
+
+    fn put_container(&self, mut record: ContainerRecord) -> Result<(), EngineError> {
+        let _changing = self.change();
+        let others = self.container_records();
+        check_name(&record.name, &record.id, &others)?;
+        self.check_references(&record)?;
+        self.keep_component(&record.config.image, &record.image_id)?;
+        record.address = match (&record.config.network_mode, &record.shares) {
+            (NetworkMode::Service(service), None) => {
+                return Err(EngineError::Invalid(format!(
+                    "the service `{service}`, whose network is to be shared, has no container"
+                )));
+            }
+            (NetworkMode::Service(_), Some(other)) => self.our_container(other)?.address,
+            _ => {
+                let taken: Vec<Ipv4Addr> = others.iter().map(|other| other.address).collect();
+                addresses::allocate(&self.scope.device, &record.id, &taken)
+            }
+        };
+        let folder = self.folders.container(&record.id);
+        folders::put(&folder, |folder| {
+            record::write(&folder.join(CONTAINER), &record)?;
+            record::write(&folder.join(STATE), &State::created())
+        })
+        .map_err(|error| {
+            EngineError::failed(format!("make the container `{}`", record.name), error)
+        })?;
+        self.write_members();
+        Ok(())
+    }
+
+    /// Everything that the container names is there.
+    fn check_references(&self, record: &ContainerRecord) -> Result<(), EngineError> {
+        let networks = self.network_records();
+        for name in record.networks(&self.scope) {
+            if !networks.contains_key(&name) {
+                return Err(EngineError::NotFound {
+                    what: format!("the network `{name}`"),
+                });
+            }
+        }
+        for mount in &record.config.mounts {
+            if let Mount::Volume { source, .. } = mount {
+                self.volume_data(source)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A file that changed since it was pulled is another image, which nobody has taken in yet.
+    fn keep_component(&self, image: &ImageRef, id: &EngineImageId) -> Result<(), EngineError> {
+        if self.has_component(id) {
+            return Ok(());
+        }
+        if image.is_file() {
+            let taken = self.take_file(image, &file_path(image)?)?;
+            if taken.id == *id {
+                return Ok(());
+            }
+        }
+        Err(EngineError::NotFound {
+            what: format!("the image `{id}`"),
+        })
+    }
+
+    pub(super) fn rename(&self, id: &ContainerId, name: &str) -> Result<(), EngineError> {
+        let _changing = self.change();
+        let mut record = self.our_container(id)?;
+        check_name(name, id, &self.container_records())?;
+        record.name = name.to_owned();
+        self.write_container(&record)?;
+        self.write_members();
+        self.tell(EngineEvent::Container(id.clone()));
+        Ok(())
+    }
+
+    fn remove_container(&self, id: &ContainerId) -> Result<(), EngineError> {
+        let _changing = self.change();
+        let folder = self.folders.container(id);
+        let Some(record) = ContainerRecord::read(&folder) else {
+            return Ok(());
+        };
+        folders::remove(&folder).map_err(|error| {
+            EngineError::failed(format!("remove the container `{}`", record.name), error)
+        })?;
+        cgroups::remove(&record, &self.scope);
+        self.write_members();
+        self.sweep_components();
+        Ok(())
+    }
+}
+
+fn check_name(name: &str, id: &ContainerId, others: &[ContainerRecord]) -> Result<(), EngineError> {
+    folders::fit_name("container", name)?;
+    if others
+        .iter()
+        .any(|other| other.name == name && other.id != *id)
+    {
+        return Err(EngineError::Conflict {
+            what: format!("the container `{name}`"),
+            hint: "remove it, or name yours otherwise".into(),
+        });
+    }
+    Ok(())
+}
+
+fn container(record: ContainerRecord, state: &State) -> Container {
+    let is_served = is_served(state);
+    // A process that is gone without a word: its watch is about to note it.
+    let was_lost = !is_served && matches!(state.status, Status::Running | Status::Restarting);
+    Container {
+        engine: EngineKind::Wasm,
+        id: record.id,
+        name: record.name,
+        labels: record.config.labels,
+        image: record.config.image.to_string(),
+        image_id: record.image_id,
+        state: match state.status {
+            Status::Created => ContainerState::Created,
+            Status::Running if is_served => ContainerState::Running,
+            Status::Restarting => ContainerState::Restarting,
+            Status::Running | Status::Exited => ContainerState::Exited,
+        },
+        exit_code: match state.status {
+            Status::Running if was_lost => Some(KILLED),
+            Status::Created | Status::Running => None,
+            Status::Restarting | Status::Exited => state.exit_code,
+        },
+        created_at_ms: record.created_at_ms,
+    }
+}
+
+/// 64 hexadecimal digits, as Docker's.
+fn random_id() -> Result<ContainerId, EngineError> {
+    let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
+        EngineError::failed("name a container", error)
+    };
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|error| failed(error.into()))?;
+    hex::encode(bytes)
+        .parse()
+        .map_err(|error: model::IdError| failed(error.into()))
+}
+
+/// The folder of a container that is asked about by path.
+pub(super) fn is_there(folder: &Path) -> bool {
+    folder.join(CONTAINER).exists()
+}

@@ -1,0 +1,186 @@
+//! Where things are in the engine's folder, and how a folder comes and goes whole.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use model::{ContainerId, ImageRef};
+use serde::de::DeserializeOwned;
+use sha2::{Digest as _, Sha256};
+use wasm_runner::record;
+
+use crate::EngineError;
+
+/// What the name of a folder that is being made begins with.
+const UNFINISHED: &str = ".new-";
+/// What the name of a folder that is being removed begins with.
+const GONE: &str = ".gone-";
+/// The longest name of a volume or network, which is its folder's.
+const MAX_NAME: usize = 200;
+
+/// The engine's folders.
+pub(super) struct Folders {
+    pub(super) images: PathBuf,
+    pub(super) components: PathBuf,
+    pub(super) containers: PathBuf,
+    pub(super) networks: PathBuf,
+    pub(super) volumes: PathBuf,
+}
+
+impl Folders {
+    /// Makes what is not there, and clears away what a kill left unfinished.
+    pub(super) fn open(root: &Path) -> Result<Self, EngineError> {
+        let open = || -> io::Result<Self> {
+            // Services' processes are handed paths, and run with another working directory.
+            make(root)?;
+            let root = root.canonicalize()?;
+            let folders = Folders {
+                images: root.join("images"),
+                components: root.join("components"),
+                containers: root.join("containers"),
+                networks: root.join("networks"),
+                volumes: root.join("volumes"),
+            };
+            for folder in [
+                &folders.images,
+                &folders.components,
+                &folders.containers,
+                &folders.networks,
+                &folders.volumes,
+            ] {
+                make(folder)?;
+                clear_leftovers(folder)?;
+            }
+            Ok(folders)
+        };
+        open().map_err(|error| {
+            EngineError::failed(
+                format!("open the wasm engine's folder `{}`", root.display()),
+                error,
+            )
+        })
+    }
+
+    pub(super) fn container(&self, id: &ContainerId) -> PathBuf {
+        self.containers.join(id.as_str())
+    }
+
+    pub(super) fn component(&self, digest: &str) -> PathBuf {
+        let hex = digest.strip_prefix("sha256:").unwrap_or(digest);
+        self.components.join(format!("{hex}.wasm"))
+    }
+
+    pub(super) fn image(&self, reference: &ImageRef) -> PathBuf {
+        let name = hex::encode(Sha256::digest(reference.as_str()));
+        self.images.join(format!("{name}.json"))
+    }
+}
+
+/// A name that is fit to be a folder's.
+///
+/// # Errors
+/// [`EngineError::Invalid`], where it is not.
+pub(super) fn fit_name<'a>(what: &str, name: &'a str) -> Result<&'a str, EngineError> {
+    let begins_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let fits = name
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'));
+    if begins_well && fits && name.len() <= MAX_NAME {
+        return Ok(name);
+    }
+    Err(EngineError::Invalid(format!(
+        "`{name}` cannot be the {what}'s name: letters, digits, `_`, `.` and `-`, beginning with a \
+         letter or digit, at most {MAX_NAME}"
+    )))
+}
+
+/// Makes the folder `path` with what `fill` puts into it: whole or not at all.
+pub(super) fn put(path: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    let unfinished = beside(path, UNFINISHED)?;
+    if unfinished.exists() {
+        fs::remove_dir_all(&unfinished)?;
+    }
+    make(&unfinished)?;
+    fill(&unfinished)
+        .and_then(|()| fs::rename(&unfinished, path))
+        .and_then(|()| sync_parent(path))
+        .inspect_err(|_| {
+            let _ = fs::remove_dir_all(&unfinished);
+        })
+}
+
+/// Removes the folder `path`; one that is gone is no error. It is gone as soon as this begins: what a
+/// kill leaves of it is not found again.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    let gone = beside(path, GONE)?;
+    match fs::rename(path, &gone) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+        Ok(()) => fs::remove_dir_all(gone),
+    }
+}
+
+pub(super) fn make(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Reads a record of ours; one that is damaged is logged, and as good as none.
+pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    record::read(path).unwrap_or_else(|error| {
+        tracing::warn!(%error, "passing over the damaged record `{}`", path.display());
+        None
+    })
+}
+
+/// The names of what is in `folder`, whole: nothing that is being made or removed.
+pub(super) fn names(folder: &Path) -> Vec<String> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) => {
+            tracing::warn!(%error, "failed to list `{}`", folder.display());
+            return Vec::new();
+        }
+    };
+    let mut names: Vec<String> = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| !name.starts_with('.'))
+        .collect();
+    names.sort();
+    names
+}
+
+fn clear_leftovers(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if !entry.file_name().to_string_lossy().starts_with('.') {
+            continue;
+        }
+        let removed = if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())
+        } else {
+            fs::remove_file(entry.path())
+        };
+        if let Err(error) = removed {
+            tracing::warn!(%error, "failed to clear away `{}`", entry.path().display());
+        }
+    }
+    Ok(())
+}
+
+fn beside(path: &Path, prefix: &str) -> io::Result<PathBuf> {
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => {
+            Ok(parent.join(format!("{prefix}{}", name.to_string_lossy())))
+        }
+        _ => Err(io::ErrorKind::InvalidInput.into()),
+    }
+}
+
+fn sync_parent(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(parent) => fs::File::open(parent)?.sync_data(),
+        None => Ok(()),
+    }
+}

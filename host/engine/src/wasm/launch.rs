@@ -1,0 +1,267 @@
+//! What a container's process is told: from the record, the networks and the folders, to a
+//! [`Launch`].
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use model::{Mount, NetworkMode, truthy_text};
+use wasm_runner::record::{Api, ExtraHost, Folder, Launch, Network, OwnNetwork};
+
+use super::record::ContainerRecord;
+use super::{Shared, cgroups};
+use crate::EngineError;
+
+/// CPU time in `cpu_quota` is for this long, in microseconds.
+const QUOTA_PERIOD: u64 = 100_000;
+
+impl Shared {
+    /// # Errors
+    /// [`EngineError::NotFound`] where something that it needs is gone.
+    pub(super) fn launch(
+        &self,
+        record: &ContainerRecord,
+        component: PathBuf,
+    ) -> Result<Launch, EngineError> {
+        let config = &record.config;
+        Ok(Launch {
+            component,
+            arguments: arguments(record),
+            environment: record.environment(),
+            working_dir: config.working_dir.clone(),
+            folders: self.mounts(record)?,
+            restart: config.restart,
+            memory_limit: config.mem_limit,
+            nano_cpus: nano_cpus(record),
+            cpuset: cpus(&config.cpuset),
+            oom_score_adj: config.oom_score_adj,
+            cgroups: cgroups::make(record, &self.scope),
+            network: self.network(record)?,
+            ports: match config.network_mode {
+                NetworkMode::Bridge | NetworkMode::Network(_) => config.ports.clone(),
+                NetworkMode::Host | NetworkMode::None | NetworkMode::Service(_) => Vec::new(),
+            },
+        })
+    }
+
+    /// The folders that the service sees, each guest path once: the last one given.
+    fn mounts(&self, record: &ContainerRecord) -> Result<Vec<Folder>, EngineError> {
+        let container = self.folders.container(&record.id);
+        let config = &record.config;
+        let mut folders = BTreeMap::new();
+        let mut add = |guest: &str, host: PathBuf, read_only, volatile| {
+            let guest = normal(guest);
+            let folder = Folder {
+                host,
+                guest: guest.clone(),
+                read_only,
+                volatile,
+            };
+            folders.insert(guest, folder);
+        };
+        add("/", container.join("root"), config.read_only, false);
+        let memory = |target: &str| container.join("tmpfs").join(hex::encode(normal(target)));
+        for target in config.tmpfs.keys() {
+            add(target, memory(target), false, true);
+        }
+        for mount in &config.mounts {
+            match mount {
+                Mount::Volume {
+                    source,
+                    target,
+                    read_only,
+                } => add(target, self.volume_data(source)?, *read_only, false),
+                Mount::Anonymous { target } => {
+                    let name = hex::encode(normal(target));
+                    add(target, container.join("anonymous").join(name), false, false);
+                }
+                Mount::Tmpfs { target, .. } => add(target, memory(target), false, true),
+                Mount::Bind {
+                    source,
+                    target,
+                    read_only,
+                } => {
+                    let source = Path::new(source);
+                    // The supervisor's own folders are made with their service; of the host's, those
+                    // that are there are mounted.
+                    if source.is_dir() || self.is_ours(source) {
+                        add(target, source.to_owned(), *read_only, false);
+                    }
+                }
+            }
+        }
+        Ok(folders.into_values().collect())
+    }
+
+    fn is_ours(&self, source: &Path) -> bool {
+        let ours = self
+            .config
+            .host_root
+            .join(self.scope.branding.host_folder());
+        source.starts_with(ours) && !source.is_file()
+    }
+
+    fn network(&self, record: &ContainerRecord) -> Result<Network, EngineError> {
+        let config = &record.config;
+        let of = match &config.network_mode {
+            NetworkMode::None => return Ok(Network::None),
+            NetworkMode::Host => return Ok(Network::Host),
+            NetworkMode::Bridge | NetworkMode::Network(_) => record.clone(),
+            NetworkMode::Service(_) => match &record.shares {
+                Some(other) => self.our_container(other)?,
+                None => record.clone(),
+            },
+        };
+        let networks = self.network_records();
+        let mut outward = matches!(of.config.network_mode, NetworkMode::Bridge);
+        let mut tables = Vec::new();
+        for name in of.networks(&self.scope) {
+            let network = networks.get(&name).ok_or_else(|| EngineError::NotFound {
+                what: format!("the network `{name}`"),
+            })?;
+            outward |= !network.config.internal;
+            tables.push(self.members_file(&name));
+        }
+        Ok(Network::Own(OwnNetwork {
+            address: of.address,
+            tables,
+            outward,
+            api: self.api(record),
+            extra_hosts: extra_hosts(&config.extra_hosts),
+        }))
+    }
+
+    /// The API is reached with the label, which is what puts its address into the environment; a
+    /// variable alone, which any service can set, is not enough.
+    fn api(&self, record: &ContainerRecord) -> Option<Api> {
+        let branding = &self.scope.branding;
+        let label = record
+            .config
+            .labels
+            .get(&branding.label("features.supervisor-api"));
+        if !label.is_some_and(|label| truthy_text(label)) {
+            return None;
+        }
+        let mut address = self.config.api?;
+        if address.ip().is_unspecified() {
+            address = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), address.port());
+        }
+        let host = record
+            .config
+            .environment
+            .get(&branding.env("SUPERVISOR_HOST"));
+        Some(Api {
+            address,
+            host: host.cloned().unwrap_or_else(|| address.ip().to_string()),
+        })
+    }
+}
+
+/// The program's name, as a shell would give it, then entrypoint and command.
+fn arguments(record: &ContainerRecord) -> Vec<String> {
+    let config = &record.config;
+    let image = config.image.as_str();
+    let name = image.rsplit('/').next().unwrap_or(image);
+    let name = name.split(['@', ':']).next().unwrap_or(name);
+    let name = name.strip_suffix(".wasm").unwrap_or(name);
+    let mut arguments = vec![name.to_owned()];
+    arguments.extend(config.entrypoint.iter().flatten().cloned());
+    arguments.extend(config.command.iter().flatten().cloned());
+    arguments
+}
+
+/// CPUs in billionths; 0 is no limit.
+pub(super) fn nano_cpus(record: &ContainerRecord) -> u64 {
+    let by_cpus = u64::try_from(record.nano_cpus).unwrap_or(0);
+    let by_quota = u64::try_from(record.config.cpu_quota).unwrap_or(0);
+    match (by_cpus, by_quota) {
+        (0, quota) => quota.saturating_mul(1_000_000_000 / QUOTA_PERIOD),
+        (cpus, _) => cpus,
+    }
+}
+
+/// `0-2,4`: the numbers; what is not a number is left out.
+fn cpus(text: &str) -> Vec<usize> {
+    const MOST: usize = 1024;
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let part = part.trim();
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        if let (Ok(first), Ok(last)) = (first.trim().parse(), last.trim().parse::<usize>()) {
+            cpus.extend(first..=last.min(MOST));
+        }
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    cpus
+}
+
+/// `host:address`; the address may be one of IPv6, or `host-gateway`.
+fn extra_hosts(entries: &[String]) -> BTreeMap<String, ExtraHost> {
+    let parse = |entry: &String| {
+        let (name, address) = entry.split_once(':')?;
+        let host = match address.trim().trim_matches(['[', ']']) {
+            "host-gateway" => ExtraHost::HostGateway,
+            address => ExtraHost::Address(address.parse::<IpAddr>().ok()?),
+        };
+        Some((name.trim().to_ascii_lowercase(), host))
+    };
+    entries.iter().filter_map(parse).collect()
+}
+
+/// A guest path with one slash at its beginning and none at its end.
+fn normal(path: &str) -> String {
+    let parts = path
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".");
+    format!("/{}", parts.collect::<Vec<_>>().join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_sets_are_numbers_and_ranges() {
+        for (text, expected) in [
+            ("", vec![]),
+            ("0", vec![0]),
+            ("0-2,4", vec![0, 1, 2, 4]),
+            (" 3 , 1-1,x,2-", vec![1, 3]),
+        ] {
+            assert_eq!(cpus(text), expected, "{text}");
+        }
+        assert!(cpus("0-99999999999").len() <= 1025);
+    }
+
+    #[test]
+    fn extra_hosts_are_names_and_addresses() {
+        let entries = [
+            "Printer:10.0.0.9",
+            "six:[fd00::1]",
+            "host.internal:host-gateway",
+            "x:y",
+            "z",
+        ];
+        let hosts = extra_hosts(&entries.map(str::to_owned));
+        let address = |text: &str| ExtraHost::Address(text.parse().unwrap());
+        let expected = BTreeMap::from([
+            ("printer".to_owned(), address("10.0.0.9")),
+            ("six".to_owned(), address("fd00::1")),
+            ("host.internal".to_owned(), ExtraHost::HostGateway),
+        ]);
+        assert_eq!(hosts, expected);
+    }
+
+    #[test]
+    fn guest_paths_are_normal() {
+        for (path, expected) in [
+            ("/data/", "/data"),
+            ("data", "/data"),
+            ("//a/./b", "/a/b"),
+            ("/", "/"),
+        ] {
+            assert_eq!(normal(path), expected);
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! The processes of containers: started, watched, stopped, and found again.
+//!
+//! A process restarts its service by itself. What is left for the engine is the process that ended and
+//! should not have: killed by the system for its memory, by a person, or by a reboot. It is started
+//! again by the same policy and with the same waits.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::process::Stdio;
+use std::sync::{PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use model::{ContainerId, RestartPolicy};
+use rustix::process::{Signal, pidfd_send_signal};
+use tokio::io::AsyncReadExt as _;
+use tokio::process::Command;
+use tokio::time::timeout;
+use wasm_runner::process::ProcessId;
+use wasm_runner::record::{self, LAUNCH, State, Status};
+use wasm_runner::{ALREADY_SERVED, Backoff, READY, starts_again};
+
+use super::containers::KILLED;
+use super::readable::readable;
+use super::record::{ContainerRecord, is_served, read_state};
+use super::{Shared, Wasm};
+use crate::{EngineError, EngineEvent};
+
+/// How long a process has to say that its service runs.
+const START: Duration = Duration::from_secs(60);
+/// How long a process that was killed may take to be gone.
+const DEATH: Duration = Duration::from_secs(30);
+/// The longest message of a process that could not start, in bytes.
+const MAX_MESSAGE: u64 = 8 << 10;
+
+impl Wasm {
+    pub(super) async fn start(&self, id: &ContainerId) -> Result<(), EngineError> {
+        let found = id.clone();
+        let runs = self
+            .blocking(move |shared| {
+                let _changing = shared.change();
+                let mut record = shared.our_container(&found)?;
+                let runs = is_served(&read_state(&shared.folders.container(&found)));
+                if record.stopped && !runs {
+                    record.stopped = false;
+                    shared.write_container(&record)?;
+                }
+                Ok(runs)
+            })
+            .await?;
+        if runs {
+            return Ok(());
+        }
+        self.end_watch(id);
+        let process = self.spawn(id).await?;
+        self.watch(id.clone(), Some(process), Backoff::default());
+        Ok(())
+    }
+
+    pub(super) async fn stop(&self, id: &ContainerId, grace: Duration) -> Result<(), EngineError> {
+        let found = id.clone();
+        let state = self
+            .blocking(move |shared| {
+                let _changing = shared.change();
+                let Ok(mut record) = shared.our_container(&found) else {
+                    return Ok(None);
+                };
+                if !record.stopped {
+                    record.stopped = true;
+                    shared.write_container(&record)?;
+                }
+                Ok(Some(read_state(&shared.folders.container(&found))))
+            })
+            .await?;
+        let Some(state) = state else {
+            return Ok(());
+        };
+        if let Some(process) = state
+            .process
+            .filter(|_| matches!(state.status, Status::Running | Status::Restarting))
+        {
+            self.end(id, &process, grace).await?;
+        }
+        // It may have been waiting to start the service again.
+        self.end_watch(id);
+        let stopped = id.clone();
+        self.blocking(move |shared| {
+            let _changing = shared.change();
+            if shared.our_container(&stopped).is_ok() {
+                shared.note_end(&stopped);
+            }
+            Ok(())
+        })
+        .await?;
+        self.shared.tell(EngineEvent::Container(id.clone()));
+        Ok(())
+    }
+
+    /// Tells a process to stop and waits until it is gone; by force, where it takes too long.
+    async fn end(
+        &self,
+        id: &ContainerId,
+        process: &ProcessId,
+        grace: Duration,
+    ) -> Result<(), EngineError> {
+        let failed =
+            |error: io::Error| EngineError::failed(format!("stop the container `{id}`"), error);
+        let Some(handle) = process.open().map_err(failed)? else {
+            return Ok(());
+        };
+        let handle = readable(handle).map_err(failed)?;
+        if !grace.is_zero() {
+            let _ = pidfd_send_signal(handle.get_ref(), Signal::TERM);
+            if timeout(grace, handle.readable()).await.is_ok() {
+                return Ok(());
+            }
+        }
+        let _ = pidfd_send_signal(handle.get_ref(), Signal::KILL);
+        match timeout(DEATH, handle.readable()).await {
+            Ok(_) => Ok(()),
+            Err(_) => Err(failed(io::Error::other("its process does not end"))),
+        }
+    }
+
+    /// Starts the process of a container, and answers it once its service runs.
+    async fn spawn(&self, id: &ContainerId) -> Result<ProcessId, EngineError> {
+        let found = id.clone();
+        let record = self
+            .blocking(move |shared| shared.our_container(&found))
+            .await?;
+        let failed = |error: io::Error| {
+            EngineError::failed(format!("start the container `{}`", record.name), error)
+        };
+        let component = self.compiled(&record.image_id).await?;
+        let folder = self.shared.folders.container(id);
+        let of = record.clone();
+        self.blocking(move |shared| {
+            let launch = shared.launch(&of, component)?;
+            let path = shared.folders.container(&of.id).join(LAUNCH);
+            record::write_volatile(&path, &launch).map_err(|error| {
+                EngineError::failed(format!("start the container `{}`", of.name), error)
+            })
+        })
+        .await?;
+
+        let mut child = Command::new(&self.shared.config.runner)
+            .arg("wasm-service")
+            .arg("--record")
+            .arg(&folder)
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(false)
+            .spawn()
+            .map_err(failed)?;
+        let output = child.stdout.take();
+        // It outlives us, and whoever asked for it; while we are there, no zombie is left of it.
+        tokio::spawn(async move { child.wait().await });
+        let mut message = String::new();
+        if let Some(output) = output {
+            let read = async { output.take(MAX_MESSAGE).read_to_string(&mut message).await };
+            match timeout(START, read).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => return Err(failed(error)),
+                Err(_) => return Err(failed(io::Error::other("its process does not answer"))),
+            }
+        }
+        match message.trim() {
+            READY | ALREADY_SERVED => {}
+            "" => return Err(failed(io::Error::other("its process ended at once"))),
+            message => return Err(failed(io::Error::other(message.to_owned()))),
+        }
+        let state = self.blocking(move |_| Ok(read_state(&folder))).await?;
+        state
+            .process
+            .ok_or_else(|| failed(io::Error::other("its process did not say which one it is")))
+    }
+
+    /// Watches the processes that run, and starts those that should.
+    pub(super) async fn find_processes(&self) -> Result<(), EngineError> {
+        let found = self
+            .blocking(|shared| {
+                let _changing = shared.change();
+                let mut found = Vec::new();
+                for record in shared.container_records() {
+                    if !shared.scope.covers(&record.config.labels) {
+                        continue;
+                    }
+                    let state = read_state(&shared.folders.container(&record.id));
+                    if is_served(&state) {
+                        found.push((record.id, state.process));
+                    } else if should_run(&record, &state) {
+                        shared.note_lost(&record.id);
+                        found.push((record.id, None));
+                    } else {
+                        shared.note_end(&record.id);
+                    }
+                }
+                Ok(found)
+            })
+            .await?;
+        for (id, process) in found {
+            self.watch(id, process, Backoff::default());
+        }
+        Ok(())
+    }
+
+    fn watch(&self, id: ContainerId, process: Option<ProcessId>, backoff: Backoff) {
+        let shared = std::sync::Arc::downgrade(&self.shared);
+        let task = tokio::spawn(keep_running(shared, id.clone(), process, backoff));
+        let mut watches = self
+            .shared
+            .watches
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        watches.retain(|_, task| !task.is_finished());
+        if let Some(before) = watches.insert(id, task.abort_handle()) {
+            before.abort();
+        }
+    }
+
+    fn end_watch(&self, id: &ContainerId) {
+        let mut watches = self
+            .shared
+            .watches
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(task) = watches.remove(id) {
+            task.abort();
+        }
+    }
+}
+
+impl Shared {
+    /// A container without a process is one that has ended.
+    fn note_end(&self, id: &ContainerId) {
+        let mut state = read_state(&self.folders.container(id));
+        if is_served(&state) || matches!(state.status, Status::Created | Status::Exited) {
+            return;
+        }
+        if state.status == Status::Running {
+            state.exit_code = Some(KILLED);
+            state.finished_at_ms = Some(wasm_runner::log_file::now_ms());
+        }
+        state.status = Status::Exited;
+        self.write_state(id, &state);
+    }
+
+    /// A container without a process that is about to get a new one.
+    fn note_lost(&self, id: &ContainerId) {
+        let mut state = read_state(&self.folders.container(id));
+        if is_served(&state) {
+            return;
+        }
+        if state.status == Status::Running {
+            state.exit_code = Some(KILLED);
+            state.finished_at_ms = Some(wasm_runner::log_file::now_ms());
+        }
+        state.status = Status::Restarting;
+        state.restarts += 1;
+        self.write_state(id, &state);
+    }
+
+    /// Whether the container is to get a new process, and that it is.
+    fn decide_after_end(&self, id: &ContainerId) -> bool {
+        let _changing = self.change();
+        let Ok(record) = self.our_container(id) else {
+            return false;
+        };
+        let state = read_state(&self.folders.container(id));
+        let again = should_run(&record, &state);
+        if again {
+            self.note_lost(id);
+        } else {
+            self.note_end(id);
+        }
+        self.tell(EngineEvent::Container(id.clone()));
+        again
+    }
+}
+
+/// Whether a container that no process serves should have one.
+fn should_run(record: &ContainerRecord, state: &State) -> bool {
+    // One that could not be started is for whoever asked for it to start again.
+    if record.stopped || state.status == Status::Created || state.error.is_some() {
+        return false;
+    }
+    let process = state.process.as_ref();
+    if process.is_some_and(|process| process.is_of_this_boot()) {
+        let exit_code = match state.status {
+            Status::Exited | Status::Restarting => state.exit_code.unwrap_or(KILLED),
+            Status::Created | Status::Running => KILLED,
+        };
+        starts_again(record.config.restart, exit_code)
+    } else {
+        matches!(
+            record.config.restart,
+            RestartPolicy::Always | RestartPolicy::UnlessStopped
+        )
+    }
+}
+
+/// Waits for the end of a container's process, and starts it again where that is its policy; `None`
+/// is a process that has ended already. Ends with the engine.
+async fn keep_running(
+    shared: Weak<Shared>,
+    id: ContainerId,
+    mut process: Option<ProcessId>,
+    mut backoff: Backoff,
+) {
+    let mut began = Instant::now();
+    loop {
+        if let Some(process) = process.take() {
+            if let Err(error) = ended(&process).await {
+                tracing::error!(%error, "failed to watch the process of the container `{id}`");
+                return;
+            }
+            let Some(wasm) = upgrade(&shared) else { return };
+            let of = id.clone();
+            let again = wasm
+                .blocking(move |shared| Ok(shared.decide_after_end(&of)))
+                .await;
+            if !again.unwrap_or(false) {
+                return;
+            }
+            tracing::warn!("the process of the container `{id}` is gone, starting it again");
+            drop(wasm);
+            tokio::time::sleep(backoff.after(began.elapsed())).await;
+        }
+        began = Instant::now();
+        let Some(wasm) = upgrade(&shared) else { return };
+        match wasm.spawn(&id).await {
+            Ok(started) => process = Some(started),
+            Err(error) => {
+                tracing::error!(%error, "failed to start the container `{id}` again");
+                let of = id.clone();
+                let noted = wasm.blocking(move |shared| {
+                    let _changing = shared.change();
+                    shared.note_end(&of);
+                    Ok(())
+                });
+                let _ = noted.await;
+                wasm.shared.tell(EngineEvent::Container(id.clone()));
+                return;
+            }
+        }
+    }
+}
+
+fn upgrade(shared: &Weak<Shared>) -> Option<Wasm> {
+    shared.upgrade().map(|shared| Wasm { shared })
+}
+
+/// Until the process has ended: then its handle becomes readable.
+async fn ended(process: &ProcessId) -> io::Result<()> {
+    if let Some(handle) = process.open()? {
+        let _ = readable(handle)?.readable().await?;
+    }
+    Ok(())
+}
+
+/// Descriptors that were left open for us by whoever started us are not for services, whose processes
+/// would hold them open for as long as they live. Everything that is opened in this process is closed
+/// in children already.
+pub(super) fn keep_descriptors_from_children() {
+    let Ok(open) = std::fs::read_dir("/proc/self/fd") else {
+        return;
+    };
+    let numbers = open
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    for number in numbers
+        .filter(|number: &i32| *number > 2)
+        .collect::<Vec<_>>()
+    {
+        #[expect(
+            unsafe_code,
+            reason = "a descriptor of unknown origin has no owner to borrow from"
+        )]
+        // SAFETY: the descriptor is used for one call that changes only whether a child inherits it.
+        // It was open a moment ago; were it closed since, the call fails, and were it another one by
+        // now, that one is of this process's own making and closed in children anyway.
+        let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+        let _ = rustix::io::fcntl_setfd(descriptor, rustix::io::FdFlags::CLOEXEC);
+    }
+}

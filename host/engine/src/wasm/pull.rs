@@ -1,0 +1,267 @@
+//! Bringing a component onto the device: from a registry, or from a file that is there already.
+
+use std::path::PathBuf;
+
+use futures::StreamExt as _;
+use model::{EngineImageId, EngineKind, Image, ImageRef};
+use sandbox::Profile;
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+
+use super::Wasm;
+use super::image_table::{
+    ImageRecord, MAX_COMPONENT, check_component, file_path, image_id, repository, too_large,
+};
+use crate::registry::{Repository, sha256_digest};
+use crate::{EngineError, EngineEvent, PullProgress, RegistryAuth, WASM_CONFIG_MEDIA_TYPE};
+
+/// The media type of the layer that is the component.
+const COMPONENT_MEDIA_TYPE: &str = "application/wasm";
+/// The part of a pull's progress that the transfer is; the rest is compiling.
+const TRANSFER_PERCENT: u64 = 90;
+
+impl Wasm {
+    pub(super) async fn pull(
+        &self,
+        image: &ImageRef,
+        auth: Option<&RegistryAuth>,
+        progress: &(dyn Fn(PullProgress) + Send + Sync),
+    ) -> Result<Image, EngineError> {
+        progress(PullProgress { percent: 0 });
+        // A file is looked at again; what a registry gave stays what it is.
+        if !image.is_file()
+            && let Some(present) = self.find_image(image).await?
+        {
+            progress(PullProgress { percent: 100 });
+            return Ok(present);
+        }
+        let records = if image.is_file() {
+            vec![self.take_file(image).await?]
+        } else {
+            self.fetch(image, auth, progress).await?
+        };
+        let id = records[0].id.clone();
+        // Now, so that a start is quick, and an image that does not compile is a pull that failed.
+        self.compiled(&id).await?;
+        self.blocking(move |shared| {
+            let _changing = shared.change();
+            for record in &records {
+                shared.record_image(record).map_err(|error| {
+                    EngineError::failed(format!("record the image `{}`", record.reference), error)
+                })?;
+            }
+            shared.sweep_components();
+            shared.tell(EngineEvent::Other);
+            Ok(())
+        })
+        .await?;
+        progress(PullProgress { percent: 100 });
+        let pulled = self.find_image(image).await?;
+        pulled.ok_or_else(|| EngineError::NotFound {
+            what: format!("`{image}`"),
+        })
+    }
+
+    async fn find_image(&self, image: &ImageRef) -> Result<Option<Image>, EngineError> {
+        let images = self.blocking(|shared| shared.list_images()).await?;
+        Ok(images.into_iter().find(|i| i.references.contains(image)))
+    }
+
+    /// The compiled form of a component that is here.
+    pub(super) async fn compiled(&self, id: &EngineImageId) -> Result<PathBuf, EngineError> {
+        let shared = &self.shared;
+        let path = shared.folders.component(id.as_str());
+        let compiled = shared
+            .config
+            .cache
+            .compiled_file(&path, Profile::Service, &shared.engine)
+            .await;
+        compiled.map_err(|error| EngineError::failed(format!("compile the image `{id}`"), error))
+    }
+
+    async fn take_file(&self, image: &ImageRef) -> Result<ImageRecord, EngineError> {
+        let path = file_path(image)?;
+        let image = image.clone();
+        self.blocking(move |shared| shared.take_file(&image, &path))
+            .await
+    }
+
+    /// The records of `image`: the reference itself and, of a tag, the one by digest.
+    async fn fetch(
+        &self,
+        image: &ImageRef,
+        auth: Option<&RegistryAuth>,
+        progress: &(dyn Fn(PullProgress) + Send + Sync),
+    ) -> Result<Vec<ImageRecord>, EngineError> {
+        let repository_of_image = Repository::of(image, auth)?;
+        let bytes = repository_of_image.manifest(None).await?;
+        let digest = sha256_digest(&bytes);
+        let mut manifest = Manifest::parse(image, &bytes)?;
+        if let Some(entry) = manifest.manifests.first() {
+            let nested = repository_of_image.manifest(Some(&entry.digest)).await?;
+            manifest = Manifest::parse(image, &nested)?;
+        }
+        let layer = manifest.component(image)?;
+        if layer.size > MAX_COMPONENT {
+            return Err(too_large(image));
+        }
+        let id: EngineImageId = layer.digest.parse().map_err(|error| {
+            EngineError::failed(format!("read the manifest of `{image}`"), error)
+        })?;
+        let size = layer.size;
+        let has = {
+            let id = id.clone();
+            self.blocking(move |shared| Ok(shared.has_component(&id)))
+                .await?
+        };
+        if !has {
+            let bytes = transfer(&repository_of_image, image, layer, progress).await?;
+            let id = id.clone();
+            self.blocking(move |shared| shared.put_component(&id, &bytes))
+                .await?;
+        }
+        let record = |reference| ImageRecord {
+            reference,
+            id: id.clone(),
+            size,
+            file: None,
+        };
+        let mut records = vec![record(image.clone())];
+        let by_digest = format!("{}@{digest}", repository(image)).parse::<ImageRef>();
+        if let Ok(by_digest) = by_digest
+            && by_digest != *image
+        {
+            records.push(record(by_digest));
+        }
+        Ok(records)
+    }
+}
+
+/// The bytes of `layer`, which are those of its digest.
+async fn transfer(
+    repository: &Repository,
+    image: &ImageRef,
+    layer: &Descriptor,
+    progress: &(dyn Fn(PullProgress) + Send + Sync),
+) -> Result<Vec<u8>, EngineError> {
+    let mut pieces = repository.blob(&layer.digest).await?;
+    let mut bytes = Vec::new();
+    let mut told = 0;
+    while let Some(piece) = pieces.next().await {
+        bytes.extend_from_slice(&piece?);
+        let length = bytes.len() as u64;
+        if length > layer.size {
+            return Err(damaged(
+                image,
+                "its component is longer than its manifest says",
+            ));
+        }
+        let percent = (length * TRANSFER_PERCENT / layer.size.max(1)) as u8;
+        if percent > told {
+            told = percent;
+            progress(PullProgress { percent });
+        }
+    }
+    if image_id(&Sha256::digest(&bytes))?.as_str() != layer.digest {
+        return Err(damaged(image, "its component is not the one of its digest"));
+    }
+    check_component(image, &bytes)?;
+    Ok(bytes)
+}
+
+fn damaged(image: &ImageRef, reason: &'static str) -> EngineError {
+    EngineError::failed(format!("pull `{image}`"), reason)
+}
+
+/// As much of a manifest as an image of a component has; an index has `manifests`.
+#[derive(Debug, Deserialize)]
+struct Manifest {
+    config: Option<Descriptor>,
+    #[serde(default)]
+    layers: Vec<Descriptor>,
+    #[serde(default)]
+    manifests: Vec<Descriptor>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Descriptor {
+    #[serde(rename = "mediaType", default)]
+    media_type: String,
+    digest: String,
+    size: u64,
+}
+
+impl Manifest {
+    fn parse(image: &ImageRef, bytes: &[u8]) -> Result<Self, EngineError> {
+        serde_json::from_slice(bytes)
+            .map_err(|error| EngineError::failed(format!("read the manifest of `{image}`"), error))
+    }
+
+    fn component(&self, image: &ImageRef) -> Result<&Descriptor, EngineError> {
+        let wrong = |reason: &str| EngineError::WrongKind {
+            image: image.to_string(),
+            engine: EngineKind::Wasm,
+            reason: reason.to_owned(),
+        };
+        let config = self
+            .config
+            .as_ref()
+            .map(|config| config.media_type.as_str());
+        if config != Some(WASM_CONFIG_MEDIA_TYPE) {
+            return Err(wrong(
+                "its configuration is not that of a WebAssembly image",
+            ));
+        }
+        let [layer] = self.layers.as_slice() else {
+            return Err(wrong("it does not have exactly one layer"));
+        };
+        if layer.media_type != COMPONENT_MEDIA_TYPE {
+            return Err(wrong("its layer is not a WebAssembly component"));
+        }
+        let hex = layer.digest.strip_prefix("sha256:").unwrap_or_default();
+        // It becomes a file's name.
+        if hex.len() != 64 || !hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
+            return Err(wrong("its layer has no SHA-256 digest"));
+        }
+        Ok(layer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest(config: &str, layers: &[(&str, &str)]) -> Manifest {
+        let descriptor = |media_type: &str, digest: &str| serde_json::json!({ "mediaType": media_type, "digest": digest, "size": 10 });
+        let layers: Vec<_> = layers.iter().map(|(t, d)| descriptor(t, d)).collect();
+        let json = serde_json::json!({
+            "schemaVersion": 2,
+            "config": descriptor(config, "sha256:0"),
+            "layers": layers,
+        });
+        let web = "web:1".parse().unwrap();
+        Manifest::parse(&web, json.to_string().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn an_image_is_one_component() {
+        let web: ImageRef = "web:1".parse().unwrap();
+        let digest = format!("sha256:{}", "ab".repeat(32));
+        let layer = ("application/wasm", digest.as_str());
+        let good = manifest(WASM_CONFIG_MEDIA_TYPE, &[layer]);
+        assert_eq!(good.component(&web).unwrap().digest, digest);
+
+        for (config, layers) in [
+            ("application/vnd.oci.image.config.v1+json", vec![layer]),
+            (WASM_CONFIG_MEDIA_TYPE, vec![]),
+            (WASM_CONFIG_MEDIA_TYPE, vec![layer, layer]),
+            (WASM_CONFIG_MEDIA_TYPE, vec![("application/gzip", &digest)]),
+            (WASM_CONFIG_MEDIA_TYPE, vec![(layer.0, "sha256:../../x")]),
+            (WASM_CONFIG_MEDIA_TYPE, vec![(layer.0, "sha512:abc")]),
+        ] {
+            let refused = manifest(config, &layers);
+            let error = refused.component(&web).unwrap_err();
+            assert!(matches!(error, EngineError::WrongKind { .. }), "{error}");
+        }
+    }
+}

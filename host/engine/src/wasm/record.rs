@@ -1,0 +1,109 @@
+//! What the engine itself knows of a container: everything that it was made from.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+use model::{ContainerId, EngineImageId, NetworkMode, ServiceConfig};
+use serde::{Deserialize, Serialize};
+use wasm_runner::record::{State, Status};
+
+use super::folders;
+use crate::Scope;
+
+/// The file, in the container's folder.
+pub(super) const CONTAINER: &str = "container.json";
+
+/// One container, as it was made.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct ContainerRecord {
+    pub(super) id: ContainerId,
+    pub(super) name: String,
+    pub(super) image_id: EngineImageId,
+    pub(super) config: ServiceConfig,
+    /// Not part of `config`'s serialised form.
+    #[serde(default)]
+    pub(super) nano_cpus: i64,
+    #[serde(default)]
+    pub(super) init_environment: BTreeMap<String, String>,
+    /// The loopback address that is its own, or that of the container whose network it shares.
+    pub(super) address: Ipv4Addr,
+    /// The container whose network it shares.
+    #[serde(default)]
+    pub(super) shares: Option<ContainerId>,
+    /// Milliseconds since the epoch.
+    pub(super) created_at_ms: i64,
+    /// It was told to stop, and stays stopped until it is told to start.
+    #[serde(default)]
+    pub(super) stopped: bool,
+}
+
+impl ContainerRecord {
+    /// `None` where there is none, or a damaged one.
+    pub(super) fn read(folder: &Path) -> Option<Self> {
+        let record: Self = folders::read(&folder.join(CONTAINER))?;
+        // A record in another folder than its own would be acted upon under the wrong name.
+        let name = folder.file_name().and_then(|name| name.to_str());
+        if name != Some(record.id.as_str()) {
+            tracing::warn!(
+                "passing over the misplaced record in `{}`",
+                folder.display()
+            );
+            return None;
+        }
+        Some(record)
+    }
+
+    pub(super) fn environment(&self) -> BTreeMap<String, String> {
+        let mut environment = self.init_environment.clone();
+        environment.extend(self.config.environment.clone());
+        environment
+    }
+
+    /// The networks that it is in, by name. The bridge to the API is none that services meet in.
+    pub(super) fn networks(&self, scope: &Scope) -> Vec<String> {
+        if matches!(
+            self.config.network_mode,
+            NetworkMode::Host | NetworkMode::None | NetworkMode::Service(_)
+        ) {
+            return Vec::new();
+        }
+        let mut names: Vec<String> = self.config.networks.keys().cloned().collect();
+        if let NetworkMode::Network(name) = &self.config.network_mode
+            && !names.contains(name)
+        {
+            names.push(name.clone());
+        }
+        names.retain(|name| *name != scope.branding.network);
+        names
+    }
+
+    /// What other services of `network` call it.
+    pub(super) fn names_in(&self, network: &str) -> Vec<String> {
+        let attachment = self.config.networks.get(network);
+        let mut names = attachment.map_or_else(Vec::new, |a| a.aliases.clone());
+        names.push(self.name.clone());
+        names.push(self.id.as_str().chars().take(12).collect());
+        if !self.config.hostname.is_empty() {
+            names.push(self.config.hostname.clone());
+        }
+        names.sort();
+        names.dedup();
+        names
+    }
+}
+
+/// The state in a container's folder; that of a container that never ran, where there is none.
+pub(super) fn read_state(folder: &Path) -> State {
+    let state = folders::read(&folder.join(wasm_runner::record::STATE));
+    state.unwrap_or_else(State::created)
+}
+
+/// Whether a process serves the container now.
+pub(super) fn is_served(state: &State) -> bool {
+    matches!(state.status, Status::Running | Status::Restarting)
+        && state
+            .process
+            .as_ref()
+            .is_some_and(|process| process.is_alive())
+}

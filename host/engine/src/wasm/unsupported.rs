@@ -1,0 +1,101 @@
+//! Compose fields without a meaning for a component in a process, one sentence each.
+
+use model::{Mount, NetworkMode, ServiceConfig};
+
+/// A warning for each field that is set and changes nothing here. Fields that only take away what a
+/// component does not have anyway (`cap_drop`, `security_opt`, `read_only`, ...) are kept by
+/// themselves.
+pub(super) fn warnings(config: &ServiceConfig) -> Vec<String> {
+    let fields = [
+        ("devices", !config.devices.is_empty()),
+        ("cap_add", !config.cap_add.is_empty()),
+        ("privileged", config.privileged),
+        ("pid", !config.pid.is_empty()),
+        // Docker's own default is written out by the target's parser.
+        (
+            "ipc",
+            !matches!(config.ipc.as_str(), "" | "shareable" | "private" | "none"),
+        ),
+        ("user", !config.user.is_empty()),
+        ("group_add", !config.group_add.is_empty()),
+        ("userns_mode", !config.userns_mode.is_empty()),
+        ("cgroup_parent", !config.cgroup_parent.is_empty()),
+        ("sysctls", !config.sysctls.is_empty()),
+        ("ulimits", !config.ulimits.is_empty()),
+        ("pids_limit", config.pids_limit > 0),
+        ("mem_reservation", config.mem_reservation > 0),
+        ("cpu_shares", config.cpu_shares > 0),
+        ("oom_kill_disable", config.oom_kill_disable),
+        ("init", config.init == Some(true)),
+        ("healthcheck", has_healthcheck(config)),
+        ("stop_signal", has_stop_signal(config)),
+        ("dns", !config.dns.is_empty()),
+        ("dns_search", !config.dns_search.is_empty()),
+        ("dns_opt", !config.dns_opt.is_empty()),
+        ("domainname", !config.domainname.is_empty()),
+        ("mac_address", !config.mac_address.is_empty()),
+        (
+            "ports",
+            !config.ports.is_empty() && !has_own_address(config),
+        ),
+    ];
+    let mut warnings: Vec<String> = fields
+        .into_iter()
+        .filter(|(_, is_set)| *is_set)
+        .map(|(field, _)| sentence(field))
+        .collect();
+    let has_fixed_address = config.networks.values().any(|network| {
+        network.ipv4_address.is_some()
+            || network.ipv6_address.is_some()
+            || !network.link_local_ips.is_empty()
+    });
+    if has_fixed_address {
+        warnings.push(
+            "a service of the wasm engine has one address that the engine chooses: `ipv4_address`, \
+             `ipv6_address` and `link_local_ips` are ignored"
+                .into(),
+        );
+    }
+    for mount in &config.mounts {
+        if let Mount::Bind { source, target, .. } = mount
+            && std::path::Path::new(source).is_file()
+        {
+            warnings.push(format!(
+                "`{source}` is not mounted at `{target}`: the wasm engine mounts folders only"
+            ));
+        }
+    }
+    warnings
+}
+
+fn sentence(field: &str) -> String {
+    match field {
+        "stop_signal" => "`stop_signal` is ignored: a service of the wasm engine gets no signals, \
+                          stopping ends its standard input"
+            .into(),
+        "ports" => {
+            "`ports` are ignored: the service has no address of its own to forward to".into()
+        }
+        _ => format!("`{field}` has no meaning for a service of the wasm engine and is ignored"),
+    }
+}
+
+fn has_healthcheck(config: &ServiceConfig) -> bool {
+    let test = config
+        .healthcheck
+        .as_ref()
+        .map(|check| check.test.as_slice());
+    test.is_some_and(|test| !test.is_empty() && test != ["NONE"])
+}
+
+fn has_stop_signal(config: &ServiceConfig) -> bool {
+    let signal = config.stop_signal.as_deref();
+    signal.is_some_and(|signal| !matches!(signal, "SIGTERM" | "TERM" | "15"))
+}
+
+fn has_own_address(config: &ServiceConfig) -> bool {
+    matches!(
+        config.network_mode,
+        NetworkMode::Bridge | NetworkMode::Network(_)
+    )
+}

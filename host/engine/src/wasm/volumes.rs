@@ -1,0 +1,112 @@
+//! Named volumes: folders.
+
+use std::path::PathBuf;
+
+use model::{EngineKind, Mount, Volume, VolumeConfig};
+use serde::{Deserialize, Serialize};
+use wasm_runner::record;
+
+use super::{Shared, folders};
+use crate::{EngineError, EngineEvent};
+
+/// The record, in the volume's folder.
+const VOLUME: &str = "volume.json";
+/// What services see.
+const DATA: &str = "data";
+
+#[derive(Serialize, Deserialize)]
+struct VolumeRecord {
+    name: String,
+    config: VolumeConfig,
+}
+
+impl Shared {
+    pub(super) fn list_volumes(&self) -> Vec<Volume> {
+        let records = self.volume_records().into_iter();
+        records
+            .filter(|volume| self.scope.covers(&volume.config.labels))
+            .map(|volume| Volume {
+                engine: EngineKind::Wasm,
+                name: volume.name,
+                labels: volume.config.labels,
+            })
+            .collect()
+    }
+
+    pub(super) fn make_volume(&self, name: &str, config: VolumeConfig) -> Result<(), EngineError> {
+        folders::fit_name("volume", name)?;
+        if !matches!(config.driver.as_str(), "" | "local") {
+            return Err(EngineError::Invalid(format!(
+                "the volume `{name}` cannot be made: the wasm engine has no driver `{}`",
+                config.driver
+            )));
+        }
+        let _changing = self.change();
+        let folder = self.folders.volumes.join(name);
+        if let Some(present) = folders::read::<VolumeRecord>(&folder.join(VOLUME)) {
+            if present.config == config && self.scope.covers(&config.labels) {
+                return Ok(());
+            }
+            return Err(EngineError::Conflict {
+                what: format!("the volume `{name}`"),
+                hint: "remove it, or name yours otherwise".into(),
+            });
+        }
+        let volume = VolumeRecord {
+            name: name.to_owned(),
+            config,
+        };
+        let made = if folder.exists() {
+            // Its record is damaged; the data is worth more than the record.
+            record::write(&folder.join(VOLUME), &volume)
+        } else {
+            folders::put(&folder, |folder| {
+                folders::make(&folder.join(DATA))?;
+                record::write(&folder.join(VOLUME), &volume)
+            })
+        };
+        made.map_err(|error| EngineError::failed(format!("make the volume `{name}`"), error))?;
+        self.tell(EngineEvent::Other);
+        Ok(())
+    }
+
+    pub(super) fn remove_volume(&self, name: &str) -> Result<(), EngineError> {
+        folders::fit_name("volume", name)?;
+        let _changing = self.change();
+        let ours = self.list_volumes();
+        if !ours.iter().any(|volume| volume.name == name) {
+            return Ok(());
+        }
+        let uses = |mount: &Mount| matches!(mount, Mount::Volume { source, .. } if source == name);
+        let mut containers = self.container_records().into_iter();
+        if containers.any(|container| container.config.mounts.iter().any(uses)) {
+            return Err(EngineError::InUse {
+                what: format!("the volume `{name}`"),
+            });
+        }
+        folders::remove(&self.folders.volumes.join(name))
+            .map_err(|error| EngineError::failed(format!("remove the volume `{name}`"), error))?;
+        self.tell(EngineEvent::Other);
+        Ok(())
+    }
+
+    /// The folder of a volume's data.
+    ///
+    /// # Errors
+    /// [`EngineError::NotFound`] where there is no such volume of ours.
+    pub(super) fn volume_data(&self, name: &str) -> Result<PathBuf, EngineError> {
+        if self.list_volumes().iter().any(|volume| volume.name == name) {
+            return Ok(self.folders.volumes.join(name).join(DATA));
+        }
+        Err(EngineError::NotFound {
+            what: format!("the volume `{name}`"),
+        })
+    }
+
+    fn volume_records(&self) -> Vec<VolumeRecord> {
+        let names = folders::names(&self.folders.volumes).into_iter();
+        names
+            .filter_map(|name| folders::read(&self.folders.volumes.join(name).join(VOLUME)))
+            .collect()
+    }
+}

@@ -1,0 +1,270 @@
+//! A device on a wasm engine of its own.
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use async_trait::async_trait;
+use engine::wasm::{Wasm, WasmConfig};
+use engine::{Engine, LogsFrom, Scope};
+use futures::StreamExt;
+use model::{ContainerId, ImageRef, NetworkConfig};
+use tempfile::TempDir;
+
+use crate::registry::Registry;
+use crate::suite::{self, Fixture, Program, Service, new_scope, next_line};
+
+pub(crate) struct WasmFixture {
+    folder: TempDir,
+    runner: PathBuf,
+    cache: sandbox::Cache,
+    guest: PathBuf,
+    scope: Scope,
+    other_scope: Scope,
+    engine: Mutex<Option<Wasm>>,
+    other_engine: Wasm,
+    registry: Registry,
+    /// Where services with the label find the supervisor's API.
+    pub(crate) api: std::net::SocketAddr,
+    _api: std::net::TcpListener,
+}
+
+/// A layout and components, or why there are none.
+pub(crate) fn surroundings() -> Result<(PathBuf, PathBuf), String> {
+    let variable = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .ok_or_else(|| format!("`{name}` is not set; `cargo xtask test` sets it"))
+    };
+    Ok((
+        variable("SUPERVISOR_DIST")?,
+        variable("SUPERVISOR_TEST_GUESTS")?,
+    ))
+}
+
+/// One for all tests, so that the guest is compiled once.
+pub(crate) fn cache(dist: &Path) -> sandbox::Cache {
+    static CACHE: OnceLock<sandbox::Cache> = OnceLock::new();
+    let make = || {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-services");
+        let compiler = dist.join("bin/supervisor-compile");
+        sandbox::Cache::new(folder, compiler, sandbox::Limits::default()).unwrap()
+    };
+    CACHE.get_or_init(make).clone()
+}
+
+impl WasmFixture {
+    pub(crate) async fn open() -> Result<Self, String> {
+        let (dist, guests) = surroundings()?;
+        let folder = TempDir::new().unwrap();
+        let (scope, other_scope) = (new_scope(), new_scope());
+        let (runner, cache) = (dist.join("bin/supervisor"), cache(&dist));
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let api = listener.local_addr().unwrap();
+        let config = config(&folder, &runner, &cache, api);
+        let engine = Wasm::open(config.clone(), scope.clone()).await.unwrap();
+        let other_engine = Wasm::open(config, other_scope.clone()).await.unwrap();
+        let guest = guests.join("guest.wasm");
+        Ok(WasmFixture {
+            registry: Registry::start().await,
+            folder,
+            runner,
+            cache,
+            guest,
+            scope,
+            other_scope,
+            engine: Mutex::new(Some(engine)),
+            other_engine,
+            api,
+            _api: listener,
+        })
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The folder of the engine, where its records are.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.folder.path().join("wasm")
+    }
+
+    pub(crate) fn container(&self, id: &ContainerId) -> PathBuf {
+        self.state().join("containers").join(id.as_str())
+    }
+
+    pub(crate) fn guest(&self) -> &Path {
+        &self.guest
+    }
+
+    pub(crate) fn config(&self) -> WasmConfig {
+        config(&self.folder, &self.runner, &self.cache, self.api)
+    }
+
+    /// The engine ends, as the supervisor does; what it started goes on.
+    pub(crate) fn close(&self) {
+        *self.engine.lock().unwrap() = None;
+    }
+
+    pub(crate) async fn reopen(&self) {
+        self.close();
+        let engine = Wasm::open(self.config(), self.scope.clone()).await;
+        *self.engine.lock().unwrap() = Some(engine.unwrap());
+    }
+
+    /// A service that runs the tests' program with these words.
+    pub(crate) fn runs(&self, name: &str, words: &[&str]) -> Service {
+        let fixture: &dyn Fixture = self;
+        let mut service = fixture.service(name, &Program::Tick);
+        service.config.command = Some(words.iter().map(|word| (*word).to_owned()).collect());
+        service
+    }
+
+    pub(crate) async fn start(&self, service: &Service) -> ContainerId {
+        let fixture: &dyn Fixture = self;
+        fixture.start(service).await
+    }
+
+    /// Starts a service and waits until it has printed this line.
+    pub(crate) async fn start_until(&self, service: &Service, line: &str) -> ContainerId {
+        let id = self.start(service).await;
+        self.wait_for_line(&id, |printed| printed == line).await;
+        id
+    }
+
+    /// The first line of the log that is so.
+    pub(crate) async fn wait_for_line(
+        &self,
+        id: &ContainerId,
+        is_it: impl Fn(&str) -> bool,
+    ) -> String {
+        let mut logs = self.engine().logs(id, LogsFrom::Start).await.unwrap();
+        loop {
+            let line = next_line(&mut logs).await.expect("the container is gone");
+            if is_it(&line.message) {
+                return line.message;
+            }
+        }
+    }
+
+    /// All lines up to this one.
+    pub(crate) async fn lines_until(&self, id: &ContainerId, last: &str) -> Vec<String> {
+        let mut logs = self.engine().logs(id, LogsFrom::Start).await.unwrap();
+        let mut lines = Vec::new();
+        loop {
+            let line = next_line(&mut logs).await.expect("the container is gone");
+            if line.message == last {
+                return lines;
+            }
+            lines.push(line.message);
+        }
+    }
+
+    pub(crate) async fn internal_network(&self, name: &str) -> String {
+        let fixture: &dyn Fixture = self;
+        let name = fixture.name(name);
+        let config = NetworkConfig {
+            internal: true,
+            ..suite::network_config(&self.scope)
+        };
+        let spec = engine::NetworkSpec {
+            name: &name,
+            config: &config,
+        };
+        self.engine().create_network(&spec).await.unwrap();
+        name
+    }
+
+    /// The process that serves the container, as its state says.
+    pub(crate) fn process(&self, id: &ContainerId) -> wasm_runner::process::ProcessId {
+        self.state_of(id).process.unwrap()
+    }
+
+    pub(crate) fn state_of(&self, id: &ContainerId) -> wasm_runner::record::State {
+        let path = self.container(id).join(wasm_runner::record::STATE);
+        wasm_runner::record::read(&path).unwrap().unwrap()
+    }
+}
+
+fn config(
+    folder: &TempDir,
+    runner: &Path,
+    cache: &sandbox::Cache,
+    api: std::net::SocketAddr,
+) -> WasmConfig {
+    WasmConfig {
+        folder: folder.path().join("wasm"),
+        runner: runner.to_owned(),
+        cache: cache.clone(),
+        api: Some(api),
+        host_root: folder.path().join("host"),
+    }
+}
+
+/// Runs one test of this engine alone.
+pub(crate) fn test<T: Future<Output = ()>>(test: impl FnOnce(Arc<WasmFixture>) -> T) {
+    suite::run(WasmFixture::open(), test);
+}
+
+#[async_trait]
+impl Fixture for WasmFixture {
+    fn engine(&self) -> Arc<dyn Engine> {
+        let engine = self.engine.lock().unwrap();
+        Arc::new(engine.clone().expect("the engine is open"))
+    }
+
+    fn other_engine(&self) -> Arc<dyn Engine> {
+        Arc::new(self.other_engine.clone())
+    }
+
+    fn scope(&self) -> Scope {
+        self.scope.clone()
+    }
+
+    fn other_scope(&self) -> Scope {
+        self.other_scope.clone()
+    }
+
+    fn image(&self) -> ImageRef {
+        format!("file:{}", self.guest.display()).parse().unwrap()
+    }
+
+    fn command(&self, program: &Program) -> Vec<String> {
+        let words = match program {
+            Program::Tick => vec!["tick".to_owned()],
+            Program::Exit(code) => vec!["exit".into(), code.to_string()],
+            Program::Print { out, err } => vec!["print-both".into(), out.clone(), err.clone()],
+            Program::PrintLong(length) => vec!["print-long".into(), length.to_string()],
+            Program::PrintBytes => vec!["print-bytes".into()],
+            Program::Environment => vec!["environment".into()],
+            Program::Append { file, text } => vec!["append".into(), file.clone(), text.clone()],
+            Program::Serve { port, text } => vec!["serve".into(), port.to_string(), text.clone()],
+            Program::Fetch { host, port } => vec!["fetch".into(), host.clone(), port.to_string()],
+        };
+        words
+    }
+
+    fn registry(&self) -> String {
+        self.registry.address().to_owned()
+    }
+
+    async fn publish(&self) -> String {
+        self.registry.publish(&std::fs::read(&self.guest).unwrap())
+    }
+
+    async fn clean_up(&self) {
+        if self.engine.lock().unwrap().is_none() {
+            self.reopen().await;
+        }
+        let engines: [Arc<dyn Engine>; 2] = [self.engine(), self.other_engine()];
+        for engine in engines {
+            let containers = engine.containers().await.unwrap();
+            futures::stream::iter(containers)
+                .for_each_concurrent(8, |container| {
+                    let engine = engine.clone();
+                    async move { engine.remove_container(&container.id).await.unwrap() }
+                })
+                .await;
+        }
+    }
+}
