@@ -67,3 +67,8 @@ pub use response::Response;
 pub mod expansion {
     pub use crate::handler::{Handler, identify, unknown};
 }
+
+/// The code of the README is compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;

@@ -90,6 +90,8 @@ macro_rules! plugin {
             #[cfg_attr(target_arch = "wasm32", unsafe(link_section = "platform:manifest"))]
             static MANIFEST: [u8; LENGTH] = $crate::manifest::text(PARTS);
 
+            // A component's custom section is outside what its code can reach.
+            #[cfg(not(target_arch = "wasm32"))]
             impl Plugin {
                 /// The manifest as it stands in the component.
                 #[doc(hidden)]

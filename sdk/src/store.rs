@@ -1,7 +1,8 @@
 //! A small store of the plugin's own that outlives its instances and restarts of the supervisor.
 //! Capability `store`.
 //!
-//! Keys are at most 256 bytes, values at most 64 KiB, all of them together at most 1 MiB for one plugin.
+//! Keys are at most 256 bytes, values at most 64 KiB, all of them together at most 1 MiB and 10,000 keys
+//! for one plugin.
 
 use std::fmt;
 
@@ -71,7 +72,7 @@ pub async fn set_json<T: Serialize>(key: &str, value: &T) -> Result<(), Error> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// A key, a value or the sum of them is over its limit; the text says which.
+    /// A key, a value, the sum of them or their number is over its limit; the text says which.
     TooLarge(String),
     /// The store could not be read or written.
     Failed(String),

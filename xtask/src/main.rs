@@ -2,6 +2,7 @@
 //!
 //! Every set-up step lives here, so that a fresh clone needs rustup and a C compiler and nothing else.
 
+mod bench;
 mod cargo;
 mod check;
 mod layout;
@@ -32,6 +33,8 @@ enum Command {
     Test(test::Arguments),
     /// Leave a layout in target/dist that runs from anywhere it is copied to
     Build(layout::Arguments),
+    /// Measure speed and memory, and write the figures into docs/benchmarks.md
+    Bench(bench::Arguments),
     /// Start the Docker engine and the registry of the tests and keep them until Ctrl-C
     #[command(hide = true)]
     DockerForTests,
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         Command::Build(arguments) => layout::build(&arguments).map(|layout| {
             println!("the layout is in {}", layout.folder.display());
         }),
+        Command::Bench(arguments) => bench::run(&arguments),
         Command::DockerForTests => private_docker::run_in_foreground(),
         Command::Check => check::run(),
     };

@@ -8,13 +8,14 @@ use std::time::Instant;
 use futures::FutureExt;
 use http::{Method, StatusCode};
 use model::Branding;
+use store::Store;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{self, Failure};
 use crate::auth::{self, LocalModeAuth};
 use crate::call::Call;
-use crate::device::{Device, Endpoints, Found, Keys, Request, Response};
+use crate::device::{Device, Endpoints, Found, Request, Response};
 use crate::drawn::Drawn;
 use crate::routes::{self, Core, Handler, Outcome};
 use crate::v2::local_logs::MAX_READERS;
@@ -36,7 +37,7 @@ pub(crate) struct Parts {
     pub(crate) settings: Settings,
     pub(crate) device: Arc<dyn Device>,
     pub(crate) endpoints: Arc<dyn Endpoints>,
-    pub(crate) keys: Arc<dyn Keys>,
+    pub(crate) keys: Store,
     /// Answers of `GET /v1/device` and `GET /v2/applications/state`, written once for each state.
     pub(crate) device_state: Drawn,
     pub(crate) applications: Drawn,
@@ -73,7 +74,7 @@ impl App {
         settings: Settings,
         device: Arc<dyn Device>,
         endpoints: Arc<dyn Endpoints>,
-        keys: Arc<dyn Keys>,
+        keys: Store,
         stopping: CancellationToken,
     ) -> Self {
         App {
@@ -164,15 +165,21 @@ impl App {
     }
 
     async fn ask_plugins(&self, request: Request, mut methods: Vec<Method>) -> Outcome {
-        let path = request.uri().path();
-        let mut found = self.api.endpoints.find(request.method(), path);
-        if *request.method() == Method::HEAD && !matches!(found, Found::Route(_)) {
-            found = self.api.endpoints.find(&Method::GET, path);
+        let endpoints = &self.api.endpoints;
+        if !endpoints.are_loaded() {
+            endpoints.loaded().await;
         }
-        match found {
-            Found::Route(call) => return Ok(call(request).await),
+        let path = request.uri().path();
+        match endpoints.find(request.method(), path) {
+            Found::Route(call) => return Ok(call(auth::without_key(request)).await),
             Found::OtherMethods(more) => methods.extend(more),
             Found::Nothing => {}
+        }
+        if *request.method() == Method::HEAD
+            && methods.contains(&Method::GET)
+            && let Found::Route(call) = endpoints.find(&Method::GET, path)
+        {
+            return Ok(call(auth::without_key(request)).await);
         }
         if methods.is_empty() {
             return Err(Failure::Refused(

@@ -9,10 +9,11 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method};
 use model::AppId;
 use serde::{Deserialize, Serialize};
+use store::KeyOwner;
 
 use crate::answer::Failure;
 use crate::app::Api;
-use crate::device::{KeyOwner, Request};
+use crate::device::Request;
 
 /// What may be asked without a key on a device in local mode (configuration `local_mode_auth`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -58,19 +59,9 @@ pub(crate) struct Caller {
 /// Lets a request in, or refuses it.
 ///
 /// # Errors
-/// [`Failure::Unauthorized`] where a key is needed and the offered one is missing or unknown,
-/// [`Failure::Internal`] where the keys cannot be read.
+/// [`Failure::Unauthorized`] where a key is needed and the offered one is missing or unknown.
 pub(crate) fn admit(api: &Api, request: &Request) -> Result<Caller, Failure> {
-    let key = match offered_key(request) {
-        Some(offered) => api
-            .keys
-            .key_owner(&offered)
-            .map_err(|cause| Failure::Internal {
-                doing: "check the key",
-                cause,
-            })?,
-        None => None,
-    };
+    let key = offered_key(request).and_then(|offered| api.keys.key_owner(&offered));
     let open = needs_no_key(
         api.settings.local_mode_auth,
         request.method(),
@@ -121,6 +112,30 @@ fn needs_no_key(auth: LocalModeAuth, method: &Method, path: &str) -> bool {
 /// even when it is wrong; a repeated or an empty one counts as none (device behaviour 2.1).
 pub(crate) fn offered_key(request: &Request) -> Option<Cow<'_, str>> {
     key_in_query(request.uri().query()).or_else(|| key_in_header(request.headers()))
+}
+
+/// The request as it may be handed to others: without the header and the parameter that hold keys.
+pub(crate) fn without_key(mut request: Request) -> Request {
+    request.headers_mut().remove(AUTHORIZATION);
+    let names_key = |pair: &&str| {
+        form_urlencoded::parse(pair.as_bytes())
+            .next()
+            .is_some_and(|(name, _)| name == "apikey")
+    };
+    let Some(query) = request.uri().query() else {
+        return request;
+    };
+    if query.split('&').any(|pair| names_key(&pair)) {
+        let kept: Vec<&str> = query.split('&').filter(|pair| !names_key(pair)).collect();
+        let mut target = request.uri().path().to_owned();
+        if !kept.is_empty() {
+            target.push('?');
+            target.push_str(&kept.join("&"));
+        }
+        // Parts of what was a target before; were they none, no query at all is the safe answer.
+        *request.uri_mut() = target.parse().unwrap_or_default();
+    }
+    request
 }
 
 fn key_in_query(query: Option<&str>) -> Option<Cow<'_, str>> {
@@ -177,6 +192,28 @@ mod tests {
                 key,
                 "{query:?} {header:?}"
             );
+        }
+    }
+
+    #[test]
+    fn keys_are_taken_out_of_a_request_before_others_see_it() {
+        for (given, left) in [
+            ("/a?apikey=k", "/a"),
+            ("/a?x=1&apikey=k&y=%20&apikey=l", "/a?x=1&y=%20"),
+            ("/a?api%6Bey=k&z", "/a?z"),
+            ("/a?apikey", "/a"),
+            ("/a?x=apikey&APIKEY=1", "/a?x=apikey&APIKEY=1"),
+            ("/a?", "/a?"),
+            ("/a", "/a"),
+        ] {
+            let request = http::Request::builder()
+                .uri(given)
+                .header(AUTHORIZATION, "Bearer k")
+                .body(Body::empty())
+                .unwrap();
+            let request = without_key(request);
+            assert_eq!(request.uri().to_string(), left);
+            assert!(request.headers().is_empty());
         }
     }
 

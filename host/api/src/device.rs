@@ -8,7 +8,7 @@ use axum::body::Body;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use http::Method;
-use model::{ApiKey, AppId, DeviceStatus, ServiceName};
+use model::DeviceStatus;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -28,8 +28,8 @@ pub trait Device: Send + Sync + 'static {
     /// Whether the device takes its target over HTTP rather than from a cloud (device behaviour 4.3).
     fn local_mode(&self) -> bool;
 
-    /// The object `local` of `GET /v2/local/target-state`.
-    fn local_target(&self) -> BoxFuture<'_, Value>;
+    /// The object `{ "local": … }` of `GET /v2/local/target-state`.
+    fn local_target(&self) -> Value;
 
     /// Stores a new local target and starts to apply it; answers before it is applied, with one
     /// sentence for each thing in it that will not be done.
@@ -48,6 +48,12 @@ pub trait Device: Send + Sync + 'static {
 
 /// The endpoint families that are plugins.
 pub trait Endpoints: Send + Sync + 'static {
+    /// Whether plugins have been loaded; until then there may be more than `find` and `report` know.
+    fn are_loaded(&self) -> bool;
+
+    /// Waits until they have been, or it takes too long.
+    fn loaded(&self) -> BoxFuture<'_, ()>;
+
     /// Who answers `method` on `path` (as it came, without the query).
     fn find(&self, method: &Method, path: &str) -> Found;
 
@@ -60,7 +66,7 @@ pub trait Endpoints: Send + Sync + 'static {
 
 /// What plugins have for one method and path.
 pub enum Found {
-    /// Called with the request once the caller's key has been checked.
+    /// Called with the request, from which the caller's key has been taken.
     Route(Box<dyn FnOnce(Request) -> BoxFuture<'static, Response> + Send>),
     /// The path is known, with these methods.
     OtherMethods(Vec<Method>),
@@ -131,28 +137,4 @@ impl LogEvent {
 )]
 fn is_false(value: &bool) -> bool {
     !*value
-}
-
-/// Whose a key is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum KeyOwner {
-    /// The device's own key, which covers every app.
-    Global,
-    /// A service's key, which covers its app.
-    Service { app: AppId, service: ServiceName },
-}
-
-/// The keys of the API. Lookups happen for each request, so they must not touch the disk each time.
-pub trait Keys: Send + Sync + 'static {
-    /// Whose key this is, compared in constant time.
-    ///
-    /// # Errors
-    /// Where the keys cannot be read.
-    fn key_owner(&self, offered: &str) -> Result<Option<KeyOwner>, Box<dyn Error + Send + Sync>>;
-
-    /// Replaces the key of `owner` and answers the new one; the old one is worth nothing from then on.
-    ///
-    /// # Errors
-    /// Where it could not be stored, or `owner` has no key any more.
-    fn regenerate_key(&self, owner: &KeyOwner) -> Result<ApiKey, Box<dyn Error + Send + Sync>>;
 }

@@ -1,28 +1,24 @@
 //! A device, its plugins and its keys as plain values, for tests of the router without a socket.
 
-use std::error::Error;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, future::BoxFuture};
 use http::{Method, StatusCode};
 use http_body_util::BodyExt;
 use model::{
-    ApiKey, AppId, AppStatus, DeviceStatus, ImageState, ImageStatus, ReleaseId, ReleaseState,
-    ServiceId, ServiceState, ServiceStatus,
+    AppId, AppStatus, DeviceStatus, ImageState, ImageStatus, ReleaseId, ReleaseState, ServiceId,
+    ServiceState, ServiceStatus,
 };
 use serde_json::{Value, json};
+use store::Store;
+use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::device::{
-    Device, Endpoints, Facts, Found, KeyOwner, Keys, LogEvent, Request, Response, SetTargetError,
-};
+use crate::device::{Device, Endpoints, Facts, Found, LogEvent, Request, Response, SetTargetError};
 use crate::{App, Body, LocalModeAuth, Settings, answer};
 use std::sync::Arc;
-
-pub(crate) const GLOBAL_KEY: &str = "00000000000000000000000000000000";
-pub(crate) const SHOP_KEY: &str = "11111111111111111111111111111111";
 
 /// A device with what a test needs to be different.
 pub(crate) struct FakeDevice {
@@ -64,8 +60,8 @@ impl Device for FakeDevice {
         self.local_mode
     }
 
-    fn local_target(&self) -> BoxFuture<'_, Value> {
-        async { json!({"name": "local", "config": {}, "apps": {}}) }.boxed()
+    fn local_target(&self) -> Value {
+        json!({"local": {"name": "local", "config": {}, "apps": {}}})
     }
 
     fn set_local_target(
@@ -119,15 +115,30 @@ impl Device for FakeDevice {
 #[derive(Default)]
 pub(crate) struct FakeEndpoints {
     pub(crate) identified: AtomicUsize,
+    /// Nothing is found before somebody has waited for the plugins to be loaded.
+    waited: AtomicBool,
 }
 
 impl Endpoints for FakeEndpoints {
+    fn are_loaded(&self) -> bool {
+        self.waited.load(Ordering::Relaxed)
+    }
+
+    fn loaded(&self) -> BoxFuture<'_, ()> {
+        self.waited.store(true, Ordering::Relaxed);
+        futures::future::ready(()).boxed()
+    }
+
     fn find(&self, method: &Method, path: &str) -> Found {
         let has = match path {
             "/v3/greet" => Method::GET,
             "/v1/device" => Method::PATCH,
             _ => return Found::Nothing,
         };
+        assert!(
+            self.are_loaded(),
+            "looked up before the plugins were loaded"
+        );
         if *method != has {
             return Found::OtherMethods(vec![has]);
         }
@@ -146,36 +157,17 @@ impl Endpoints for FakeEndpoints {
     }
 }
 
-/// [`GLOBAL_KEY`], and [`SHOP_KEY`] of a service of app 1.
-pub(crate) struct FakeKeys;
-
-impl Keys for FakeKeys {
-    fn key_owner(&self, offered: &str) -> Result<Option<KeyOwner>, Box<dyn Error + Send + Sync>> {
-        match offered {
-            GLOBAL_KEY => Ok(Some(KeyOwner::Global)),
-            SHOP_KEY => Ok(Some(KeyOwner::Service {
-                app: AppId(1),
-                service: "web".parse()?,
-            })),
-            "broken" => Err("the disk is gone".into()),
-            _ => Ok(None),
-        }
-    }
-
-    fn regenerate_key(&self, owner: &KeyOwner) -> Result<ApiKey, Box<dyn Error + Send + Sync>> {
-        match owner {
-            KeyOwner::Global => Ok(ApiKey::from_text("new")),
-            KeyOwner::Service { .. } => Err("no such row".into()),
-        }
-    }
-}
-
 /// The API over a device, with its plugin.
 pub(crate) struct Fixture {
     pub(crate) app: App,
     pub(crate) device: Arc<FakeDevice>,
     pub(crate) endpoints: Arc<FakeEndpoints>,
     pub(crate) stopping: CancellationToken,
+    /// The device's own key.
+    pub(crate) key: String,
+    /// The key of a service of app 1.
+    pub(crate) shop_key: String,
+    _folder: TempDir,
 }
 
 pub(crate) fn fixture(device: FakeDevice, local_mode_auth: LocalModeAuth) -> Fixture {
@@ -186,12 +178,23 @@ pub(crate) fn fixture(device: FakeDevice, local_mode_auth: LocalModeAuth) -> Fix
         local_mode_auth,
         ..Settings::default()
     };
+    let folder = tempfile::tempdir().unwrap();
+    let keys = Store::open(folder.path()).unwrap().store;
     Fixture {
+        key: keys.global_key().unwrap().reveal().to_owned(),
+        shop_key: {
+            let web = "web".parse().unwrap();
+            keys.service_key(AppId(1), &web)
+                .unwrap()
+                .reveal()
+                .to_owned()
+        },
+        _folder: folder,
         app: App::new(
             settings,
             device.clone(),
             endpoints.clone(),
-            Arc::new(FakeKeys),
+            keys,
             stopping.clone(),
         ),
         device,
@@ -231,7 +234,7 @@ impl Fixture {
 
     /// With the global key.
     pub(crate) async fn get(&self, path: &str) -> Answer {
-        self.ask(request("GET", path, GLOBAL_KEY)).await
+        self.ask(request("GET", path, &self.key)).await
     }
 
     /// With the global key; JSON.

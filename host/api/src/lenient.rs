@@ -1,19 +1,5 @@
-//! Values of requests as clients of this API have always been allowed to write them (device behaviour
-//! 1.0): numbers as strings, flags in many forms. A value that is none of these counts as absent.
-
-use serde_json::Value;
-
-/// `true` for `1`, `"1"`, `true`, `"true"` and `"on"`, whatever the case; all else is `false`.
-pub(crate) fn truthy(value: Option<&Value>) -> bool {
-    match value {
-        Some(Value::Bool(flag)) => *flag,
-        Some(Value::Number(number)) => number.as_f64() == Some(1.0),
-        Some(Value::String(text)) => {
-            text == "1" || text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("on")
-        }
-        _ => false,
-    }
-}
+//! Numbers as clients of this API have always been allowed to write them (device behaviour 1.0). For
+//! flags see [`model::truthy`].
 
 /// A whole number in digits, with a minus sign or with `.0` behind it; `None` for all else.
 pub(crate) fn integer(text: &str) -> Option<i64> {
@@ -31,35 +17,7 @@ pub(crate) fn integer(text: &str) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-
-    #[test]
-    fn flags_are_true_in_the_forms_that_clients_use_and_false_in_all_others() {
-        for yes in [
-            json!(1),
-            json!("1"),
-            json!(true),
-            json!("true"),
-            json!("TRUE"),
-            json!("On"),
-        ] {
-            assert!(truthy(Some(&yes)), "{yes}");
-        }
-        for no in [
-            json!(0),
-            json!(2),
-            json!("yes"),
-            json!(""),
-            json!(null),
-            json!({}),
-            json!([true]),
-        ] {
-            assert!(!truthy(Some(&no)), "{no}");
-        }
-        assert!(!truthy(None));
-    }
 
     #[test]
     fn integers_are_digits_with_a_sign_and_zeros_behind_the_point() {

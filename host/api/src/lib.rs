@@ -37,9 +37,7 @@ mod tests;
 pub use app::{App, Settings};
 pub use auth::LocalModeAuth;
 pub use axum::body::Body;
-pub use device::{
-    Device, Endpoints, Facts, Found, KeyOwner, Keys, LogEvent, Request, Response, SetTargetError,
-};
+pub use device::{Device, Endpoints, Facts, Found, LogEvent, Request, Response, SetTargetError};
 pub use routes::{Route, core_routes};
 pub use serve::{GRACE, serve};
 pub use v1::device::write as device_state_json;

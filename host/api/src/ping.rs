@@ -1,13 +1,22 @@
 //! `GET /ping`: the process lives. Needs no key and looks at nothing, so that it answers when nothing
 //! else does.
 
-use http::StatusCode;
+use http::{Method, StatusCode};
 
 use crate::answer;
 use crate::device::Response;
+use crate::routes::{Handler, Route};
 
 /// The path, which is answered ahead of keys and routes.
 pub(crate) const PATH: &str = "/ping";
+
+pub(crate) const ROUTES: &[Route] = &[Route {
+    method: Method::GET,
+    path: PATH,
+    summary: "whether the supervisor lives",
+    // Here so that the path is known; it is answered before keys are looked at.
+    handler: Handler::Now(|_, _| Ok(ping())),
+}];
 
 /// 200, text `OK`.
 pub(crate) fn ping() -> Response {

@@ -11,10 +11,11 @@ use crate::answer::Failure;
 use crate::app::Api;
 use crate::call::Call;
 use crate::device::Response;
-use crate::{v1, v2, v3};
+use crate::{ping, v1, v2, v3};
 
 /// The core families; every other route is a plugin's.
-const FAMILIES: [&[Route]; 10] = [
+const FAMILIES: [&[Route]; 11] = [
+    ping::ROUTES,
     v1::health::ROUTES,
     v1::device::ROUTES,
     v1::blink::ROUTES,

@@ -59,10 +59,31 @@ impl Engines {
             progress(PullProgress { percent: 100 });
             return Ok(found);
         }
-        let kind = image_kind::ask(image, auth).await?;
+        let kind = self.kind_of(image, auth).await?;
         match self.get(kind) {
             Some(engine) => engine.pull_image(image, auth, progress).await,
             None => Err(self.no_engine_for(image, kind)),
+        }
+    }
+
+    /// Asks the registry only where the answer makes a difference: registries count questions.
+    async fn kind_of(
+        &self,
+        image: &ImageRef,
+        auth: Option<&RegistryAuth>,
+    ) -> Result<EngineKind, EngineError> {
+        if let [only] = &*self.0
+            && !image.is_file()
+        {
+            return Ok(only.kind());
+        }
+        match image_kind::ask(image, auth).await {
+            // Docker may reach registries that we do not: it has mirrors, certificates and
+            // exceptions of its own.
+            Err(EngineError::Failed { .. }) if self.get(EngineKind::Docker).is_some() => {
+                Ok(EngineKind::Docker)
+            }
+            answer => answer,
         }
     }
 
@@ -101,3 +122,6 @@ impl Engines {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -87,3 +87,65 @@ impl Entry {
         self.platform.as_ref().is_some_and(|p| p.os == "linux")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::sha256_digest;
+    use crate::registry::tests::{FakeRegistry, answer};
+
+    const WASM: &str = r#"{ "config": { "mediaType": "application/vnd.wasm.config.v0+json" } }"#;
+    const DOCKER: &str =
+        r#"{ "config": { "mediaType": "application/vnd.docker.container.image.v1+json" } }"#;
+
+    async fn kind(manifest: &str) -> Result<EngineKind, EngineError> {
+        let manifest = manifest.to_owned();
+        let nested = format!("manifests/{}", sha256_digest(WASM.as_bytes()));
+        let registry = FakeRegistry::start(move |path, _| {
+            let body = if path.ends_with(&nested) {
+                WASM
+            } else {
+                &manifest
+            };
+            answer("200 OK", "", body)
+        })
+        .await;
+        ask(&registry.image(), None).await
+    }
+
+    #[tokio::test]
+    async fn media_type_of_the_configuration_tells_the_kind() {
+        let digest = sha256_digest(WASM.as_bytes());
+        let entry = |os: &str| {
+            format!(
+                r#"{{ "digest": "{digest}", "platform": {{ "os": "{os}", "architecture": "wasm" }} }}"#
+            )
+        };
+        let index = |entries: &[String]| format!(r#"{{ "manifests": [{}] }}"#, entries.join(","));
+        for (manifest, expected) in [
+            (WASM.to_owned(), EngineKind::Wasm),
+            (DOCKER.to_owned(), EngineKind::Docker),
+            ("{}".to_owned(), EngineKind::Docker),
+            (index(&[entry("wasip2")]), EngineKind::Wasm),
+            (
+                index(&[format!(r#"{{ "digest": "{digest}" }}"#)]),
+                EngineKind::Wasm,
+            ),
+            (
+                index(&[entry("wasip2"), entry("linux")]),
+                EngineKind::Docker,
+            ),
+            (index(&[]), EngineKind::Docker),
+        ] {
+            assert_eq!(kind(&manifest).await.unwrap(), expected, "{manifest}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_no_manifest_is_a_failure() {
+        let deep = "[".repeat(100_000);
+        for manifest in ["", "no", "[]", "{\"config\":1}", deep.as_str()] {
+            assert!(kind(manifest).await.is_err(), "{manifest:.20}");
+        }
+    }
+}

@@ -261,9 +261,15 @@ fn client(plain: bool) -> Result<Client, EngineError> {
     if plain {
         // Without the machine's certificates: a device without any can still use its own registry.
         builder = builder.tls_certs_only([]).no_proxy();
+    } else {
+        // Also where a registry sends us elsewhere for a blob.
+        builder = builder.https_only(true);
     }
     let client = builder
         .build()
         .map_err(|error| EngineError::failed("set up TLS for image registries", error))?;
     Ok(kept.get_or_init(|| client).clone())
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

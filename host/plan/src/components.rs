@@ -58,8 +58,16 @@ impl App<'_> {
         if let NetworkMode::Network(name) = &service.config.network_mode {
             networks.insert(name);
         }
+        let api_network = self.current.api_network.as_ref();
         for name in networks {
-            if let Some(network) = app.networks.values().find(|n| n.engine_name == name) {
+            if api_network.is_some_and(|network| network.engine_name == name) {
+                // Its digest is not looked at: it is nobody's to change while the API listens on it.
+                let state = match compare(&self.current.networks, engine, name, "") {
+                    ComponentState::Absent => ComponentState::Absent,
+                    ComponentState::Changed | ComponentState::Right => ComponentState::Right,
+                };
+                found.push((name, state));
+            } else if let Some(network) = app.networks.values().find(|n| n.engine_name == name) {
                 let state = compare(&self.current.networks, engine, name, &network.digest);
                 found.push((name, state));
             }
@@ -106,6 +114,7 @@ pub(crate) fn plan_components(app: &App<'_>, services: &ServicePlans<'_>) -> Com
     for engine in app.engines(services) {
         create_or_remake(app, engine, services, &mut work);
     }
+    create_api_network(app, services, &mut work);
     remove_undesired(app, services, &mut work);
     work
 }
@@ -148,6 +157,39 @@ fn create_or_remake(
             }),
         };
         push(app, step, in_use, work);
+    }
+}
+
+/// Makes the network of the device's API on the engines that need it. Two apps may plan it in one lap;
+/// [`crate::plan`] keeps the first.
+fn create_api_network(app: &App<'_>, services: &ServicePlans<'_>, work: &mut ComponentWork) {
+    let Some(network) = &app.current.api_network else {
+        return;
+    };
+    let mut engines = BTreeSet::new();
+    for planned in services.wanted.values() {
+        let asks = planned
+            .desired
+            .config
+            .networks
+            .contains_key(&network.engine_name);
+        if asks && planned.kept().is_none() {
+            engines.extend(app.placement(planned.desired).engine());
+        }
+    }
+    for engine in engines {
+        let name = &network.engine_name;
+        if app.current.answers(engine)
+            && compare(&app.current.networks, engine, name, "") == ComponentState::Absent
+        {
+            let network = network.clone();
+            push(
+                app,
+                Some(Step::CreateNetwork { engine, network }),
+                false,
+                work,
+            );
+        }
     }
 }
 

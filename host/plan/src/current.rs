@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{AppUuid, Commit, ContainerId, CurrentService, EngineKind, Image, ImageRef};
+use model::{
+    AppUuid, Commit, ContainerId, CurrentService, DesiredNetwork, EngineKind, Image, ImageRef,
+};
 
 use crate::Subject;
 
@@ -24,6 +26,9 @@ pub struct CurrentState {
     pub recorded_images: BTreeSet<ImageRef>,
     pub volumes: Vec<CurrentComponent>,
     pub networks: Vec<CurrentComponent>,
+    /// The network by which services reach the device's API: made on each engine that runs one which
+    /// asks for it, and never removed, since the API listens on its gateway.
+    pub api_network: Option<DesiredNetwork>,
     /// The release that runs whole, by app.
     pub commits: BTreeMap<AppUuid, Commit>,
     /// Apps whose update locks are held.

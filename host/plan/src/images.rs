@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{DesiredService, DesiredState, EngineKind, ImageRef};
 
-use crate::placement::{familiar, names};
+use crate::placement::{familiar, is_same_image, names};
 use crate::{CurrentState, EngineHealth, ImageUser, Plan, Reason, Step, Subject, WaitingOn};
 
 /// The images to pull, each once however many services want it.
@@ -78,7 +78,7 @@ fn is_wanted(desired: &DesiredState, image: &ImageRef) -> bool {
         .apps
         .values()
         .flat_map(|app| app.services.values())
-        .any(|service| familiar(service.config.image.as_str()) == familiar(image.as_str()))
+        .any(|service| is_same_image(&service.config.image, image))
 }
 
 fn is_used(current: &CurrentState, image: &ImageRef) -> bool {

@@ -30,6 +30,7 @@ mod strategy;
 mod waiting;
 
 pub use current::{CurrentComponent, CurrentState, EngineHealth, Failure};
+pub use placement::{is_same_image, names};
 pub use plan::{Plan, plan};
 pub use step::{
     ContainerRef, ImageUser, Locked, LockedStep, ServiceWork, StartService, Step, Subject,

@@ -76,12 +76,19 @@ fn kind_of(current: &CurrentState, image: &ImageRef) -> Option<EngineKind> {
     }
 }
 
+/// Whether two references name the same image: an engine may list one in a shorter form.
+#[must_use]
+pub fn is_same_image(one: &ImageRef, other: &ImageRef) -> bool {
+    familiar(one.as_str()) == familiar(other.as_str())
+}
+
 /// Whether `wanted` is one of the references of `image`.
-pub(crate) fn names(image: &Image, wanted: &ImageRef) -> bool {
+#[must_use]
+pub fn names(image: &Image, wanted: &ImageRef) -> bool {
     image
         .references
         .iter()
-        .any(|reference| familiar(reference.as_str()) == familiar(wanted.as_str()))
+        .any(|reference| is_same_image(reference, wanted))
 }
 
 /// A reference as Docker lists it: its own registry's name, and `library/` there, are left out.

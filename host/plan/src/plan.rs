@@ -46,6 +46,7 @@ pub fn plan(current: &CurrentState, desired: &DesiredState) -> Plan {
         }
         plan_app(current, app, wanted, &mut pulls, &mut rest);
     }
+    keep_first_of_each(&mut rest.steps);
     let mut plan = pulls.into_plan(current);
     plan.steps.append(&mut rest.steps);
     plan.waiting_on.append(&mut rest.waiting_on);
@@ -54,6 +55,12 @@ pub fn plan(current: &CurrentState, desired: &DesiredState) -> Plan {
         remove_unused(current, desired, &mut plan);
     }
     plan
+}
+
+/// Leaves out what two apps plan alike: the network of the device's API.
+fn keep_first_of_each(steps: &mut Vec<Step>) {
+    let mut seen = BTreeSet::new();
+    steps.retain(|step| !matches!(step, Step::CreateNetwork { .. }) || seen.insert(step.subject()));
 }
 
 /// Every app that is wanted or of which something is left.

@@ -1,1 +1,47 @@
-//! See ARCHITECTURE.md.
+//! Brings the device to its target and keeps it there: observes the engines, asks [`plan`] what to do,
+//! does it, and publishes what becomes of it.
+//!
+//! [`Reconciler::start`] is the entry; the handle it answers is what the API holds. Behind it one task
+//! owns all state and never waits for an engine, so it always answers:
+//!
+//! ```text
+//! commands (target, trigger) ─┐
+//! engine events ──────────────┤             ┌─ observe: lists of all engines at once
+//! finished steps ─────────────┼─► the loop ─┼─ plan (pure)
+//! timers of back-offs ────────┘             ├─ apply: a task a step, bounded ─► engines, store, locks
+//!                                           └─ publish: `watch` of the device's status; log hub
+//! ```
+//!
+//! Nothing is remembered that can be observed. What cannot (the target, whose images are whose, which
+//! containers we stopped, the local-mode snapshot) is in the store before the first step that depends
+//! on it, so a kill at any moment costs one lap. The loop sleeps only when there is nothing to do: no
+//! lap is made by time, but to try again what failed.
+//!
+//! It knows no endpoint, parses no request, and decides nothing that the plan could.
+
+mod abort;
+mod apply;
+mod backoff;
+mod clock;
+mod config;
+mod events;
+mod health;
+mod journal;
+mod lap;
+mod local_mode;
+mod locks;
+mod logs;
+mod messages;
+mod observe;
+mod reconciler;
+mod status;
+mod steps;
+mod target;
+mod view;
+
+pub use abort::{AbortAt, MOMENTS};
+pub use config::{Limits, ReconcilerConfig};
+pub use locks::{LockError, LockPolicy, Locks, UpdateLocks};
+pub use logs::{LogEvent, LogSubscription};
+pub use reconciler::{Reconciler, StartError};
+pub use target::SetTargetError;

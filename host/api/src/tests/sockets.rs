@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-use crate::fake::{FakeDevice, Fixture, GLOBAL_KEY, fixture};
+use crate::fake::{FakeDevice, Fixture, fixture};
 use crate::{LocalModeAuth, serve};
 
 /// Longer than anything here takes unless it hangs.
@@ -73,9 +73,9 @@ fn local_mode() -> FakeDevice {
 #[tokio::test]
 async fn a_client_that_is_refused_in_the_middle_of_its_body_still_reads_why() {
     let device = served(local_mode()).await;
-    for (key, status) in [(GLOBAL_KEY, 413), ("wrong", 401)] {
+    for (key, status) in [(device.fixture.key.as_str(), 413), ("wrong", 401)] {
         let length = 12 << 20;
-        let path = if key == GLOBAL_KEY {
+        let path = if status == 413 {
             "/v2/local/target-state"
         } else {
             "/v1/blink"
@@ -103,7 +103,10 @@ async fn a_panic_leaves_the_connection_open() {
     })
     .await;
     let ask = |path: &str| {
-        format!("GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {GLOBAL_KEY}\r\n\r\n")
+        format!(
+            "GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n\r\n",
+            device.fixture.key
+        )
     };
     let mut stream = device.send(ask("/v1/device")).await;
     assert!(

@@ -22,15 +22,13 @@ async fn regenerate(api: Api, call: Call) -> Outcome {
         ));
     };
     let keys = api.keys.clone();
+    let failed = |cause| Failure::Internal {
+        doing: "replace the key",
+        cause,
+    };
     let key = tokio::task::spawn_blocking(move || keys.regenerate_key(&owner))
         .await
-        .map_err(|cause| Failure::Internal {
-            doing: "replace the key",
-            cause: cause.into(),
-        })?
-        .map_err(|cause| Failure::Internal {
-            doing: "replace the key",
-            cause,
-        })?;
+        .map_err(|cause| failed(cause.into()))?
+        .map_err(|cause| failed(cause.into()))?;
     Ok(answer::text(StatusCode::OK, key.reveal().to_owned()))
 }

@@ -7,18 +7,18 @@ use serde_json::Value;
 
 use crate::answer::{self, Failure};
 use crate::app::Api;
+use crate::body;
 use crate::call::Call;
 use crate::device::SetTargetError;
 use crate::routes::{Handler, Outcome, Route};
 use crate::v2::local_logs;
-use crate::{body, lenient};
 
 pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::GET,
         path: "/v2/local/target-state",
         summary: "the target that was set over this API",
-        handler: Handler::Later(|api, _| Box::pin(target(api))),
+        handler: Handler::Now(|api, _| target(api)),
     },
     Route {
         method: Method::POST,
@@ -37,12 +37,8 @@ pub(crate) const ROUTES: &[Route] = &[
 #[derive(Serialize)]
 struct Target {
     status: &'static str,
-    state: State,
-}
-
-#[derive(Serialize)]
-struct State {
-    local: Value,
+    /// `{ "local": … }`.
+    state: Value,
 }
 
 #[derive(Serialize)]
@@ -54,17 +50,16 @@ struct Taken {
     warnings: Vec<String>,
 }
 
-async fn target(api: Api) -> Outcome {
-    let local = api.device.local_target().await;
+fn target(api: &Api) -> Outcome {
     Ok(answer::json(&Target {
         status: "success",
-        state: State { local },
+        state: api.device.local_target(),
     }))
 }
 
 async fn set_target(api: Api, call: Call) -> Outcome {
     let target = body::object(call.request).await?;
-    let force = lenient::truthy(target.get("force"));
+    let force = target.get("force").is_some_and(model::truthy);
     match api
         .device
         .set_local_target(Value::Object(target), force)

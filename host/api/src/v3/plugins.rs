@@ -5,19 +5,14 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::answer;
-use crate::routes::{Handler, Route};
+use crate::app::Api;
+use crate::routes::{Handler, Outcome, Route};
 
 pub(crate) const ROUTES: &[Route] = &[Route {
     method: Method::GET,
     path: "/v3/plugins",
     summary: "the plugins with their routes, grants, state and calls",
-    handler: Handler::Now(|api, _| {
-        Ok(answer::json(&Plugins {
-            status: "success",
-            version: env!("CARGO_PKG_VERSION"),
-            plugins: api.endpoints.report(),
-        }))
-    }),
+    handler: Handler::Later(|api, _| Box::pin(plugins(api))),
 }];
 
 #[derive(Serialize)]
@@ -26,4 +21,13 @@ struct Plugins {
     /// The supervisor's own version; `/v2/version` gives the level of the API.
     version: &'static str,
     plugins: Value,
+}
+
+async fn plugins(api: Api) -> Outcome {
+    api.endpoints.loaded().await;
+    Ok(answer::json(&Plugins {
+        status: "success",
+        version: env!("CARGO_PKG_VERSION"),
+        plugins: api.endpoints.report(),
+    }))
 }

@@ -33,6 +33,22 @@ pub(super) struct ApiVersion {
     pub(super) minor: usize,
 }
 
+impl ApiVersion {
+    /// The newest that we know.
+    const NEWEST: ApiVersion = ApiVersion {
+        major: bollard::API_DEFAULT_VERSION.major_version,
+        minor: bollard::API_DEFAULT_VERSION.minor_version,
+    };
+
+    fn parse(text: &str) -> Option<Self> {
+        let (major, minor) = text.split_once('.')?;
+        Some(ApiVersion {
+            major: major.parse().ok()?,
+            minor: minor.parse().ok()?,
+        })
+    }
+}
+
 impl std::fmt::Display for ApiVersion {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}.{}", self.major, self.minor)
@@ -93,14 +109,19 @@ impl Connection {
     }
 
     pub(super) async fn info(&self) -> Result<EngineInfo, EngineError> {
-        let agreed = self.agree().await?;
-        let version = agreed
+        let mut agreed = self.client().await?;
+        let told = agreed
             .api
             .version()
             .await
             .map_err(|error| self.failed("ask the engine for its version", error))?;
+        let speaks = told.api_version.as_deref().and_then(ApiVersion::parse);
+        if speaks.map(|version| version.min(ApiVersion::NEWEST)) != Some(agreed.version) {
+            // It was replaced by another one since.
+            agreed = self.agree().await?;
+        }
         Ok(EngineInfo {
-            version: version.version.unwrap_or_default(),
+            version: told.version.unwrap_or_default(),
             api_version: agreed.version.to_string(),
         })
     }

@@ -5,11 +5,13 @@ use std::error::Error;
 use std::time::Duration;
 
 use bollard::models::{NetworkCreateRequest, NetworkDisconnectRequest, VolumeCreateRequest};
-use bollard::query_parameters::{InspectContainerOptions, RemoveVolumeOptions};
+use bollard::query_parameters::{
+    InspectContainerOptions, InspectNetworkOptions, RemoveVolumeOptions,
+};
 use engine::{ContainerSpec, Engine, EngineError, Engines, LogsFrom};
 use model::{
-    ContainerState, DeviceMapping, EngineKind, Healthcheck, ImageRef, Mount, NetworkAttachment,
-    NetworkMode, PortMapping, Protocol, RestartPolicy, ServiceName, Ulimit,
+    ContainerState, DeviceMapping, EngineKind, Healthcheck, ImageRef, IpamPool, Mount,
+    NetworkAttachment, NetworkMode, PortMapping, Protocol, RestartPolicy, ServiceName, Ulimit,
 };
 
 use crate::fixture::DockerFixture;
@@ -373,6 +375,82 @@ promise!(every_network_of_ours_by_a_name_is_removed, |fixture| {
     assert_eq!(suite.engine().networks().await.unwrap(), []);
 });
 
+promise!(network_is_made_as_it_is_described, |fixture| {
+    let suite: &dyn Fixture = &*fixture;
+    let docker = fixture.bare().await;
+    let mut config = crate::suite::network_config(&suite.scope());
+    config.driver_opts =
+        BTreeMap::from([("com.docker.network.bridge.enable_icc".into(), "true".into())]);
+    config.internal = true;
+    config.enable_ipv6 = true;
+    config.ipam = vec![
+        IpamPool {
+            subnet: Some("10.254.253.0/24".into()),
+            gateway: Some("10.254.253.9".into()),
+            ip_range: Some("10.254.253.128/25".into()),
+            aux_addresses: BTreeMap::from([("printer".into(), "10.254.253.200".into())]),
+        },
+        IpamPool {
+            subnet: Some("fd00:254:253::/64".into()),
+            ..Default::default()
+        },
+    ];
+    let name = suite.name("front");
+    let spec = engine::NetworkSpec {
+        name: &name,
+        config: &config,
+    };
+    suite.engine().create_network(&spec).await.unwrap();
+    let found = docker
+        .inspect_network(&name, None::<InspectNetworkOptions>)
+        .await
+        .unwrap();
+    let found = serde_json::to_value(found).unwrap();
+    assert_contains(
+        &found,
+        &serde_json::json!({
+            "Driver": "bridge", "Internal": true, "EnableIPv6": true,
+            "Options": { "com.docker.network.bridge.enable_icc": "true" },
+            "IPAM": { "Driver": "default", "Config": [
+                {
+                    "Subnet": "10.254.253.0/24", "Gateway": "10.254.253.9",
+                    "IPRange": "10.254.253.128/25",
+                    "AuxiliaryAddresses": { "printer": "10.254.253.200" },
+                },
+                { "Subnet": "fd00:254:253::/64" },
+            ] },
+        }),
+        "",
+    );
+
+    let name = suite.name("bare");
+    let mut config = crate::suite::network_config(&suite.scope());
+    config.config_only = true;
+    let spec = engine::NetworkSpec {
+        name: &name,
+        config: &config,
+    };
+    suite.engine().create_network(&spec).await.unwrap();
+    let found = docker
+        .inspect_network(&name, None::<InspectNetworkOptions>)
+        .await
+        .unwrap();
+    assert_eq!(found.config_only, Some(true));
+
+    let mut config = crate::suite::network_config(&suite.scope());
+    config.ipam = vec![IpamPool {
+        subnet: Some("no subnet".into()),
+        ..Default::default()
+    }];
+    let name = suite.name("wrong");
+    let spec = engine::NetworkSpec {
+        name: &name,
+        config: &config,
+    };
+    let made = suite.engine().create_network(&spec).await;
+    assert!(made.is_err(), "{made:?}");
+});
+
 promise!(network_in_use_is_not_removed, |fixture| {
     let suite: &dyn Fixture = &*fixture;
     let name = suite.network("front").await;
@@ -593,18 +671,10 @@ promise!(images_go_to_the_engine_of_their_kind, |fixture| {
         engine::kind_of(&component, None).await.unwrap(),
         EngineKind::Wasm
     );
-    for image in [component.clone(), "file:/srv/web.wasm".parse().unwrap()] {
-        let pulled = engines.pull(&image, None, &|_| {}).await;
-        assert!(
-            matches!(&pulled, Err(EngineError::WrongKind { reason, .. }) if reason.contains("no wasm engine")),
-            "{pulled:?}"
-        );
-    }
-    // And Docker itself refuses it for what it is.
-    let pulled = suite.engine().pull_image(&component, None, &|_| {}).await;
+    let refused = engines.pull(&component, None, &|_| {}).await;
     assert!(
-        matches!(pulled, Err(EngineError::WrongKind { .. })),
-        "{pulled:?}"
+        matches!(&refused, Err(EngineError::WrongKind { reason, .. }) if reason.contains("WebAssembly")),
+        "{refused:?}"
     );
 
     let missing: ImageRef = format!("{}/suite/missing:1", suite.registry())

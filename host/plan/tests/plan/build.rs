@@ -112,6 +112,15 @@ impl Service {
         self.sealed()
     }
 
+    /// It asks for the device's API.
+    pub(crate) fn with_api(mut self) -> Self {
+        self.0
+            .config
+            .networks
+            .insert("supervisor0".to_owned(), NetworkAttachment::default());
+        self.sealed()
+    }
+
     pub(crate) fn port(mut self, port: u16) -> Self {
         self.0.config.ports.push(PortMapping {
             host_ip: String::new(),
@@ -356,6 +365,27 @@ impl Device {
         self.0
             .network_containers
             .insert(newest, container.parse().unwrap());
+        self
+    }
+
+    /// The API's network is `supervisor0`.
+    pub(crate) fn with_api_network(mut self) -> Self {
+        self.0.api_network = Some(DesiredNetwork {
+            engine_name: "supervisor0".to_owned(),
+            config: NetworkConfig::default(),
+            digest: "api".to_owned(),
+        });
+        self
+    }
+
+    /// The API's network is there.
+    pub(crate) fn api_network(mut self) -> Self {
+        self.0.networks.push(CurrentComponent {
+            engine: Docker,
+            name: "supervisor0".to_owned(),
+            app: None,
+            digest: None,
+        });
         self
     }
 

@@ -832,6 +832,42 @@ fn a_port_is_given_up_before_another_service_takes_it() {
     );
 }
 
+#[test]
+fn the_network_of_the_api_is_made_once_for_those_that_ask_and_stays() {
+    let wanted = || {
+        target()
+            .service(service("web", "web:1").with_api())
+            .service(any_service("cafe", "till", "till:1").with_api())
+    };
+    let device = || device().with_api_network().image("web:1").image("till:1");
+    check_plan(
+        device(),
+        wanted(),
+        expect![[r#"
+        create network supervisor0 on docker
+        ... cafe/till waits for `supervisor0`
+        ... shop/web waits for `supervisor0`
+    "#]],
+    );
+    check_plan(
+        device().api_network(),
+        wanted(),
+        expect![[r#"
+        under locks of cafe (till)
+          start cafe/till on docker
+        under locks of shop (web)
+          start shop/web on docker
+    "#]],
+    );
+    check_plan(
+        device().api_network(),
+        target(),
+        expect![[r#"
+        nothing
+    "#]],
+    );
+}
+
 // -- locks ---------------------------------------------------------------------------------------
 
 #[test]

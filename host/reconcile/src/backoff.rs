@@ -1,0 +1,42 @@
+//! When something that failed is tried again (device behaviour 5.8).
+
+use std::time::Duration;
+
+use getrandom::u32 as random;
+
+/// The first delay.
+const BASE: Duration = Duration::from_millis(500);
+
+/// How long to wait after `failures` failures in a row: 2^n times half a second, at most `cap`, less up
+/// to a tenth by chance, so that devices that failed together do not come back together.
+pub(crate) fn delay(failures: u32, cap: Duration) -> Duration {
+    let factor = 2_u32.saturating_pow(failures);
+    let whole = BASE.saturating_mul(factor).min(cap);
+    // Without random numbers it is only less even.
+    let chance = random().unwrap_or_default();
+    whole - whole / 10 * (chance % 1000) / 1000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_double_up_to_the_cap() {
+        let cap = Duration::from_secs(900);
+        for (failures, whole) in [
+            (1, 1.0),
+            (2, 2.0),
+            (3, 4.0),
+            (10, 512.0),
+            (11, 900.0),
+            (99, 900.0),
+        ] {
+            let delay = delay(failures, cap).as_secs_f64();
+            assert!(
+                delay <= whole && delay >= whole * 0.9,
+                "{failures}: {delay}"
+            );
+        }
+    }
+}

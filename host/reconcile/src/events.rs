@@ -1,0 +1,89 @@
+//! Engine events: the loop's reason to look again. They say only that something changed, so any number
+//! of them between two laps is as one.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use engine::{Engine, EngineEvent, Engines};
+use futures::StreamExt;
+use model::EngineKind;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::backoff;
+use crate::view::{KINDS, Kind};
+
+/// What was announced and not yet looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Announced {
+    kinds: Mutex<BTreeMap<EngineKind, Vec<Kind>>>,
+    wake: Notify,
+}
+
+impl Announced {
+    /// Starts to listen to all `engines`, until `stop`.
+    pub(crate) fn listen(engines: &Engines, cap: Duration, stop: &CancellationToken) -> Arc<Self> {
+        let announced = Arc::new(Announced::default());
+        for engine in engines.all() {
+            let following = follow(Arc::clone(engine), Arc::clone(&announced), cap);
+            tokio::spawn(stop.clone().run_until_cancelled_owned(following));
+        }
+        announced
+    }
+
+    fn add(&self, engine: EngineKind, kinds: &[Kind]) {
+        let mut held = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        let announced = held.entry(engine).or_default();
+        for kind in kinds {
+            if !announced.contains(kind) {
+                announced.push(*kind);
+            }
+        }
+        drop(held);
+        self.wake.notify_one();
+    }
+
+    /// Waits for something to be announced, and takes all of it.
+    pub(crate) async fn next(&self) -> BTreeMap<EngineKind, Vec<Kind>> {
+        loop {
+            let taken = {
+                let mut held = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+                std::mem::take(&mut *held)
+            };
+            if !taken.is_empty() {
+                return taken;
+            }
+            self.wake.notified().await;
+        }
+    }
+}
+
+/// Passes the events of one engine on, over its restarts.
+async fn follow(engine: Arc<dyn Engine>, announced: Arc<Announced>, cap: Duration) {
+    let kind = engine.kind();
+    let mut failures = 0;
+    loop {
+        match engine.events().await {
+            Ok(mut events) => {
+                // Whatever happened before there was a stream was missed. The first stream is there
+                // before the first listing is, or the listing is made again.
+                announced.add(kind, &KINDS);
+                failures = 0;
+                while let Some(event) = events.next().await {
+                    match event {
+                        EngineEvent::Container(_) => announced.add(kind, &[Kind::Containers]),
+                        EngineEvent::Other => announced.add(kind, &KINDS),
+                    }
+                }
+                tracing::warn!("the events of the {kind} engine ended; asking for new ones");
+                announced.add(kind, &KINDS);
+            }
+            Err(error) => {
+                tracing::debug!(%error, "failed to listen to the {kind} engine");
+            }
+        }
+        failures += 1;
+        tokio::time::sleep(backoff::delay(failures, cap)).await;
+    }
+}

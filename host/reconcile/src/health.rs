@@ -1,0 +1,53 @@
+//! What keeps the loop from working (device behaviour 6.7).
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use model::EngineKind;
+use plan::Subject;
+use tokio::time::Instant;
+
+/// A step that takes longer than this is a problem, a pull aside: two poll intervals.
+const STUCK: Duration = Duration::from_secs(2 * 900);
+
+/// What the loop says of itself, for whoever asks.
+#[derive(Debug, Default)]
+pub(crate) struct Health(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    silent: BTreeMap<EngineKind, String>,
+    oldest_step: Option<(Subject, Instant)>,
+}
+
+impl Health {
+    pub(crate) fn set(
+        &self,
+        silent: BTreeMap<EngineKind, String>,
+        oldest_step: Option<(Subject, Instant)>,
+    ) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *state = State {
+            silent,
+            oldest_step,
+        };
+    }
+
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let silent = state.silent.iter();
+        let mut problems: Vec<String> = silent
+            .map(|(engine, why)| format!("the {engine} engine does not answer: {why}"))
+            .collect();
+        if let Some((subject, since)) = &state.oldest_step
+            && since.elapsed() > STUCK
+        {
+            let minutes = since.elapsed().as_secs() / 60;
+            problems.push(format!(
+                "a step about {subject} has taken {minutes} minutes"
+            ));
+        }
+        problems
+    }
+}

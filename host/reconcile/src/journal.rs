@@ -1,0 +1,205 @@
+//! What cannot be observed, in the store: asked for and written from tasks of the runtime, while the
+//! store's calls block.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{AppUuid, Commit, ContainerId, ImageRef};
+use plan::ImageUser;
+use serde_json::Value;
+use store::{ImageRecord, Store, StoreError, TargetSource};
+
+use crate::observe::chain;
+
+/// Intents of this kind name containers that the supervisor stopped.
+const STOPPED: &str = "stopped";
+
+/// Intents of this kind are the loop's own, one of each key.
+const OWN: &str = "reconcile";
+
+/// Where local mode stands: what is left to do about it after a kill.
+const LOCAL_MODE: &str = "local-mode";
+
+/// This device's mark in lock files.
+const LOCK_MARKER: &str = "lock-marker";
+
+/// Where local mode stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LocalMode {
+    On,
+    /// It was left, and what was made in it is not all gone yet.
+    Leaving,
+    Off,
+}
+
+/// What the store held at the start.
+pub(crate) struct Memory {
+    pub target: Option<Value>,
+    pub commits: BTreeMap<AppUuid, Commit>,
+    pub recorded_images: BTreeSet<ImageRef>,
+    pub stopped: BTreeSet<ContainerId>,
+    pub snapshot: Option<Value>,
+    pub local_mode: LocalMode,
+    pub lock_marker: String,
+}
+
+/// The store, for tasks. Failures come as one line.
+#[derive(Clone)]
+pub(crate) struct Journal {
+    store: Store,
+}
+
+impl Journal {
+    pub(crate) fn new(store: Store) -> Self {
+        Journal { store }
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Reads all that the loop starts from. Blocks; for the start.
+    pub(crate) fn recall(&self, source: TargetSource) -> Result<Memory, StoreError> {
+        let store = &self.store;
+        let intents = store.intents()?;
+        let stopped = intents.iter().filter(|intent| intent.kind == STOPPED);
+        let own = |key: &str| {
+            let mut intents = intents.iter();
+            let own = intents.find(|intent| intent.kind == OWN && intent.key == key);
+            own.and_then(|intent| intent.value.as_str())
+        };
+        Ok(Memory {
+            target: store.target(source)?,
+            commits: store.commits()?,
+            recorded_images: store
+                .image_records()?
+                .into_iter()
+                .map(|r| r.image)
+                .collect(),
+            stopped: stopped
+                .filter_map(|intent| intent.key.parse().ok())
+                .collect(),
+            snapshot: store.snapshot()?,
+            local_mode: match own(LOCAL_MODE) {
+                Some("on") => LocalMode::On,
+                Some("leaving") => LocalMode::Leaving,
+                _ => LocalMode::Off,
+            },
+            lock_marker: match own(LOCK_MARKER) {
+                Some(marker) => marker.to_owned(),
+                None => self.make_lock_marker()?,
+            },
+        })
+    }
+
+    /// Makes this device's mark in lock files, at the first start.
+    fn make_lock_marker(&self) -> Result<String, StoreError> {
+        let mut bytes = [0; 16];
+        // Without random numbers the uuid will do: what counts is that no user writes the same.
+        let marker = match getrandom::fill(&mut bytes) {
+            Ok(()) => hex::encode(bytes),
+            Err(_) => self.store.device_uuid().to_string(),
+        };
+        self.store
+            .put_intent(OWN, LOCK_MARKER, &Value::from(marker.as_str()))?;
+        Ok(marker)
+    }
+
+    /// Notes that local mode is on. Blocks; for the start.
+    pub(crate) fn enter_local_mode(&self) -> Result<(), StoreError> {
+        note(&self.store, LocalMode::On)
+    }
+
+    pub(crate) async fn set_target(
+        &self,
+        source: TargetSource,
+        target: Value,
+    ) -> Result<(), String> {
+        self.call(move |store| store.set_target(source, &target))
+            .await
+    }
+
+    pub(crate) async fn set_commit(&self, app: AppUuid, commit: Commit) -> Result<(), String> {
+        self.call(move |store| store.set_commit(&app, &commit))
+            .await
+    }
+
+    pub(crate) async fn forget_commit(&self, app: AppUuid) -> Result<(), String> {
+        self.call(move |store| store.forget_commit(&app)).await
+    }
+
+    pub(crate) async fn record_image(
+        &self,
+        image: ImageRef,
+        users: &[ImageUser],
+    ) -> Result<(), String> {
+        let records: Vec<ImageRecord> = users
+            .iter()
+            .map(|user| ImageRecord {
+                image: image.clone(),
+                app_id: user.app_id,
+                app: user.service.app.clone(),
+                service: user.service.service.clone(),
+                image_id: user.image_id,
+            })
+            .collect();
+        self.call(move |store| {
+            records
+                .iter()
+                .try_for_each(|record| store.record_image(record))
+        })
+        .await
+    }
+
+    pub(crate) async fn forget_image(&self, image: ImageRef) -> Result<(), String> {
+        self.call(move |store| store.forget_image(&image)).await
+    }
+
+    /// Notes that we stop a container, so that we are the ones to start it again.
+    pub(crate) async fn remember_stop(&self, container: ContainerId) -> Result<(), String> {
+        self.call(move |store| store.put_intent(STOPPED, container.as_str(), &Value::Null))
+            .await
+    }
+
+    pub(crate) async fn forget_stop(&self, container: ContainerId) -> Result<(), String> {
+        self.call(move |store| store.remove_intent(STOPPED, container.as_str()))
+            .await
+    }
+
+    pub(crate) async fn set_snapshot(&self, snapshot: Value) -> Result<(), String> {
+        self.call(move |store| store.set_snapshot(&snapshot)).await
+    }
+
+    pub(crate) async fn set_local_mode(&self, mode: LocalMode) -> Result<(), String> {
+        self.call(move |store| note(store, mode)).await
+    }
+
+    /// Local mode is over: its target and its snapshot go. The mark that it was being left goes last.
+    pub(crate) async fn close_local_mode(&self) -> Result<(), String> {
+        self.call(|store| {
+            store.clear_target(TargetSource::Local)?;
+            store.clear_snapshot()?;
+            note(store, LocalMode::Off)
+        })
+        .await
+    }
+
+    async fn call<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, String> {
+        let store = self.store.clone();
+        match tokio::task::spawn_blocking(move || call(&store)).await {
+            Ok(result) => result.map_err(|error| chain(&error)),
+            Err(error) => Err(chain(&error)),
+        }
+    }
+}
+
+fn note(store: &Store, mode: LocalMode) -> Result<(), StoreError> {
+    let text = match mode {
+        LocalMode::On => "on",
+        LocalMode::Leaving => "leaving",
+        LocalMode::Off => "off",
+    };
+    store.put_intent(OWN, LOCAL_MODE, &Value::from(text))
+}

@@ -1,0 +1,239 @@
+//! Update locks: files by which an app keeps its services from being disturbed (device behaviour 3).
+//!
+//! A service is locked by its user when anything exists at its lock path: a file, even an empty one, a
+//! folder, a symbolic link. The loop takes the locks of a whole app, or none, before the first step
+//! that disturbs one of its services; every such step asks for the guard ([`UpdateLocks`]), so a
+//! forgotten lock does not compile.
+//!
+//! ```text
+//! <host root>/tmp/platform-supervisor/services/<appId>/<service>/updates.lock
+//! ```
+//!
+//! What marks a lock as ours is its content, a random id of this device, and not who owns the file: a
+//! service that runs as any user keeps its own lock. The content is written before the file gets its
+//! name, so a kill at any moment leaves no lock that looks like a user's. The folder of a service is
+//! writable by that service, so nothing in it is trusted or followed.
+
+mod file;
+mod watch;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use model::{AppId, Branding, ServiceName};
+
+use file::LockPath;
+pub(crate) use watch::until_removed;
+
+/// Lock folders that are looked at when what a killed supervisor left is cleared.
+const MAX_SWEPT: usize = 100_000;
+
+/// Whether a user's lock is respected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockPolicy {
+    Respect,
+    /// A user's lock is removed for good, and ours put in its place (device behaviour 3.3).
+    Override,
+}
+
+/// Why the locks of an app were not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// A user holds one.
+    #[error("Lockfile exists for {{ appId: {app}, service: {service} }}")]
+    Locked {
+        app: AppId,
+        service: ServiceName,
+        path: PathBuf,
+    },
+    /// Another operation of this supervisor holds them.
+    #[error("Locks for app {app} are being held by another supervisor operation")]
+    Busy { app: AppId },
+    /// The lock could not be made.
+    #[error("failed to take the update lock `{}`", path.display())]
+    Failed { path: PathBuf, source: io::Error },
+}
+
+/// All update locks of one device. Cheap to clone; its methods touch the disk and are for blocking
+/// threads.
+#[derive(Debug, Clone)]
+pub struct Locks {
+    services: PathBuf,
+    /// Where locks are written before they get their name: a folder that no service sees.
+    drafts: PathBuf,
+    marker: String,
+    names: Vec<String>,
+    /// What this process holds.
+    held: Arc<Mutex<BTreeSet<(AppId, ServiceName)>>>,
+}
+
+/// Proof that the update locks of services of one app are held; dropping it releases them.
+#[derive(Debug)]
+#[must_use = "the locks are released as soon as this is dropped"]
+pub struct UpdateLocks {
+    app: AppId,
+    held: BTreeMap<ServiceName, Vec<LockPath>>,
+    registry: Arc<Mutex<BTreeSet<(AppId, ServiceName)>>>,
+}
+
+impl Locks {
+    /// The locks below `host_root`. `marker` tells this device's locks from all others; it must be
+    /// the same after a restart.
+    #[must_use]
+    pub fn new(host_root: &Path, branding: &Branding, marker: &str) -> Self {
+        let folder = host_root.join(branding.host_folder());
+        let mut names = vec!["updates.lock".to_owned()];
+        for alias in &branding.aliases {
+            let alias = alias.trim_end_matches('_').to_ascii_lowercase();
+            names.push(format!("{alias}-updates.lock"));
+        }
+        Locks {
+            services: folder.join("services"),
+            drafts: folder.join("lock-drafts"),
+            marker: marker.to_owned(),
+            names,
+            held: Arc::default(),
+        }
+    }
+
+    /// The folder of one service, that is mounted into it.
+    #[must_use]
+    pub fn folder(&self, app: AppId, service: &ServiceName) -> PathBuf {
+        self.services.join(app.to_string()).join(service.as_str())
+    }
+
+    /// Makes sure that the folder of a service is there and that any user in the service can put a
+    /// lock into it.
+    ///
+    /// # Errors
+    /// Where it cannot be made, or is no folder.
+    pub fn prepare(&self, app: AppId, service: &ServiceName) -> io::Result<()> {
+        let folder = self.folder(app, service);
+        fs::create_dir_all(&folder)?;
+        // Not followed: the mode of whatever a link names is none of our business.
+        if !fs::symlink_metadata(&folder)?.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::NotADirectory));
+        }
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o1777))
+    }
+
+    /// Takes the locks of all `services` of `app`, or none of them.
+    ///
+    /// # Errors
+    /// [`LockError::Locked`] where a user holds one, [`LockError::Busy`] where this process does.
+    pub fn take(
+        &self,
+        app: AppId,
+        services: &BTreeSet<ServiceName>,
+        policy: LockPolicy,
+    ) -> Result<UpdateLocks, LockError> {
+        let mut guard = self.reserve(app, services)?;
+        for service in services {
+            let folder = self.folder(app, service);
+            let failed = |source| LockError::Failed {
+                path: folder.clone(),
+                source,
+            };
+            self.prepare(app, service).map_err(failed)?;
+            for name in &self.names {
+                let path = LockPath::new(folder.join(name), self.marker.clone());
+                if policy == LockPolicy::Override && !path.is_ours() {
+                    path.clear();
+                }
+                let taken = path
+                    .take(&self.drafts)
+                    .map_err(|source| LockError::Failed {
+                        path: path.path().to_owned(),
+                        source,
+                    })?;
+                if !taken {
+                    return Err(LockError::Locked {
+                        app,
+                        service: service.clone(),
+                        path: path.path().to_owned(),
+                    });
+                }
+                guard.held.entry(service.clone()).or_default().push(path);
+            }
+        }
+        Ok(guard)
+    }
+
+    /// Notes that this process is about to hold the locks: without that, a second operation would
+    /// take the files of the first for left-overs.
+    fn reserve(
+        &self,
+        app: AppId,
+        services: &BTreeSet<ServiceName>,
+    ) -> Result<UpdateLocks, LockError> {
+        let mut registry = lock(&self.held);
+        let mut wanted = services.iter().map(|service| (app, service.clone()));
+        if wanted.any(|service| registry.contains(&service)) {
+            return Err(LockError::Busy { app });
+        }
+        registry.extend(services.iter().map(|service| (app, service.clone())));
+        let reserved = services.iter().map(|service| (service.clone(), Vec::new()));
+        Ok(UpdateLocks {
+            app,
+            held: reserved.collect(),
+            registry: Arc::clone(&self.held),
+        })
+    }
+
+    /// Removes every lock that a killed supervisor of this device left. For the start, before any is
+    /// taken.
+    pub fn sweep(&self) {
+        let _ = fs::remove_dir_all(&self.drafts);
+        let services = folders(&self.services).flat_map(|app| folders(&app));
+        for folder in services.take(MAX_SWEPT) {
+            for name in &self.names {
+                LockPath::new(folder.join(name), self.marker.clone()).release();
+            }
+        }
+    }
+}
+
+impl UpdateLocks {
+    #[must_use]
+    pub fn app(&self) -> AppId {
+        self.app
+    }
+
+    /// Whether the lock of `service` is among them.
+    #[must_use]
+    pub fn covers(&self, service: &ServiceName) -> bool {
+        self.held.contains_key(service)
+    }
+}
+
+impl Drop for UpdateLocks {
+    fn drop(&mut self) {
+        for path in self.held.values().flatten() {
+            path.release();
+        }
+        let mut registry = lock(&self.registry);
+        for service in self.held.keys() {
+            registry.remove(&(self.app, service.clone()));
+        }
+    }
+}
+
+/// The real folders in `folder`; a link to one is none.
+fn folders(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.path())
+}
+
+/// A set behind this lock is whole between any two statements, so a panic elsewhere leaves it usable.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,200 @@
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+const APP: AppId = AppId(7);
+
+struct Host {
+    root: tempfile::TempDir,
+    locks: Locks,
+}
+
+fn host() -> Host {
+    let root = tempfile::tempdir().unwrap();
+    let locks = Locks::new(root.path(), &Branding::default(), "marker-of-this-device");
+    Host { root, locks }
+}
+
+fn names(services: &[&str]) -> BTreeSet<ServiceName> {
+    services.iter().map(|name| name.parse().unwrap()).collect()
+}
+
+impl Host {
+    fn path(&self, service: &str) -> PathBuf {
+        let folder = self.root.path().join("tmp/platform-supervisor/services/7");
+        folder.join(service).join("updates.lock")
+    }
+
+    fn take(&self, services: &[&str]) -> Result<UpdateLocks, LockError> {
+        self.locks.take(APP, &names(services), LockPolicy::Respect)
+    }
+
+    /// A lock put by the user, of any kind.
+    fn user_lock(&self, service: &str, put: impl FnOnce(&Path)) {
+        self.locks.prepare(APP, &service.parse().unwrap()).unwrap();
+        put(&self.path(service));
+    }
+}
+
+#[test]
+fn taking_puts_a_marked_file_for_each_service_and_dropping_removes_it() {
+    let host = host();
+    let guard = host.take(&["web", "db"]).unwrap();
+    assert!(guard.covers(&"web".parse().unwrap()));
+    for service in ["web", "db"] {
+        let content = fs::read_to_string(host.path(service)).unwrap();
+        assert_eq!(content, "marker-of-this-device");
+        let folder = fs::metadata(host.path(service).parent().unwrap()).unwrap();
+        assert_eq!(folder.permissions().mode() & 0o7777, 0o1777);
+    }
+    drop(guard);
+    for service in ["web", "db"] {
+        assert!(fs::symlink_metadata(host.path(service)).is_err());
+    }
+}
+
+#[test]
+fn anything_at_the_path_is_a_users_lock_and_stays() {
+    type Put = fn(&Path);
+    let put: [(&str, Put); 5] = [
+        ("empty file", |path| fs::write(path, "").unwrap()),
+        ("file", |path| fs::write(path, "mine").unwrap()),
+        ("folder", |path| fs::create_dir(path).unwrap()),
+        ("dangling link", |path| symlink("/nowhere", path).unwrap()),
+        ("socket", |path| {
+            std::os::unix::net::UnixListener::bind(path).unwrap();
+        }),
+    ];
+    for (what, put) in put {
+        let host = host();
+        host.user_lock("web", put);
+        let refused = host.take(&["db", "web"]).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "Lockfile exists for { appId: 7, service: web }",
+            "{what}"
+        );
+        assert!(fs::symlink_metadata(host.path("web")).is_ok(), "{what}");
+        // All or none: the lock that could be had was given back.
+        assert!(fs::symlink_metadata(host.path("db")).is_err(), "{what}");
+        drop(host.take(&["db"]).unwrap());
+    }
+}
+
+#[test]
+fn a_link_to_a_lock_of_ours_is_a_users_lock() {
+    let host = host();
+    let ours = host.root.path().join("elsewhere");
+    fs::write(&ours, "marker-of-this-device").unwrap();
+    host.user_lock("web", |path| symlink(&ours, path).unwrap());
+    assert!(matches!(host.take(&["web"]), Err(LockError::Locked { .. })));
+}
+
+#[test]
+fn what_a_killed_supervisor_left_is_reclaimed() {
+    let host = host();
+    std::mem::forget(host.take(&["web"]).unwrap());
+    let next = Locks::new(
+        host.root.path(),
+        &Branding::default(),
+        "marker-of-this-device",
+    );
+    drop(
+        next.take(APP, &names(&["web"]), LockPolicy::Respect)
+            .unwrap(),
+    );
+    assert!(fs::symlink_metadata(host.path("web")).is_err());
+}
+
+#[test]
+fn what_another_device_left_is_not_ours() {
+    let host = host();
+    std::mem::forget(host.take(&["web"]).unwrap());
+    let other = Locks::new(host.root.path(), &Branding::default(), "another-device");
+    assert!(
+        other
+            .take(APP, &names(&["web"]), LockPolicy::Respect)
+            .is_err()
+    );
+    other.sweep();
+    assert!(fs::symlink_metadata(host.path("web")).is_ok());
+}
+
+#[test]
+fn a_sweep_removes_our_left_overs_and_no_users_lock() {
+    let host = host();
+    std::mem::forget(host.take(&["web"]).unwrap());
+    host.user_lock("db", |path| fs::write(path, "").unwrap());
+    host.locks.sweep();
+    assert!(fs::symlink_metadata(host.path("web")).is_err());
+    assert!(fs::symlink_metadata(host.path("db")).is_ok());
+}
+
+#[test]
+fn two_operations_of_one_supervisor_do_not_share_a_lock() {
+    let host = host();
+    let guard = host.take(&["web", "db"]).unwrap();
+    let refused = host.take(&["web"]).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "Locks for app 7 are being held by another supervisor operation"
+    );
+    // The refusal took nothing from the first.
+    assert!(fs::symlink_metadata(host.path("web")).is_ok());
+    drop(guard);
+    drop(host.take(&["web"]).unwrap());
+}
+
+#[test]
+fn overriding_removes_a_users_lock_for_good() {
+    let host = host();
+    host.user_lock("web", |path| fs::write(path, "mine").unwrap());
+    host.user_lock("db", |path| fs::create_dir(path).unwrap());
+    let taken = host
+        .locks
+        .take(APP, &names(&["web", "db"]), LockPolicy::Override);
+    drop(taken.unwrap());
+    assert!(fs::symlink_metadata(host.path("web")).is_err());
+    assert!(fs::symlink_metadata(host.path("db")).is_err());
+}
+
+#[test]
+fn a_folder_with_something_in_it_survives_overriding() {
+    let host = host();
+    host.user_lock("web", |path| {
+        fs::create_dir(path).unwrap();
+        fs::write(path.join("keep"), "").unwrap();
+    });
+    let taken = host.locks.take(APP, &names(&["web"]), LockPolicy::Override);
+    assert!(matches!(taken, Err(LockError::Locked { .. })));
+}
+
+#[test]
+fn a_lock_that_a_user_put_over_ours_is_not_removed() {
+    let host = host();
+    let guard = host.take(&["web"]).unwrap();
+    fs::remove_file(host.path("web")).unwrap();
+    fs::write(host.path("web"), "mine").unwrap();
+    drop(guard);
+    assert!(fs::symlink_metadata(host.path("web")).is_ok());
+}
+
+#[tokio::test]
+async fn the_removal_of_a_lock_is_noticed() {
+    let host = host();
+    host.user_lock("web", |path| fs::write(path, "").unwrap());
+    let path = host.path("web");
+    let watching = tokio::spawn({
+        let path = path.clone();
+        async move { until_removed(&path).await }
+    });
+    tokio::task::yield_now().await;
+    fs::remove_file(&path).unwrap();
+    tokio::time::timeout(std::time::Duration::from_secs(10), watching)
+        .await
+        .unwrap()
+        .unwrap()
+        .unwrap();
+    // One that is gone already is not waited for.
+    until_removed(&path).await.unwrap();
+}

@@ -1,0 +1,229 @@
+//! What services print, and what the supervisor does with them, as one stream for any number of
+//! readers (device behaviour 6.5).
+//!
+//! The engines' log streams are read only while somebody listens. Every reader sees lines from the
+//! moment it came; one that is slow loses lines, is told how many, and holds up nobody.
+//!
+//! ```text
+//! loop ── sources (watch) ──► hub task ── one task a container ─┐
+//! loop ── system lines ───────────────────────────────────────┴─► broadcast ──► readers
+//! ```
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use engine::{Engines, LogsFrom};
+use futures::{Stream, StreamExt};
+use model::{ContainerId, EngineKind, ServiceId, ServiceName};
+use tokio::sync::{broadcast, watch};
+use tokio::task::AbortHandle;
+use tokio_stream::wrappers::BroadcastStream;
+use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::now_ms;
+
+/// How long after a log stream ended a new one is asked for.
+const REATTACH: Duration = Duration::from_secs(1);
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogEvent {
+    pub message: String,
+    /// Milliseconds since the epoch.
+    pub timestamp_ms: i64,
+    /// `None` in a line of the supervisor's own.
+    pub service: Option<(ServiceName, ServiceId)>,
+    pub is_stderr: bool,
+}
+
+/// A reader. The stream ends with the supervisor.
+pub struct LogSubscription {
+    lines: BroadcastStream<Arc<LogEvent>>,
+    _counted: watch::Receiver<()>,
+}
+
+impl Stream for LogSubscription {
+    type Item = Arc<LogEvent>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let line = futures::ready!(self.lines.poll_next_unpin(cx));
+        Poll::Ready(line.map(|line| match line {
+            Ok(line) => line,
+            Err(BroadcastStreamRecvError::Lagged(lost)) => Arc::new(system(format!(
+                "{lost} lines were lost, since they came faster than they were read"
+            ))),
+        }))
+    }
+}
+
+/// A container whose output belongs into the stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LogSource {
+    pub engine: EngineKind,
+    pub service: ServiceName,
+    pub id: ServiceId,
+}
+
+pub(crate) type LogSources = BTreeMap<ContainerId, LogSource>;
+
+/// The hub. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct LogHub {
+    lines: broadcast::Sender<Arc<LogEvent>>,
+    /// Counts readers by its receivers.
+    readers: Arc<watch::Sender<()>>,
+    /// Told when a reader comes.
+    came: Arc<tokio::sync::Notify>,
+    sources: Arc<watch::Sender<LogSources>>,
+}
+
+impl LogHub {
+    /// `capacity` lines are kept for readers that are behind.
+    pub(crate) fn start(engines: Engines, capacity: usize, stop: CancellationToken) -> Self {
+        let hub = LogHub {
+            lines: broadcast::Sender::new(capacity.max(1)),
+            readers: Arc::new(watch::Sender::new(())),
+            came: Arc::default(),
+            sources: Arc::new(watch::Sender::new(LogSources::new())),
+        };
+        tokio::spawn(stop.run_until_cancelled_owned(hub.clone().run(engines)));
+        hub
+    }
+
+    pub(crate) fn subscribe(&self) -> LogSubscription {
+        let subscription = LogSubscription {
+            lines: BroadcastStream::new(self.lines.subscribe()),
+            _counted: self.readers.subscribe(),
+        };
+        self.came.notify_one();
+        subscription
+    }
+
+    /// A line of the supervisor's own.
+    pub(crate) fn system(&self, message: String) {
+        tracing::info!("{message}");
+        self.send(system(message));
+    }
+
+    /// Which containers are read while somebody listens.
+    pub(crate) fn set_sources(&self, sources: LogSources) {
+        self.sources.send_if_modified(|held| {
+            let changed = *held != sources;
+            *held = sources;
+            changed
+        });
+    }
+
+    fn send(&self, line: LogEvent) {
+        // Without readers there is nobody to tell.
+        let _ = self.lines.send(Arc::new(line));
+    }
+
+    async fn run(self, engines: Engines) {
+        loop {
+            while self.readers.receiver_count() == 0 {
+                self.came.notified().await;
+            }
+            // Whoever listens is content with lines from now on; but of a container that starts while
+            // somebody listens, the first line counts.
+            let mut attached = Attached::default();
+            let mut sources = self.sources.subscribe();
+            let mut from = LogsFrom::Now;
+            loop {
+                let wanted = sources.borrow_and_update().clone();
+                attached.follow(&self, &engines, &wanted, from);
+                from = LogsFrom::Start;
+                tokio::select! {
+                    () = self.readers.closed() => break,
+                    changed = sources.changed() => if changed.is_err() { return },
+                }
+            }
+        }
+    }
+
+    /// Passes on what one container prints, for as long as the engine has it.
+    async fn read(
+        self,
+        engines: Engines,
+        container: ContainerId,
+        source: LogSource,
+        from: LogsFrom,
+    ) {
+        let Some(engine) = engines.get(source.engine) else {
+            return;
+        };
+        let mut from = from;
+        loop {
+            match engine.logs(&container, from).await {
+                Ok(mut lines) => {
+                    while let Some(line) = lines.next().await {
+                        match line {
+                            Ok(line) => self.send(LogEvent {
+                                message: line.message,
+                                timestamp_ms: line.timestamp_ms,
+                                service: Some((source.service.clone(), source.id)),
+                                is_stderr: line.stderr,
+                            }),
+                            Err(error) => {
+                                tracing::debug!(%error, "lost the output of `{}`", source.service);
+                                break;
+                            }
+                        }
+                    }
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "failed to read the output of `{}`", source.service);
+                }
+            }
+            // What was printed in between is lost; reading from the start would repeat the rest.
+            from = LogsFrom::Now;
+            tokio::time::sleep(REATTACH).await;
+        }
+    }
+}
+
+/// The containers that are read; dropping it ends that.
+#[derive(Default)]
+struct Attached(BTreeMap<ContainerId, (LogSource, AbortHandle)>);
+
+impl Attached {
+    fn follow(&mut self, hub: &LogHub, engines: &Engines, wanted: &LogSources, from: LogsFrom) {
+        self.0.retain(|container, (source, task)| {
+            let stays = wanted.get(container) == Some(source);
+            if !stays {
+                task.abort();
+            }
+            stays
+        });
+        for (container, source) in wanted {
+            if !self.0.contains_key(container) {
+                let reading =
+                    hub.clone()
+                        .read(engines.clone(), container.clone(), source.clone(), from);
+                let task = tokio::spawn(reading).abort_handle();
+                self.0.insert(container.clone(), (source.clone(), task));
+            }
+        }
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        for (_, task) in self.0.values() {
+            task.abort();
+        }
+    }
+}
+
+fn system(message: String) -> LogEvent {
+    LogEvent {
+        message,
+        timestamp_ms: now_ms(),
+        service: None,
+        is_stderr: false,
+    }
+}

@@ -1,0 +1,74 @@
+//! What tasks tell the loop, and what callers ask of it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use model::{AppUuid, Commit, ContainerId, DesiredState, ImageRef, ServiceKey, ServiceState};
+use plan::Subject;
+use tokio::sync::oneshot;
+
+use crate::UpdateLocks;
+use crate::view::{Effect, Listing};
+
+pub(crate) enum Message {
+    Listed(Listing),
+    Effect(Effect),
+    /// What a step does with a service right now; `None` when it is done.
+    Doing(ServiceKey, Option<ServiceState>),
+    /// The store holds what was to be remembered.
+    Kept(Kept),
+    LocksTaken(AppUuid, Arc<UpdateLocks>),
+    /// A user's lock is gone.
+    LockGone(AppUuid),
+    Finished(Subject, Result<(), StepFailure>),
+    /// The clean-up on leaving local mode is done.
+    LeftLocalMode,
+    Command(Command),
+}
+
+/// A change of what the store holds, for the loop's own copy of it.
+#[derive(Debug)]
+pub(crate) enum Kept {
+    Image(ImageRef),
+    NoImage(ImageRef),
+    Commit(AppUuid, Commit),
+    NoCommit(AppUuid),
+    Stopped(ContainerId),
+    NotStopped(ContainerId),
+}
+
+/// Why a step did not succeed.
+#[derive(Debug)]
+pub(crate) struct StepFailure {
+    /// One line, with its causes.
+    pub reason: String,
+    /// The user's lock that was in the way.
+    pub lock: Option<PathBuf>,
+    /// It was stopped since nobody wants it any more: no failure to count.
+    pub cancelled: bool,
+}
+
+pub(crate) enum Command {
+    /// A new target, which the store holds. Answered once it is what the device is measured by.
+    Target {
+        desired: DesiredState,
+        force: bool,
+        taken: oneshot::Sender<()>,
+    },
+    /// Local mode ends; the store knows.
+    LeaveLocalMode { taken: oneshot::Sender<()> },
+    /// Nothing but an answer, by dropping it.
+    Answer(oneshot::Sender<()>),
+    /// Look, and try at once what waits to be tried again.
+    Trigger { force: bool, cancel: bool },
+}
+
+impl StepFailure {
+    pub(crate) fn new(reason: impl Into<String>) -> Self {
+        StepFailure {
+            reason: reason.into(),
+            lock: None,
+            cancelled: false,
+        }
+    }
+}

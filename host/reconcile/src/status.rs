@@ -1,0 +1,251 @@
+//! Draws the device's status from what the loop knows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{
+    AppStatus, AppUuid, Commit, ContainerState, CurrentService, DesiredApp, DesiredService,
+    DesiredState, DeviceStatus, EngineImageId, Image, ImageId, ImageRef, ImageState, ImageStatus,
+    ReleaseId, ReleaseState, ServiceKey, ServiceState, ServiceStatus,
+};
+use plan::{Subject, WaitingOn};
+
+/// What a status is drawn from.
+pub(crate) struct Sources<'a> {
+    pub services: Vec<CurrentService>,
+    pub images: Vec<&'a Image>,
+    pub desired: Option<&'a DesiredState>,
+    pub commits: &'a BTreeMap<AppUuid, Commit>,
+    pub busy: &'a BTreeSet<Subject>,
+    /// What a step does with a service right now.
+    pub doing: &'a BTreeMap<ServiceKey, ServiceState>,
+    /// Percent, of the images that are pulled right now.
+    pub progress: BTreeMap<ImageRef, u8>,
+    pub waiting_on: &'a [WaitingOn],
+    pub applying: bool,
+    pub downloaded: bool,
+    pub failed: bool,
+}
+
+pub(crate) fn draw(sources: &Sources<'_>) -> DeviceStatus {
+    let mut apps: BTreeSet<&AppUuid> = sources.services.iter().map(|s| &s.key.app).collect();
+    apps.extend(
+        sources
+            .desired
+            .iter()
+            .flat_map(|desired| desired.apps.keys()),
+    );
+    DeviceStatus {
+        applying: sources.applying,
+        update_pending: sources.applying,
+        update_downloaded: sources.applying && sources.downloaded,
+        update_failed: sources.failed,
+        apps: apps
+            .into_iter()
+            .filter_map(|uuid| Some((uuid.clone(), app(sources, uuid)?)))
+            .collect(),
+        images: images(sources),
+        waiting_on: sources.waiting_on.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn app(sources: &Sources<'_>, uuid: &AppUuid) -> Option<AppStatus> {
+    let desired = sources.desired.and_then(|desired| desired.apps.get(uuid));
+    let containers = || sources.services.iter().filter(|s| s.key.app == *uuid);
+    let mut services: Vec<ServiceStatus> = containers()
+        .map(|container| with_container(sources, desired, container))
+        .collect();
+    services.sort_by_key(|service| service.created_at_ms);
+    for service in desired.iter().flat_map(|app| app.services.values()) {
+        if containers().all(|container| container.key != service.key) {
+            services.push(without_container(sources, service));
+        }
+    }
+    let id = desired.map(|app| app.id);
+    Some(AppStatus {
+        id: id.or_else(|| containers().next().map(|container| container.app_id))?,
+        name: desired.map_or_else(|| uuid.to_string(), |app| app.name.clone()),
+        commit: sources.commits.get(uuid).cloned(),
+        target_commit: desired.and_then(|app| app.commit.clone()),
+        target_release: desired.and_then(|app| app.release),
+        state: release_state(desired, &services),
+        services,
+    })
+}
+
+fn with_container(
+    sources: &Sources<'_>,
+    desired: Option<&DesiredApp>,
+    container: &CurrentService,
+) -> ServiceStatus {
+    let wanted = desired.and_then(|app| app.services.get(&container.key.service));
+    let engine_state = match container.state {
+        ContainerState::Created => ServiceState::Installed,
+        ContainerState::Running => ServiceState::Running,
+        ContainerState::Paused => ServiceState::Paused,
+        ContainerState::Restarting => ServiceState::Restarting,
+        ContainerState::Removing => ServiceState::Removing,
+        ContainerState::Exited => ServiceState::Exited,
+        ContainerState::Dead => ServiceState::Dead,
+    };
+    let state = match sources.doing.get(&container.key) {
+        // A container that the engine starts, or that is told to stop, says so itself only when it is
+        // done.
+        Some(ServiceState::Starting) if container.state == ContainerState::Running => engine_state,
+        // An old container, while the new one is made.
+        Some(ServiceState::Installing) | None => engine_state,
+        Some(doing) => *doing,
+    };
+    let release = container.release.as_ref();
+    let image = container.image.parse().ok();
+    ServiceStatus {
+        name: container.key.service.clone(),
+        id: container.id,
+        image_id: release.map_or(ImageId(0), |release| release.image_id),
+        release: release.map_or(ReleaseId(0), |release| release.id),
+        image: image
+            .or_else(|| wanted.map(|service| service.config.image.clone()))
+            .unwrap_or_else(|| {
+                // A container's image may be named by its id alone, which always is a reference.
+                unnamed_image(&container.engine_image)
+            }),
+        state,
+        download_progress: None,
+        container: Some(container.container.clone()),
+        created_at_ms: Some(container.created_at_ms),
+        in_target: wanted.is_some(),
+    }
+}
+
+fn without_container(sources: &Sources<'_>, service: &DesiredService) -> ServiceStatus {
+    let image = &service.config.image;
+    let progress = sources.progress.get(image).copied();
+    let pulling = sources.busy.contains(&Subject::Image(image.clone()));
+    let state = match sources.doing.get(&service.key) {
+        Some(doing) => *doing,
+        None if pulling || holder(sources, image).is_none() => ServiceState::Downloading,
+        None => ServiceState::Downloaded,
+    };
+    ServiceStatus {
+        name: service.key.service.clone(),
+        id: service.id,
+        image_id: service.image_id,
+        release: service.release,
+        image: image.clone(),
+        state,
+        // One that has not begun is at 0 (device behaviour 4.9).
+        download_progress: (state == ServiceState::Downloading).then(|| progress.unwrap_or(0)),
+        container: None,
+        created_at_ms: None,
+        in_target: true,
+    }
+}
+
+/// How far the target's release is: the highest that applies wins (device behaviour 5.7).
+fn release_state(desired: Option<&DesiredApp>, services: &[ServiceStatus]) -> ReleaseState {
+    if desired.is_some_and(|app| app.rejected) {
+        return ReleaseState::Rejected;
+    }
+    let any = |states: &[ServiceState]| {
+        let mut wanted = services.iter().filter(|service| service.in_target);
+        wanted.any(|service| states.contains(&service.state))
+    };
+    // A container of the release before is no sign of this one.
+    let replaced = services.iter().any(|service| {
+        let app = desired.filter(|_| service.container.is_some());
+        app.is_some_and(|app| {
+            app.release
+                .is_some_and(|release| release != service.release)
+        })
+    });
+    if any(&[ServiceState::Downloading]) {
+        ReleaseState::Downloading
+    } else if any(&[ServiceState::Downloaded]) {
+        ReleaseState::Downloaded
+    } else if replaced
+        || any(&[
+            ServiceState::Installing,
+            ServiceState::Installed,
+            ServiceState::Starting,
+            ServiceState::Stopping,
+            ServiceState::HandingOver,
+            ServiceState::AwaitingHandover,
+        ])
+    {
+        ReleaseState::ApplyingChanges
+    } else {
+        ReleaseState::Done
+    }
+}
+
+/// Images of the current and the wanted releases, each once for each service.
+fn images(sources: &Sources<'_>) -> Vec<ImageStatus> {
+    let mut images: Vec<ImageStatus> = Vec::new();
+    let wanted = sources
+        .desired
+        .iter()
+        .flat_map(|desired| desired.apps.values());
+    for service in wanted.flat_map(|app| app.services.values()) {
+        images.push(image(
+            sources,
+            &service.config.image,
+            service.app_id,
+            &service.key,
+            service.image_id,
+        ));
+    }
+    for container in &sources.services {
+        let Ok(name) = container.image.parse::<ImageRef>() else {
+            continue;
+        };
+        let listed = images
+            .iter()
+            .any(|image| image.name == name && image.service == container.key.service);
+        if !listed {
+            let id = container
+                .release
+                .as_ref()
+                .map_or(ImageId(0), |r| r.image_id);
+            images.push(image(sources, &name, container.app_id, &container.key, id));
+        }
+    }
+    images
+}
+
+fn image(
+    sources: &Sources<'_>,
+    name: &ImageRef,
+    app_id: model::AppId,
+    service: &ServiceKey,
+    image_id: ImageId,
+) -> ImageStatus {
+    let held = holder(sources, name);
+    let busy = sources.busy.contains(&Subject::Image(name.clone()));
+    let state = match (held, busy) {
+        (Some(_), false) => ImageState::Downloaded,
+        (Some(_), true) => ImageState::Deleting,
+        (None, _) => ImageState::Downloading,
+    };
+    let downloading = state == ImageState::Downloading;
+    ImageStatus {
+        name: name.clone(),
+        app_id,
+        service: service.service.clone(),
+        image_id,
+        engine_id: held.map(|image| image.id.clone()),
+        state,
+        download_progress: downloading.then(|| sources.progress.get(name).copied().unwrap_or(0)),
+    }
+}
+
+fn holder<'a>(sources: &Sources<'a>, name: &ImageRef) -> Option<&'a Image> {
+    let mut images = sources.images.iter().copied();
+    images.find(|image| plan::names(image, name))
+}
+
+fn unnamed_image(id: &EngineImageId) -> ImageRef {
+    let fallback = || "unknown:latest".parse();
+    match id.as_str().parse().or_else(|_| fallback()) {
+        Ok(image) => image,
+        Err(_) => unreachable!("`unknown:latest` is a reference"),
+    }
+}

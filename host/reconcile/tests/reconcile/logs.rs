@@ -1,0 +1,77 @@
+use futures::StreamExt;
+
+use crate::rig::{rig, target};
+
+#[tokio::test(start_paused = true)]
+async fn readers_see_what_services_print_and_what_the_supervisor_does() {
+    let rig = rig();
+    let mut first = rig.reconciler.logs();
+    rig.set(target().service("web", "web:1").json()).await;
+    rig.settled().await;
+    rig.eventually("read", || rig.engine.readers() == 1).await;
+    let mut second = rig.reconciler.logs();
+    rig.engine.print("web", "hello");
+
+    let mut system = Vec::new();
+    loop {
+        let line = first.next().await.unwrap();
+        if let Some((service, id)) = &line.service {
+            assert_eq!(
+                (service.as_str(), id.0, line.message.as_str()),
+                ("web", 1, "hello")
+            );
+            break;
+        }
+        system.push(line.message.clone());
+    }
+    for line in [
+        "Downloading image 'web:1'",
+        "Downloaded image 'web:1'",
+        "Installing service 'web web:1'",
+        "Starting service 'web web:1'",
+        "Started service 'web web:1'",
+    ] {
+        assert!(
+            system.iter().any(|told| told == line),
+            "{line} is not in {system:?}"
+        );
+    }
+    // The second came later, and sees only what came after it.
+    assert_eq!(second.next().await.unwrap().message, "hello");
+}
+
+#[tokio::test(start_paused = true)]
+async fn output_is_read_only_while_somebody_listens() {
+    let rig = rig();
+    rig.set(target().service("web", "web:1").json()).await;
+    rig.settled().await;
+    assert_eq!(rig.engine.readers(), 0);
+    let reader = rig.reconciler.logs();
+    rig.eventually("read", || rig.engine.readers() == 1).await;
+    drop(reader);
+    rig.eventually("left", || rig.engine.readers() == 0).await;
+    let _reader = rig.reconciler.logs();
+    rig.eventually("read again", || rig.engine.readers() == 1)
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_reader_is_told_what_it_lost_and_holds_up_nobody() {
+    let rig = rig();
+    rig.set(target().service("web", "web:1").json()).await;
+    rig.settled().await;
+    let mut slow = rig.reconciler.logs();
+    let mut quick = rig.reconciler.logs();
+    rig.eventually("read", || rig.engine.readers() == 1).await;
+    let lines = 1500;
+    for number in 0..lines {
+        rig.engine.print("web", &number.to_string());
+        assert_eq!(quick.next().await.unwrap().message, number.to_string());
+    }
+    let first = slow.next().await.unwrap();
+    assert!(first.service.is_none());
+    let lost: usize = first.message.split(' ').next().unwrap().parse().unwrap();
+    assert!(lost > 0);
+    let next = slow.next().await.unwrap();
+    assert_eq!(next.message, lost.to_string());
+}

@@ -1,0 +1,16 @@
+//! The loop over an engine in memory: failures, restarts, locks and readers. The clock is paused, so
+//! back-offs cost no time and every wait that nothing would end fails at once.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a fixture that fails is a test that fails"
+)]
+
+mod crashes;
+mod engine;
+mod failures;
+mod local_mode;
+mod locks;
+mod logs;
+mod rig;
+mod updates;

@@ -1,0 +1,199 @@
+//! A device in a folder of its own: store, lock folders, an engine in memory, and the reconciler.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::Engines;
+use model::compose::DeviceFacts;
+use model::{Branding, DeviceStatus, DeviceUuid};
+use reconcile::{Limits, Reconciler, ReconcilerConfig};
+use serde_json::{Map, Value, json};
+use store::Store;
+
+use crate::engine::MemoryEngine;
+
+/// Longer than any back-off; of the paused clock, so it ends at once where nothing else would.
+const DEADLINE: Duration = Duration::from_secs(24 * 3600);
+
+pub(crate) struct Rig {
+    pub engine: MemoryEngine,
+    pub reconciler: Reconciler,
+    store: Store,
+    folder: tempfile::TempDir,
+}
+
+pub(crate) fn rig() -> Rig {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("state")).unwrap().store;
+    let engine = MemoryEngine::new();
+    let reconciler = start(&engine, &store, &folder);
+    Rig {
+        engine,
+        reconciler,
+        store,
+        folder,
+    }
+}
+
+fn start(engine: &MemoryEngine, store: &Store, folder: &tempfile::TempDir) -> Reconciler {
+    let uuid = store.device_uuid().clone();
+    let host_root = folder.path().join("host");
+    let root = host_root.display().to_string();
+    Reconciler::start(ReconcilerConfig {
+        engines: Engines::new(vec![Arc::new(engine.clone())]),
+        store: store.clone(),
+        facts: Arc::new(move || facts(&uuid, &root)),
+        host_root,
+        managed: false,
+        limits: Limits::default(),
+        abort_at: None,
+    })
+    .unwrap()
+}
+
+fn facts(uuid: &DeviceUuid, host_root: &str) -> DeviceFacts {
+    DeviceFacts {
+        uuid: uuid.clone(),
+        name: "bench".into(),
+        hostname: "bench".into(),
+        device_type: "generic".into(),
+        arch: "amd64".into(),
+        os_version: "test".into(),
+        host_root: host_root.to_owned(),
+        api_port: 48484,
+        branding: Branding::default(),
+    }
+}
+
+impl Rig {
+    /// Stops this supervisor and starts the next on what it left.
+    pub(crate) async fn restart(&mut self) {
+        self.reconciler.shutdown().await;
+        self.engine = self.engine.for_next_supervisor();
+        self.reconciler = start(&self.engine, &self.store, &self.folder);
+    }
+
+    /// Takes the next supervisor up after this one was cut off: nothing of it runs on.
+    pub(crate) async fn restart_after_a_kill(&mut self) {
+        self.reconciler.shutdown().await;
+        self.engine = self.engine.for_next_supervisor();
+        self.reconciler = start(&self.engine, &self.store, &self.folder);
+    }
+
+    pub(crate) fn lock_path(&self, service: &str) -> PathBuf {
+        let services = "host/tmp/platform-supervisor/services/1";
+        let folder = self.folder.path().join(services).join(service);
+        folder.join("updates.lock")
+    }
+
+    pub(crate) async fn set(&self, target: Value) {
+        self.reconciler
+            .set_local_target(target, false)
+            .await
+            .unwrap();
+    }
+
+    /// The status, once it is as `wanted`.
+    pub(crate) async fn until(&self, wanted: impl Fn(&DeviceStatus) -> bool) -> Arc<DeviceStatus> {
+        let mut watch = self.reconciler.watch();
+        let found = tokio::time::timeout(DEADLINE, watch.wait_for(|status| wanted(status))).await;
+        match found {
+            Ok(found) => found.unwrap().clone(),
+            Err(_) => panic!(
+                "it did not come to that: {:#?}\ncalls: {:#?}",
+                self.reconciler.status(),
+                self.engine.calls()
+            ),
+        }
+    }
+
+    pub(crate) async fn settled(&self) -> Arc<DeviceStatus> {
+        self.until(|status| !status.applying).await
+    }
+
+    /// Waits for something that is not in the status.
+    pub(crate) async fn eventually(&self, what: &str, holds: impl Fn() -> bool) {
+        let waiting = async {
+            while !holds() {
+                self.engine.changed().await;
+            }
+        };
+        let waited = tokio::time::timeout(DEADLINE, waiting).await;
+        assert!(
+            waited.is_ok(),
+            "never {what}: {:#?}",
+            self.reconciler.status()
+        );
+    }
+}
+
+/// A local target of app 1.
+#[derive(Clone)]
+pub(crate) struct Target {
+    services: Map<String, Value>,
+    commit: String,
+    networks: Value,
+    config: Value,
+}
+
+pub(crate) fn target() -> Target {
+    Target {
+        services: Map::new(),
+        commit: "c1".into(),
+        networks: json!({}),
+        config: json!({}),
+    }
+}
+
+impl Target {
+    pub(crate) fn service(self, name: &str, image: &str) -> Self {
+        self.service_with(name, image, json!({}))
+    }
+
+    pub(crate) fn service_with(mut self, name: &str, image: &str, more: Value) -> Self {
+        let number = self.services.len() + 1;
+        let mut service = json!({
+            "imageId": number,
+            "serviceName": name,
+            "image": image,
+            "environment": {},
+            "labels": {},
+            "running": true,
+        });
+        let more = more.as_object().unwrap().clone();
+        service.as_object_mut().unwrap().extend(more);
+        self.services.insert(number.to_string(), service);
+        self
+    }
+
+    pub(crate) fn commit(mut self, commit: &str) -> Self {
+        self.commit = commit.into();
+        self
+    }
+
+    pub(crate) fn network(mut self, name: &str, config: Value) -> Self {
+        self.networks[name] = config;
+        self
+    }
+
+    pub(crate) fn config(mut self, key: &str, value: &str) -> Self {
+        self.config[key] = json!(value);
+        self
+    }
+
+    pub(crate) fn json(self) -> Value {
+        json!({ "local": {
+            "name": "bench",
+            "config": self.config,
+            "apps": { "1": {
+                "name": "shop",
+                "commit": self.commit,
+                "releaseId": "1",
+                "services": self.services,
+                "volumes": { "data": {} },
+                "networks": self.networks,
+            } },
+        } })
+    }
+}

@@ -1,0 +1,344 @@
+//! A host with plugins in it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt as _, Full};
+use plugins::{Body, Device, Found, Identity, Plugins, PluginsConfig};
+use serde_json::Value;
+
+use crate::answer::Answer;
+use crate::data::Data;
+
+/// How long [`Running::led_becomes`] waits.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a test needs of its host; [`Host::start`] makes it run.
+pub struct Host {
+    components: Vec<PathBuf>,
+    policy: String,
+    configuration: String,
+    device: TestDevice,
+    leds: Vec<(String, u32, u32)>,
+}
+
+/// A host that runs. Dropping it ends it.
+pub struct Running {
+    plugins: Plugins,
+    folder: tempfile::TempDir,
+}
+
+struct TestDevice {
+    identity: Identity,
+    state: Value,
+}
+
+impl Device for TestDevice {
+    fn identity(&self) -> Identity {
+        self.identity.clone()
+    }
+
+    fn state(&self) -> Value {
+        self.state.clone()
+    }
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Host {
+    /// A device named `local`, of an unknown type, without plugins, grants or LEDs.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            components: Vec::new(),
+            policy: String::new(),
+            configuration: String::new(),
+            device: TestDevice {
+                identity: Identity {
+                    uuid: "0".repeat(32),
+                    name: "local".to_owned(),
+                    device_type: "unknown".to_owned(),
+                    arch: "unknown".to_owned(),
+                },
+                state: Value::Object(serde_json::Map::new()),
+            },
+            leds: Vec::new(),
+        }
+    }
+
+    /// With the plugin in this file, for example of [`crate::build`].
+    #[must_use]
+    pub fn plugin(mut self, component: impl Into<PathBuf>) -> Self {
+        self.components.push(component.into());
+        self
+    }
+
+    /// With this text in `policy.toml`.
+    #[must_use]
+    pub fn policy(mut self, toml: impl Into<String>) -> Self {
+        self.policy = toml.into();
+        self
+    }
+
+    /// With this text as the supervisor's configuration file, of which `[plugins.NAME]` matters here.
+    #[must_use]
+    pub fn configuration(mut self, toml: impl Into<String>) -> Self {
+        self.configuration = toml.into();
+        self
+    }
+
+    /// On another device.
+    #[must_use]
+    pub fn device(mut self, identity: Identity) -> Self {
+        self.device.identity = identity;
+        self
+    }
+
+    /// With this as the answer to `GET /v1/device`.
+    #[must_use]
+    pub fn device_state(mut self, state: Value) -> Self {
+        self.device.state = state;
+        self
+    }
+
+    /// With an LED that shows `brightness`, of `max` at most.
+    #[must_use]
+    pub fn led(mut self, name: &str, brightness: u32, max: u32) -> Self {
+        self.leds.push((name.to_owned(), brightness, max));
+        self
+    }
+
+    /// Loads the plugins.
+    ///
+    /// # Panics
+    /// When one of them does not load, with what a device's log would say.
+    pub async fn start(self) -> Running {
+        match self.try_start().await {
+            Ok(running) => running,
+            Err(error) => panic!("{error:#}"),
+        }
+    }
+
+    /// As [`Host::start`], for tests of what keeps a plugin from loading.
+    ///
+    /// # Errors
+    /// What a device's log would say.
+    pub async fn try_start(self) -> Result<Running> {
+        let folder = tempfile::tempdir().context("no temporary folder")?;
+        let path = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(path("plugins"))?;
+        for component in &self.components {
+            let name = component
+                .file_name()
+                .context("a plugin's file has a name")?;
+            std::fs::copy(component, path("plugins").join(name))
+                .with_context(|| format!("cannot copy `{}`", component.display()))?;
+        }
+        std::fs::write(path("policy.toml"), &self.policy)?;
+        for (name, brightness, max) in &self.leds {
+            let led = path("root/sys/class/leds").join(name);
+            std::fs::create_dir_all(&led)?;
+            std::fs::write(led.join("brightness"), format!("{brightness}\n"))?;
+            std::fs::write(led.join("max_brightness"), format!("{max}\n"))?;
+            std::fs::write(led.join("trigger"), "[none] timer heartbeat\n")?;
+        }
+        let configuration: toml::Table = self
+            .configuration
+            .parse()
+            .context("invalid configuration")?;
+        let plugin_config = match configuration.get("plugins") {
+            Some(toml::Value::Table(table)) => table.clone(),
+            _ => toml::Table::new(),
+        };
+        let cache = sandbox::Cache::new(path("compiled"), compiler()?, sandbox::Limits::default())?;
+        let store = store::Store::open(&path("state"))?.store;
+        let plugins = Plugins::start(PluginsConfig {
+            plugin_dirs: vec![path("plugins")],
+            policy: path("policy.toml"),
+            cache,
+            state_dir: path("state"),
+            host_root: path("root"),
+            plugin_config,
+            data: Arc::new(Data(store)),
+            device: Arc::new(self.device),
+            core_routes: Vec::new(),
+            slots: plugins::DEFAULT_SLOTS,
+        })
+        .await?;
+        let problems = plugins.problems();
+        if !problems.is_empty() {
+            bail!("{}", problems.join("\n"));
+        }
+        Ok(Running { plugins, folder })
+    }
+}
+
+impl Running {
+    /// Calls `GET path`, which may have a query.
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(request(Method::GET, path).body(String::new()))
+            .await
+    }
+
+    /// Calls `POST path` with a JSON body.
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        let request = request(Method::POST, path)
+            .header("content-type", "application/json")
+            .body(body.to_string());
+        self.send(request).await
+    }
+
+    /// Makes any call whose body is text or bytes, and reads the answer to its end.
+    ///
+    /// # Panics
+    /// When the request is none, or the answer breaks off.
+    pub async fn send<B: Into<bytes::Bytes>>(&self, request: http::Result<Request<B>>) -> Answer {
+        let request = request.unwrap_or_else(|error| panic!("no request: {error}"));
+        let response = self.call(request.map(|body| Full::new(body.into()))).await;
+        let (parts, body) = response.into_parts();
+        let body = match body.collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) => panic!("the answer broke off: {error}"),
+        };
+        Answer {
+            status: parts.status,
+            headers: parts.headers,
+            body,
+        }
+    }
+
+    /// Makes a call with a body of any kind; the answer's body comes as the plugin writes it.
+    pub async fn call<B>(&self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
+        B::Error: std::fmt::Display,
+    {
+        match self.plugins.find(request.method(), request.uri().path()) {
+            Found::Route(route) => self.plugins.call(route, request).await,
+            Found::MethodNotAllowed { .. } => bare(http::StatusCode::METHOD_NOT_ALLOWED),
+            Found::None => bare(http::StatusCode::NOT_FOUND),
+        }
+    }
+
+    /// As `POST /v1/blink`.
+    pub fn identify(&self) {
+        self.plugins.identify();
+    }
+
+    /// What the LED shows now.
+    ///
+    /// # Panics
+    /// When there is no such LED.
+    #[must_use]
+    #[track_caller]
+    pub fn led(&self, name: &str) -> u32 {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(brightness) = self.led_now(name) {
+                return brightness;
+            }
+            assert!(Instant::now() < deadline, "there is no LED `{name}`");
+            std::thread::yield_now();
+        }
+    }
+
+    /// Waits until the LED shows `brightness`.
+    ///
+    /// # Panics
+    /// When it does not within half a minute.
+    pub async fn led_becomes(&self, name: &str, brightness: u32) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.led_now(name) != Some(brightness) {
+            assert!(
+                Instant::now() < deadline,
+                "the LED `{name}` shows {:?} and not {brightness}",
+                self.led_now(name)
+            );
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// `None` for the moment in which a write has emptied the file and not filled it yet: unlike the
+    /// kernel's, this file has one.
+    fn led_now(&self, name: &str) -> Option<u32> {
+        let folder = self.root().join("sys/class/leds").join(name);
+        let text = std::fs::read_to_string(folder.join("brightness")).ok()?;
+        text.trim().parse().ok()
+    }
+
+    /// Waits until the plugin has been called `times` times, calls of its actions included.
+    ///
+    /// # Panics
+    /// When it is not within half a minute.
+    pub async fn called(&self, plugin: &str, times: u64) {
+        let deadline = Instant::now() + PATIENCE;
+        let calls = || {
+            let reports = self.plugins.report();
+            let report = reports.into_iter().find(|report| report.name == plugin);
+            report.map_or(0, |report| report.calls)
+        };
+        while calls() < times {
+            assert!(
+                Instant::now() < deadline,
+                "`{plugin}` was called {} times, not {times}",
+                calls()
+            );
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// What `GET /v3/plugins` would answer.
+    ///
+    /// # Panics
+    /// Never: reports are JSON.
+    #[must_use]
+    pub fn report(&self) -> Value {
+        serde_json::to_value(self.plugins.report())
+            .unwrap_or_else(|error| panic!("a report is no JSON: {error}"))
+    }
+
+    /// The root folder of the test's device.
+    #[must_use]
+    pub fn root(&self) -> PathBuf {
+        self.folder.path().join("root")
+    }
+
+    /// Ends what runs in the background, as the supervisor does when it is stopped. The device's files
+    /// are there until what this returns is dropped.
+    #[must_use = "the device's files go with it"]
+    pub async fn stop(self) -> tempfile::TempDir {
+        self.plugins.shutdown().await;
+        self.folder
+    }
+}
+
+fn request(method: Method, path: &str) -> http::request::Builder {
+    Request::builder().method(method).uri(path)
+}
+
+fn bare(status: http::StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+/// The program `supervisor-compile`.
+fn compiler() -> Result<PathBuf> {
+    if let Some(dist) = std::env::var_os("SUPERVISOR_DIST") {
+        return Ok(Path::new(&dist).join("bin/supervisor-compile"));
+    }
+    let this = std::env::current_exe().context("no path of this test's program")?;
+    this.ancestors()
+        .map(|folder| folder.join("dist/bin/supervisor-compile"))
+        .find(|file| file.is_file())
+        .context(
+            "no compiler for plugins: run `cargo xtask build`, or set SUPERVISOR_DIST to a layout",
+        )
+}

@@ -1,0 +1,258 @@
+//! A supervisor of the release layout, started on folders of its own.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use tempfile::TempDir;
+use tests::distribution;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// How long anything may take before the benchmark gives up.
+const DEADLINE: Duration = Duration::from_secs(120);
+/// Between two looks at something that announces nothing; far below what is measured with it.
+const LOOK_AGAIN: Duration = Duration::from_micros(500);
+
+/// Folders and flags of one device, which may be started repeatedly.
+pub(crate) struct Device {
+    folders: TempDir,
+    pub(crate) address: SocketAddr,
+    arguments: Vec<String>,
+    process: Option<Child>,
+    client: reqwest::Client,
+}
+
+impl Device {
+    pub(crate) fn new(arguments: &[&str]) -> Result<Self> {
+        let folders = tempfile::tempdir()?;
+        std::fs::create_dir(folders.path().join("host"))?;
+        // Free a moment ago; nobody else takes ports on the machine of a benchmark.
+        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        Ok(Device {
+            folders,
+            address,
+            arguments: arguments
+                .iter()
+                .map(|argument| (*argument).to_owned())
+                .collect(),
+            process: None,
+            client: reqwest::Client::new(),
+        })
+    }
+
+    /// Adds a flag before the start.
+    pub(crate) fn argument(&mut self, argument: impl Into<String>) {
+        self.arguments.push(argument.into());
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.folders.path().join("state")
+    }
+
+    /// Starts it and answers how long the first 200 on `/ping` took.
+    pub(crate) async fn start(&mut self) -> Result<Duration> {
+        let log = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(self.folders.path().join("log"))?;
+        let begin = Instant::now();
+        let process = Command::new(distribution().join("bin/supervisor"))
+            .args(["run", "--listen", &self.address.to_string()])
+            .arg("--state-dir")
+            .arg(self.state())
+            .arg("--host-root")
+            .arg(self.folders.path().join("host"))
+            .args(&self.arguments)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .context("failed to start the supervisor")?;
+        self.process = Some(process);
+        while !self.answers_ping().await {
+            self.must_run()?;
+            if begin.elapsed() > DEADLINE {
+                bail!("the supervisor does not answer; its log:\n{}", self.log());
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+        Ok(begin.elapsed())
+    }
+
+    pub(crate) fn pid(&self) -> Result<u32> {
+        Ok(self
+            .process
+            .as_ref()
+            .context("the supervisor is not started")?
+            .id())
+    }
+
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.folders.path().join("log")).unwrap_or_default()
+    }
+
+    /// SIGTERM, and waits for the end.
+    pub(crate) async fn stop(&mut self) -> Result<()> {
+        let Some(mut process) = self.process.take() else {
+            return Ok(());
+        };
+        let pid = i32::try_from(process.id())
+            .ok()
+            .and_then(rustix::process::Pid::from_raw);
+        if let Some(pid) = pid {
+            rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
+        }
+        let begin = Instant::now();
+        while process.try_wait()?.is_none() {
+            if begin.elapsed() > DEADLINE {
+                bail!("the supervisor does not end; its log:\n{}", self.log());
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn key(&self) -> Result<String> {
+        let output = Command::new(distribution().join("bin/supervisor"))
+            .args(["api-key", "show", "--state-dir"])
+            .arg(self.state())
+            .output()?;
+        if !output.status.success() {
+            bail!("no API key: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+
+    pub(crate) async fn set_target(&self, target: &Value) -> Result<()> {
+        let url = format!("http://{}/v2/local/target-state", self.address);
+        let answer = self
+            .client
+            .post(url)
+            .bearer_auth(self.key()?)
+            .json(target)
+            .send()
+            .await?;
+        if !answer.status().is_success() {
+            bail!("the target was refused: {}", answer.text().await?);
+        }
+        Ok(())
+    }
+
+    /// Waits until so many services run, and answers the status.
+    pub(crate) async fn until_running(&self, services: usize) -> Result<Value> {
+        let url = format!("http://{}/v2/state/status", self.address);
+        let key = self.key()?;
+        let begin = Instant::now();
+        loop {
+            let status: Value = self
+                .client
+                .get(&url)
+                .bearer_auth(&key)
+                .send()
+                .await?
+                .json()
+                .await?;
+            let containers = status["containers"]
+                .as_array()
+                .map_or(&[][..], Vec::as_slice);
+            let running = containers
+                .iter()
+                .filter(|container| container["status"] == "Running")
+                .count();
+            if running == services && containers.len() == services {
+                return Ok(status);
+            }
+            if begin.elapsed() > DEADLINE {
+                bail!("{services} services do not run: {status}\n{}", self.log());
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+
+    /// Takes its services away, and stops it.
+    pub(crate) async fn clean_up(mut self) -> Result<()> {
+        self.set_target(&empty_target()).await?;
+        self.until_running(0).await?;
+        self.stop().await
+    }
+
+    fn must_run(&mut self) -> Result<()> {
+        if let Some(process) = &mut self.process
+            && let Some(status) = process.try_wait()?
+        {
+            bail!("the supervisor ended ({status}); its log:\n{}", self.log());
+        }
+        Ok(())
+    }
+
+    async fn answers_ping(&self) -> bool {
+        ping(self.address).await.unwrap_or(false)
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        if let Some(process) = &mut self.process {
+            // It may have ended by itself; services of a failed run are ended with their folder's name.
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+        for pid in tests::services_of(&self.state()) {
+            if let Some(pid) = rustix::process::Pid::from_raw(pid) {
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+        }
+    }
+}
+
+/// The target state without any app.
+pub(crate) fn empty_target() -> Value {
+    serde_json::json!({ "local": { "name": "bench", "config": {}, "apps": {} } })
+}
+
+/// A target of one app, whose services are given as `(name, image, further fields)`.
+pub(crate) fn target(services: &[(&str, &str, Value)]) -> Value {
+    let mut entries = serde_json::Map::new();
+    for (id, (name, image, fields)) in (1_u64..).zip(services) {
+        let mut entry = serde_json::json!({
+            "serviceName": name,
+            "imageId": id,
+            "image": image,
+            "running": true,
+            "environment": {},
+            "labels": {},
+            "stop_grace_period": "1s",
+        });
+        if let (Some(entry), Some(fields)) = (entry.as_object_mut(), fields.as_object()) {
+            entry.extend(fields.clone());
+        }
+        entries.insert(id.to_string(), entry);
+    }
+    serde_json::json!({ "local": { "name": "bench", "config": {}, "apps": { "1": {
+        "name": "bench",
+        "commit": "bench",
+        "releaseId": "1",
+        "services": entries,
+        "volumes": {},
+        "networks": {},
+    } } } })
+}
+
+/// The reference of a component file.
+pub(crate) fn file_image(component: &Path) -> String {
+    format!("file:{}", component.display())
+}
+
+async fn ping(address: SocketAddr) -> std::io::Result<bool> {
+    let mut connection = TcpStream::connect(address).await?;
+    connection
+        .write_all(b"GET /ping HTTP/1.1\r\nhost: device\r\nconnection: close\r\n\r\n")
+        .await?;
+    let mut head = [0; 12];
+    connection.read_exact(&mut head).await?;
+    Ok(head.ends_with(b" 200"))
+}

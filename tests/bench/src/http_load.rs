@@ -1,0 +1,106 @@
+//! Load over keep-alive connections, from a client that does as little as it can: what is measured
+//! should be the server.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::figures::Latencies;
+
+/// What one load came to.
+pub(crate) struct Load {
+    pub(crate) latencies: Latencies,
+    pub(crate) per_second: f64,
+}
+
+/// Sends `GET path` over `connections` at once, each with one request under way, for `time`.
+pub(crate) async fn load(
+    address: SocketAddr,
+    path: &str,
+    connections: usize,
+    time: Duration,
+) -> Result<Load> {
+    // Connections and caches are warm before anything counts.
+    hammer(address, path, connections, time / 10).await?;
+    let begin = Instant::now();
+    let samples = hammer(address, path, connections, time).await?;
+    let seconds = begin.elapsed().as_secs_f64();
+    let latencies = Latencies::new(samples);
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    let per_second = latencies.count() as f64 / seconds;
+    Ok(Load {
+        latencies,
+        per_second,
+    })
+}
+
+async fn hammer(
+    address: SocketAddr,
+    path: &str,
+    connections: usize,
+    time: Duration,
+) -> Result<Vec<Duration>> {
+    let request = format!("GET {path} HTTP/1.1\r\nhost: device\r\n\r\n");
+    let end = Instant::now() + time;
+    let clients = (0..connections).map(|_| tokio::spawn(client(address, request.clone(), end)));
+    let mut samples = Vec::new();
+    for client in clients.collect::<Vec<_>>() {
+        samples.extend(client.await??);
+    }
+    Ok(samples)
+}
+
+async fn client(address: SocketAddr, request: String, end: Instant) -> Result<Vec<Duration>> {
+    let mut connection = TcpStream::connect(address).await?;
+    connection.set_nodelay(true)?;
+    let mut samples = Vec::new();
+    let mut buffer = Vec::with_capacity(16 << 10);
+    while Instant::now() < end {
+        let begin = Instant::now();
+        connection.write_all(request.as_bytes()).await?;
+        read_answer(&mut connection, &mut buffer).await?;
+        samples.push(begin.elapsed());
+    }
+    Ok(samples)
+}
+
+/// Reads one answer of a known length and takes any status but 200 as a failure of the benchmark.
+async fn read_answer(connection: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<()> {
+    buffer.clear();
+    let head = loop {
+        if connection.read_buf(buffer).await? == 0 {
+            bail!("the server closed the connection");
+        }
+        if let Some(end) = find(buffer, b"\r\n\r\n") {
+            break end + 4;
+        }
+    };
+    let text = String::from_utf8_lossy(&buffer[..head]).to_lowercase();
+    if !text.starts_with("http/1.1 200") {
+        bail!(
+            "the server answered `{}`",
+            text.lines().next().unwrap_or_default()
+        );
+    }
+    let length: usize = text
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length:"))
+        .context("the answer has no length")?
+        .trim()
+        .parse()?;
+    while buffer.len() < head + length {
+        if connection.read_buf(buffer).await? == 0 {
+            bail!("the answer ended early");
+        }
+    }
+    Ok(())
+}
+
+fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+    haystack
+        .windows(needle.len())
+        .position(|window| window == needle)
+}

@@ -1,0 +1,56 @@
+//! What the kernel says of a process.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+
+/// Resident memory of one process.
+pub(crate) struct Memory {
+    /// All pages, shared ones whole, in bytes.
+    pub(crate) resident: u64,
+    /// Pages of its own that no file backs, in bytes: what it really costs the device.
+    pub(crate) anonymous: u64,
+    /// The most it has ever had, in bytes.
+    pub(crate) peak: u64,
+}
+
+pub(crate) fn memory(pid: u32) -> Result<Memory> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status"))
+        .with_context(|| format!("process {pid} is gone"))?;
+    let field = |name: &str| -> Result<u64> {
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix(name))
+            .with_context(|| format!("the kernel does not give {name}"))?;
+        let kibibytes: u64 = line
+            .trim_start_matches(':')
+            .trim()
+            .trim_end_matches(" kB")
+            .trim()
+            .parse()?;
+        Ok(kibibytes << 10)
+    };
+    Ok(Memory {
+        resident: field("VmRSS")?,
+        anonymous: field("RssAnon")?,
+        peak: field("VmHWM")?,
+    })
+}
+
+/// Kernel, processors and memory of this machine, in one line.
+pub(crate) fn machine() -> String {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let cpuinfo = read("/proc/cpuinfo");
+    let model = cpuinfo
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"))
+        .map_or("an unnamed processor", |rest| {
+            rest.trim_start_matches([' ', '\t', ':'])
+        });
+    let processors = cpuinfo
+        .lines()
+        .filter(|line| line.starts_with("processor"))
+        .count();
+    let release = read("/proc/sys/kernel/osrelease");
+    format!("{processors} × {model}, Linux {}", release.trim())
+}
