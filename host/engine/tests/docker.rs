@@ -10,9 +10,28 @@
 
 mod suite;
 
+/// One test, with a fixture for a new device.
+macro_rules! promise {
+    ($name:ident, |$fixture:ident| $test:block) => {
+        #[test]
+        fn $name() {
+            $crate::suite::run(
+                $crate::fixture::DockerFixture::open(),
+                |$fixture| async move { $test },
+            );
+        }
+    };
+}
+
+#[path = "docker/connection.rs"]
+mod connection;
+#[path = "docker/containers.rs"]
+mod containers;
+#[path = "docker/fields.rs"]
+mod fields;
 #[path = "docker/fixture.rs"]
 mod fixture;
-#[path = "docker/promises.rs"]
-mod promises;
+#[path = "docker/networks.rs"]
+mod networks;
 
 engine_suite!(fixture::DockerFixture::open);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use engine::LogsFrom;
+use engine::{LogLine, LogsFrom};
 use futures::StreamExt;
 use model::ContainerState;
 
@@ -60,25 +60,31 @@ pub async fn logs_go_on_over_a_restart_and_end_with_the_container(fixture: &dyn 
         .await;
     // From before the first start.
     let mut logs = engine.logs(&id, LogsFrom::Now).await.unwrap();
-    engine.start_container(&id).await.unwrap();
-    assert_eq!(next_line(&mut logs).await.unwrap().message, "tick 0");
-    assert_eq!(next_line(&mut logs).await.unwrap().message, "tick 1");
-    engine.stop_container(&id, Duration::ZERO).await.unwrap();
-    engine.start_container(&id).await.unwrap();
-    // What was printed until the stop comes first: each line once, in order.
-    let mut expected = 2;
-    loop {
-        let line = next_line(&mut logs).await.unwrap().message;
-        if line == "tick 0" {
-            break;
+    let mut seen = Vec::new();
+    for runs in 1..=3 {
+        engine.start_container(&id).await.unwrap();
+        // Two lines of this run, behind what the run before printed until its stop.
+        let begun = |seen: &[LogLine]| seen.iter().filter(|line| line.message == "tick 0").count();
+        while begun(&seen) < runs || seen.last().is_some_and(|line| line.message == "tick 0") {
+            seen.push(next_line(&mut logs).await.unwrap());
         }
-        assert_eq!(line, format!("tick {expected}"));
-        expected += 1;
+        engine.stop_container(&id, Duration::ZERO).await.unwrap();
     }
     engine.remove_container(&id).await.unwrap();
     while let Some(line) = next_line(&mut logs).await {
-        assert!(line.message.starts_with("tick "), "{line:?}");
+        seen.push(line);
     }
+
+    // Each line once and in order: a run counts up from 0.
+    let mut expected = 0;
+    for line in &seen {
+        if line.message == "tick 0" {
+            expected = 0;
+        }
+        assert_eq!(line.message, format!("tick {expected}"), "{seen:?}");
+        expected += 1;
+    }
+    assert!(seen.is_sorted_by_key(|line| line.timestamp_ms), "{seen:?}");
 }
 
 pub async fn long_lines_come_in_pieces(fixture: &dyn Fixture) {

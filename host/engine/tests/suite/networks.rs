@@ -72,7 +72,8 @@ pub async fn making_a_network_twice_is_no_error(fixture: &dyn Fixture) {
 
 pub async fn removing_a_network_that_is_gone_is_no_error(fixture: &dyn Fixture) {
     let name = fixture.network("front").await;
-    let longer = fixture.network("front-2").await;
+    // Its name holds the other one.
+    let longer = fixture.network("my-front").await;
     for _ in 0..2 {
         fixture.engine().remove_network(&name).await.unwrap();
         let left = fixture.engine().networks().await.unwrap();
