@@ -22,6 +22,10 @@ wasmtime::component::bindgen!({
         }
     ",
     world: "platform:host/everything",
+    imports: {
+        "platform:supervisor/led.[static]light.open": async,
+        "platform:supervisor/led.[drop]light": trappable,
+    },
     with: {
         "platform:supervisor/led.light": crate::capabilities::led::Light,
     },

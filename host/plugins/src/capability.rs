@@ -24,17 +24,6 @@ pub enum Capability {
     Files,
 }
 
-/// All of them, for messages and tests.
-pub(crate) const ALL: [Capability; 7] = [
-    Capability::Device,
-    Capability::Store,
-    Capability::Led,
-    Capability::Identify,
-    Capability::Clock,
-    Capability::Random,
-    Capability::Files,
-];
-
 impl Capability {
     /// The name in manifests and policies.
     #[must_use]
@@ -109,6 +98,16 @@ pub(crate) fn of_import(name: &str) -> Import {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const ALL: [Capability; 7] = [
+        Capability::Device,
+        Capability::Store,
+        Capability::Led,
+        Capability::Identify,
+        Capability::Clock,
+        Capability::Random,
+        Capability::Files,
+    ];
 
     #[test]
     fn names_are_those_that_are_written() {

@@ -90,3 +90,34 @@ pub enum DataError {
     #[error("{0}")]
     Other(String),
 }
+
+impl PluginData for store::Store {
+    fn get(&self, plugin: &str, key: &str) -> Result<Option<Vec<u8>>, DataError> {
+        Ok(self.plugin_get(plugin, key)?)
+    }
+
+    fn set(&self, plugin: &str, key: &str, value: &[u8]) -> Result<(), DataError> {
+        Ok(self.plugin_set(plugin, key, value)?)
+    }
+
+    fn delete(&self, plugin: &str, key: &str) -> Result<(), DataError> {
+        Ok(self.plugin_delete(plugin, key)?)
+    }
+
+    fn keys(&self, plugin: &str, prefix: &str) -> Result<Vec<String>, DataError> {
+        Ok(self.plugin_keys(plugin, prefix)?)
+    }
+}
+
+impl From<store::PluginDataError> for DataError {
+    fn from(error: store::PluginDataError) -> Self {
+        match error {
+            store::PluginDataError::TooLarge(what) => DataError::TooLarge(what),
+            // What failed inside is for the log, and not for a plugin.
+            store::PluginDataError::Store(error) => {
+                tracing::error!("a plugin's data: {error}");
+                DataError::Other("the store failed".to_owned())
+            }
+        }
+    }
+}

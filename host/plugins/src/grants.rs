@@ -12,7 +12,7 @@ use crate::manifest::{INTERFACE, Manifest, Need};
 
 /// Why a plugin is not linked. Lists all that is missing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum GrantError {
+pub(crate) enum GrantError {
     /// The component uses what its manifest does not ask for, or what no plugin can have.
     #[error("{}", .0.join("; "))]
     Imports(Vec<String>),

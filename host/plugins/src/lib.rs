@@ -7,17 +7,38 @@
 //!
 //! The caller has checked the key already and has taken it out of the request: no plugin sees one.
 
+mod answer;
+mod bindings;
 mod body;
+mod call;
+mod capabilities;
 mod capability;
 mod config;
+mod failure;
 mod grants;
+mod guest;
+mod identify;
+mod instance;
 mod limits;
+mod linker;
+mod loaded;
+mod loader;
 mod manifest;
+mod meter;
 mod pattern;
 mod plugins;
 mod policy;
+mod pool;
 mod report;
+mod request_body;
 mod routes;
+mod running;
+mod settled_file;
+mod spares;
+mod table;
+mod ticker;
+mod wasi;
+mod watch;
 
 pub use body::{Body, BodyError};
 pub use capability::Capability;

@@ -1,11 +1,22 @@
 //! The plugins as the rest of the supervisor sees them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 
-use crate::routes::{Lookup, Reserved, Routes};
+use crate::call::Caller;
+use crate::capabilities::led_memory::LedMemory;
+use crate::identify::Identify;
+use crate::loaded::{Loaded, Workshop};
+use crate::loader::Loader;
+use crate::pool::Pool;
+use crate::routes::{Lookup, Reserved};
+use crate::spares::Spares;
+use crate::table::Table;
+use crate::watch::Watch;
 use crate::{Body, PatternError, PluginReport, PluginsConfig};
 
 /// The plugins of this device. Cloning shares them.
@@ -15,7 +26,12 @@ pub struct Plugins {
 }
 
 struct Inner {
-    routes: Routes<Arc<str>>,
+    table: Arc<RwLock<Arc<Table>>>,
+    caller: Caller,
+    identify: Identify,
+    reloading: Mutex<Option<JoinHandle<()>>>,
+    /// Why changes of files are not noticed.
+    watch_problem: Option<String>,
 }
 
 /// Why plugins cannot be served at all. A plugin that does not load is no such error: it is in the
@@ -47,7 +63,9 @@ pub enum Found {
 /// A request's plugin, as it was when it was found: a reload in between does not disturb the call.
 #[derive(Debug)]
 pub struct RouteMatch {
-    pub(crate) plugin: Arc<str>,
+    pub(crate) plugin: Arc<Loaded>,
+    /// The route's place in the manifest.
+    pub(crate) route: usize,
     pub(crate) params: Vec<(String, String)>,
 }
 
@@ -55,7 +73,7 @@ impl RouteMatch {
     /// The plugin's name.
     #[must_use]
     pub fn plugin(&self) -> &str {
-        &self.plugin
+        &self.plugin.manifest.name
     }
 }
 
@@ -65,10 +83,67 @@ impl Plugins {
     /// # Errors
     /// [`StartError`]. A plugin that does not load is reported and skipped.
     pub async fn start(config: PluginsConfig) -> Result<Plugins, StartError> {
-        let _ = Reserved::new(&config.core_routes)?;
+        let reserved = Reserved::new(&config.core_routes)?;
+        let pool =
+            Pool::new(config.slots).map_err(|error| StartError::Engine(format!("{error:#}")))?;
+        let pool = Arc::new(pool);
+        let identify = Identify::new(&pool);
+        let changed = Arc::new(Notify::new());
+        // Before the first look, so that nothing can change unnoticed in between.
+        let watch = Watch::start(&config.plugin_dirs, &config.policy, Arc::clone(&changed));
+        let workshop = Arc::new(Workshop {
+            pool: Arc::clone(&pool),
+            cache: config.cache,
+            policy_path: config.policy,
+            plugin_config: config.plugin_config,
+            leds: config.host_root.join("sys/class/leds"),
+            led_memory: Arc::new(LedMemory::open(&config.state_dir)),
+            data: config.data,
+            device: config.device,
+            identify: identify.clone(),
+        });
+        let caller = Caller {
+            spares: Arc::new(Spares::start(Arc::clone(&pool))),
+            pool,
+        };
+        let mut loader = Loader::new(workshop, config.plugin_dirs, reserved);
+        let first = loader.lap(&Table::empty()).await;
+        identify.set_provider(
+            first
+                .identifier
+                .as_ref()
+                .map(Arc::downgrade)
+                .unwrap_or_default(),
+        );
+        let table = Arc::new(RwLock::new(Arc::new(first)));
+
+        let (watch, watch_problem) = match watch {
+            Ok(watch) => (Some(watch), None),
+            Err(error) => {
+                let problem = format!(
+                    "changes of plugins and policy are not noticed until a restart: {error}"
+                );
+                tracing::error!("{problem}");
+                (None, Some(problem))
+            }
+        };
+        let reloading = watch.map(|watch| {
+            let reload = Reload {
+                table: Arc::clone(&table),
+                identify: identify.clone(),
+                spares: Arc::clone(&caller.spares),
+                loader,
+            };
+            tokio::spawn(reload.run(watch, changed))
+        });
+        let reloading = Mutex::new(reloading);
         Ok(Plugins {
             inner: Arc::new(Inner {
-                routes: Routes::new(),
+                table,
+                caller,
+                identify,
+                reloading,
+                watch_problem,
             }),
         })
     }
@@ -76,9 +151,14 @@ impl Plugins {
     /// Who answers `method` on `path` (without the query).
     #[must_use]
     pub fn find(&self, method: &Method, path: &str) -> Found {
-        match self.inner.routes.find(method, path) {
-            Lookup::Route { plugin, params, .. } => Found::Route(RouteMatch {
-                plugin: plugin.clone(),
+        match self.inner.table().routes.find(method, path) {
+            Lookup::Route {
+                plugin,
+                route,
+                params,
+            } => Found::Route(RouteMatch {
+                plugin: Arc::clone(plugin),
+                route,
                 params,
             }),
             Lookup::MethodNotAllowed(allow) => Found::MethodNotAllowed { allow },
@@ -93,26 +173,86 @@ impl Plugins {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: std::fmt::Display,
     {
-        let _ = (route, request);
-        Response::new(Body::empty())
+        self.inner.caller.call(route, request).await
     }
 
     /// Makes the device show itself for 15 seconds from now (`POST /v1/blink`). Returns at once; success
-    /// also where no plugin provides it.
-    pub fn identify(&self) {}
+    /// also where no plugin provides it. Runs in a tokio runtime.
+    pub fn identify(&self) {
+        self.inner.identify.start();
+    }
 
     /// Each plugin, sorted by name (`GET /v3/plugins`).
     #[must_use]
     pub fn report(&self) -> Vec<PluginReport> {
-        Vec::new()
+        self.inner.table().report()
     }
 
     /// What a person should look at, in sentences: plugins that do not load, a policy that is invalid.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
-        Vec::new()
+        let mut problems = self.inner.table().problems();
+        problems.extend(self.inner.watch_problem.clone());
+        problems
     }
 
     /// Ends what runs in the background and gives LEDs back. Calls that are under way go on.
-    pub async fn shutdown(&self) {}
+    pub async fn shutdown(&self) {
+        let reloading = self
+            .inner
+            .reloading
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(reloading) = reloading {
+            reloading.abort();
+        }
+        self.inner.identify.stop().await;
+    }
+}
+
+impl Inner {
+    fn table(&self) -> Arc<Table> {
+        Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(reloading) = self
+            .reloading
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+        {
+            reloading.abort();
+        }
+    }
+}
+
+/// Loads again whenever something has changed.
+struct Reload {
+    table: Arc<RwLock<Arc<Table>>>,
+    identify: Identify,
+    spares: Arc<Spares>,
+    loader: Loader,
+}
+
+impl Reload {
+    async fn run(mut self, watch: Watch, changed: Arc<Notify>) {
+        let _watch = watch;
+        loop {
+            changed.notified().await;
+            let before = Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner));
+            let next = self.loader.lap(&before).await;
+            self.identify.set_provider(
+                next.identifier
+                    .as_ref()
+                    .map(Arc::downgrade)
+                    .unwrap_or_default(),
+            );
+            *self.table.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(next);
+            drop(before);
+            self.spares.forget_unloaded();
+        }
+    }
 }

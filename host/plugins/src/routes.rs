@@ -7,6 +7,9 @@ use http::Method;
 use crate::manifest::Route;
 use crate::pattern::{Pattern, PatternError};
 
+/// What the `:names` of a pattern stand for.
+type Params = Vec<(String, String)>;
+
 /// The routes of all plugins; `P` is a plugin.
 #[derive(Debug)]
 pub(crate) struct Routes<P> {
@@ -18,6 +21,8 @@ pub(crate) struct Routes<P> {
 #[derive(Debug)]
 struct Entry<P> {
     plugin: P,
+    /// The route's place in the plugin's manifest.
+    index: usize,
     route: Route,
 }
 
@@ -27,7 +32,7 @@ pub(crate) struct Reserved(Vec<(Option<Method>, Pattern)>);
 
 /// Why a plugin cannot have a route.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RouteError {
+pub(crate) enum RouteError {
     /// The host has it.
     #[error("its route `{route}` is the supervisor's own `{core}`")]
     Reserved {
@@ -53,8 +58,9 @@ pub enum RouteError {
 pub(crate) enum Lookup<'a, P> {
     Route {
         plugin: &'a P,
-        route: &'a Route,
-        params: Vec<(String, String)>,
+        /// The route's place in the plugin's manifest.
+        route: usize,
+        params: Params,
     },
     /// The path is known and the method is not: those that are, for the header `Allow`.
     MethodNotAllowed(String),
@@ -76,6 +82,39 @@ impl Reserved {
             routes.iter().map(parse).collect::<Result<_, _>>()?,
         ))
     }
+
+    /// Whether none of `routes` is the host's.
+    pub(crate) fn check(&self, routes: &[Route]) -> Result<(), RouteError> {
+        for route in routes {
+            for (method, pattern) in &self.0 {
+                let same = method.as_ref().is_none_or(|method| *method == route.method);
+                if same && pattern.overlaps(&route.pattern) {
+                    let method = method.as_ref().map_or("*", Method::as_str);
+                    return Err(RouteError::Reserved {
+                        route: format!("{} {}", route.method, route.pattern),
+                        core: format!("{method} {pattern}"),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether two plugins can be there side by side: their routes have no path in common.
+pub(crate) fn overlap(routes: &[Route], owner: &str, others: &[Route]) -> Result<(), RouteError> {
+    for route in routes {
+        let taken =
+            |other: &&Route| other.method == route.method && other.pattern.overlaps(&route.pattern);
+        if let Some(other) = others.iter().find(taken) {
+            return Err(RouteError::Taken {
+                route: format!("{} {}", route.method, route.pattern),
+                owner: owner.to_owned(),
+                other: format!("{} {}", other.method, other.pattern),
+            });
+        }
+    }
+    Ok(())
 }
 
 impl<P> Routes<P> {
@@ -86,46 +125,12 @@ impl<P> Routes<P> {
         }
     }
 
-    /// Whether `plugin`'s `routes` are free; `name` tells a plugin's name.
-    pub(crate) fn check(
-        &self,
-        routes: &[Route],
-        reserved: &Reserved,
-        name: impl Fn(&P) -> String,
-    ) -> Result<(), RouteError> {
-        for route in routes {
-            let text = || format!("{} {}", route.method, route.pattern);
-            for (method, pattern) in &reserved.0 {
-                if method.as_ref().is_none_or(|method| *method == route.method)
-                    && pattern.overlaps(&route.pattern)
-                {
-                    let method = method.as_ref().map_or("*", Method::as_str);
-                    return Err(RouteError::Reserved {
-                        route: text(),
-                        core: format!("{method} {pattern}"),
-                    });
-                }
-            }
-            for entry in &self.entries {
-                let other = &entry.route;
-                if other.method == route.method && other.pattern.overlaps(&route.pattern) {
-                    return Err(RouteError::Taken {
-                        route: text(),
-                        owner: name(&entry.plugin),
-                        other: format!("{} {}", other.method, other.pattern),
-                    });
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds routes that [`Routes::check`] found free.
+    /// Adds routes that [`Reserved::check`] and [`overlap`] found free.
     pub(crate) fn add(&mut self, plugin: &P, routes: &[Route])
     where
         P: Clone,
     {
-        for route in routes {
+        for (index, route) in routes.iter().enumerate() {
             if route.pattern.rank().iter().all(|literal| *literal) {
                 let path = route.pattern.as_str().to_ascii_lowercase();
                 self.literal
@@ -135,6 +140,7 @@ impl<P> Routes<P> {
             }
             self.entries.push(Entry {
                 plugin: plugin.clone(),
+                index,
                 route: route.clone(),
             });
         }
@@ -150,11 +156,11 @@ impl<P> Routes<P> {
         if let Some(entry) = self.literal(method, path) {
             return Lookup::Route {
                 plugin: &entry.plugin,
-                route: &entry.route,
+                route: entry.index,
                 params: Vec::new(),
             };
         }
-        let mut best: Option<(&Entry<P>, Vec<(String, String)>)> = None;
+        let mut best: Option<(&Entry<P>, Params)> = None;
         let mut others: Vec<&Method> = Vec::new();
         for entry in &self.entries {
             let Some(params) = entry.route.pattern.matches(path) else {
@@ -172,7 +178,7 @@ impl<P> Routes<P> {
         match best {
             Some((entry, params)) => Lookup::Route {
                 plugin: &entry.plugin,
-                route: &entry.route,
+                route: entry.index,
                 params,
             },
             None if others.is_empty() => Lookup::None,
@@ -218,18 +224,22 @@ mod tests {
             .collect()
     }
 
-    fn table() -> Routes<&'static str> {
-        let mut table = Routes::new();
-        table.add(
-            &"one",
-            &routes(&[
+    fn owned(plugin: &str) -> Vec<Route> {
+        match plugin {
+            "one" => routes(&[
                 "GET /v3/one",
                 "POST /v3/one",
                 "GET /v3/one/:id",
                 "GET /v3/one/all",
             ]),
-        );
-        table.add(&"two", &routes(&["DELETE /v3/two/:id"]));
+            _ => routes(&["DELETE /v3/two/:id"]),
+        }
+    }
+
+    fn table() -> Routes<&'static str> {
+        let mut table = Routes::new();
+        table.add(&"one", &owned("one"));
+        table.add(&"two", &owned("two"));
         table
     }
 
@@ -253,7 +263,8 @@ mod tests {
                     route,
                     params,
                 } => {
-                    format!("{plugin} {} {} {params:?}", route.method, route.pattern)
+                    let Route { method, pattern } = &owned(plugin)[route];
+                    format!("{plugin} {method} {pattern} {params:?}")
                 }
                 Lookup::MethodNotAllowed(allow) => format!("405 {allow}"),
                 Lookup::None => "404".to_owned(),
@@ -286,8 +297,10 @@ mod tests {
                 "its route `PUT /v2/1/state` is the supervisor's own `* /v2/:app/state`",
             ),
         ] {
-            let refused =
-                table().check(&routes(&[route]), &reserved, |plugin| (*plugin).to_owned());
+            let route = routes(&[route]);
+            let refused = reserved
+                .check(&route)
+                .and_then(|()| overlap(&route, "one", &owned("one")));
             assert_eq!(
                 refused.map_or_else(|error| error.to_string(), |()| String::new()),
                 expected

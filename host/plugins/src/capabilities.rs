@@ -1,0 +1,13 @@
+//! What plugins can call, one file for each interface of `wit/`. What a function promises stands there.
+//!
+//! Grants are not checked here: what is not granted is not linked.
+
+mod config;
+mod device;
+mod identify;
+pub(crate) mod led;
+pub(crate) mod led_memory;
+pub(crate) mod log;
+mod store;
+mod timer;
+mod types;

@@ -1,0 +1,10 @@
+//! `wit/config.wit`: the plugin's own configuration.
+
+use crate::bindings::platform::supervisor::config;
+use crate::guest::Guest;
+
+impl config::Host for &mut Guest {
+    fn json(&mut self) -> String {
+        self.around.config.clone()
+    }
+}

@@ -1,0 +1,212 @@
+//! `wit/log.wit`: lines of the supervisor's log, and what a plugin writes to its standard output and
+//! error, which end there too.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use tokio::io::AsyncWrite;
+use tracing::Level;
+use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
+use wasmtime_wasi_io::poll::Pollable;
+use wasmtime_wasi_io::streams::{OutputStream, StreamError};
+
+use crate::bindings::platform::supervisor::log;
+use crate::guest::Guest;
+
+/// The longest line, in bytes (`wit/log.wit`).
+const LINE: usize = 4 << 10;
+/// How many lines one call can write (`wit/log.wit`).
+const LINES: u32 = 100;
+
+impl log::Host for &mut Guest {
+    fn write(&mut self, level: log::Level, message: String) {
+        let level = match level {
+            log::Level::Trace => Level::TRACE,
+            log::Level::Debug => Level::DEBUG,
+            log::Level::Info => Level::INFO,
+            log::Level::Warn => Level::WARN,
+            log::Level::Error => Level::ERROR,
+        };
+        self.log.write(level, &message);
+    }
+}
+
+/// What one instance has written so far, and may.
+pub(crate) struct LogBudget {
+    plugin: Arc<str>,
+    lines: AtomicU32,
+}
+
+impl LogBudget {
+    pub(crate) fn new(plugin: Arc<str>) -> LogBudget {
+        LogBudget {
+            plugin,
+            lines: AtomicU32::new(0),
+        }
+    }
+
+    /// Writes one line, whatever is in `message`.
+    fn write(&self, level: Level, message: &str) {
+        if self.lines.fetch_add(1, Ordering::Relaxed) >= LINES {
+            return;
+        }
+        let line = one_line(message);
+        let plugin: &str = &self.plugin;
+        match level {
+            Level::TRACE => tracing::trace!(plugin, "{line}"),
+            Level::DEBUG => tracing::debug!(plugin, "{line}"),
+            Level::INFO => tracing::info!(plugin, "{line}"),
+            Level::WARN => tracing::warn!(plugin, "{line}"),
+            _ => tracing::error!(plugin, "{line}"),
+        }
+    }
+}
+
+impl Drop for LogBudget {
+    fn drop(&mut self) {
+        let lost = self.lines.load(Ordering::Relaxed).saturating_sub(LINES);
+        if lost > 0 {
+            let plugin: &str = &self.plugin;
+            tracing::warn!(plugin, "{lost} more lines of this call were not written");
+        }
+    }
+}
+
+/// `message` cut to [`LINE`] and without line breaks or other characters that could pass for something
+/// else in a terminal or a log.
+fn one_line(message: &str) -> String {
+    let (message, cut) = match message
+        .char_indices()
+        .find(|(at, char)| at + char.len_utf8() > LINE)
+    {
+        Some((at, _)) => (&message[..at], "..."),
+        None => (message, ""),
+    };
+    let mut line = String::with_capacity(message.len());
+    for char in message.trim_end().chars() {
+        if char.is_control() && char != '\t' {
+            line.extend(char.escape_default());
+        } else {
+            line.push(char);
+        }
+    }
+    line + cut
+}
+
+/// Standard output or error of an instance: each line is one of the log.
+#[derive(Clone)]
+pub(crate) struct LogOutput {
+    log: Arc<LogBudget>,
+    level: Level,
+    /// A line that has not ended yet; at most [`LINE`] bytes.
+    partial: Arc<Mutex<Vec<u8>>>,
+}
+
+impl LogOutput {
+    pub(crate) fn new(log: Arc<LogBudget>, level: Level) -> LogOutput {
+        LogOutput {
+            log,
+            level,
+            partial: Arc::default(),
+        }
+    }
+
+    fn take(&self, bytes: &[u8]) {
+        let mut partial = self.partial.lock().unwrap_or_else(PoisonError::into_inner);
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let (text, ended) = part
+                .strip_suffix(b"\n")
+                .map_or((part, false), |text| (text, true));
+            // Beyond the limit plus one byte it only matters that it is too long.
+            let room = (LINE + 1).saturating_sub(partial.len());
+            partial.extend_from_slice(&text[..text.len().min(room)]);
+            if ended {
+                self.log
+                    .write(self.level, &String::from_utf8_lossy(&partial));
+                partial.clear();
+            }
+        }
+    }
+}
+
+impl Drop for LogOutput {
+    fn drop(&mut self) {
+        if Arc::strong_count(&self.partial) == 1 {
+            let partial = self.partial.lock().unwrap_or_else(PoisonError::into_inner);
+            if !partial.is_empty() {
+                self.log
+                    .write(self.level, &String::from_utf8_lossy(&partial));
+            }
+        }
+    }
+}
+
+impl IsTerminal for LogOutput {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for LogOutput {
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.clone())
+    }
+
+    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
+        Box::new(self.clone())
+    }
+}
+
+#[async_trait::async_trait]
+impl Pollable for LogOutput {
+    async fn ready(&mut self) {}
+}
+
+impl OutputStream for LogOutput {
+    fn write(&mut self, bytes: Bytes) -> Result<(), StreamError> {
+        self.take(&bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), StreamError> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> Result<usize, StreamError> {
+        Ok(64 << 10)
+    }
+}
+
+impl AsyncWrite for LogOutput {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        self.take(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_one_line_of_bounded_length() {
+        assert_eq!(one_line("a\nb\u{1b}[0m\tc\r\n"), "a\\nb\\u{1b}[0m\tc");
+        assert_eq!(one_line(&"x".repeat(LINE)).len(), LINE);
+        assert_eq!(one_line(&"ä".repeat(LINE)), "ä".repeat(LINE / 2) + "...");
+    }
+}

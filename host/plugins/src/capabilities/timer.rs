@@ -1,0 +1,16 @@
+//! `wit/timer.wit`: waiting.
+
+use std::time::Duration;
+
+use wasmtime::component::Accessor;
+
+use crate::bindings::platform::supervisor::timer;
+use crate::guest::{Guest, ThisGuest};
+
+impl timer::Host for &mut Guest {}
+
+impl timer::HostWithStore<Guest> for ThisGuest {
+    async fn sleep(_: &Accessor<Guest, Self>, ms: u32) {
+        tokio::time::sleep(Duration::from_millis(ms.into())).await;
+    }
+}

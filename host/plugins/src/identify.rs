@@ -1,0 +1,213 @@
+//! The action `identify` (`POST /v1/blink`): one pattern at a time, in the background, for a window
+//! that each further request extends.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::failure::Failure;
+use crate::instance::{Instance, Metered, within_cpu};
+use crate::loaded::Loaded;
+use crate::pool::Pool;
+
+/// How long the device shows itself after the latest request (device API, "Limits").
+const WINDOW: Duration = Duration::from_secs(15);
+/// How long after the window a provider is ended by force.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The action. Cloning shares it.
+#[derive(Clone)]
+pub(crate) struct Identify {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    pool: Weak<Pool>,
+    state: Mutex<State>,
+    /// How the last run ended; changes when one does.
+    ended: watch::Sender<Result<(), String>>,
+}
+
+struct State {
+    provider: Weak<Loaded>,
+    /// When the window is over.
+    until: Instant,
+    /// The run that is under way.
+    run: Option<JoinHandle<()>>,
+    /// Whether the provider has seen that the window is over: what comes now needs a new run.
+    over: bool,
+    /// Whether a request came since then.
+    again: bool,
+}
+
+impl Identify {
+    pub(crate) fn new(pool: &Arc<Pool>) -> Identify {
+        let state = State {
+            provider: Weak::new(),
+            until: Instant::now(),
+            run: None,
+            over: false,
+            again: false,
+        };
+        let shared = Shared {
+            pool: Arc::downgrade(pool),
+            state: Mutex::new(state),
+            ended: watch::Sender::new(Ok(())),
+        };
+        Identify {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// From now on `provider` shows the pattern. A run that is under way goes on.
+    pub(crate) fn set_provider(&self, provider: Weak<Loaded>) {
+        self.shared.lock().provider = provider;
+    }
+
+    /// Shows the device from now until [`WINDOW`] has passed, or extends the run that does already.
+    pub(crate) fn start(&self) {
+        let mut state = self.shared.lock();
+        state.until = Instant::now() + WINDOW;
+        if state.run.is_some() {
+            state.again = state.over;
+            return;
+        }
+        if state.provider.strong_count() == 0 {
+            tracing::info!(
+                "no plugin provides `identify`: the device has nothing to show itself with"
+            );
+            return;
+        }
+        state.over = false;
+        let shared = Arc::clone(&self.shared);
+        state.run = Some(tokio::spawn(async move { shared.run().await }));
+    }
+
+    /// How much of the window is left, in milliseconds.
+    pub(crate) fn remaining_ms(&self) -> u32 {
+        let mut state = self.shared.lock();
+        let left = state
+            .until
+            .saturating_duration_since(Instant::now())
+            .as_millis();
+        state.over |= left == 0;
+        u32::try_from(left).unwrap_or(u32::MAX)
+    }
+
+    /// Waits until the run that is under way has ended, and says how.
+    pub(crate) async fn ended(&self) -> Result<(), String> {
+        let mut ended = self.shared.ended.subscribe();
+        if self.shared.lock().run.is_none() {
+            return Ok(());
+        }
+        if ended.changed().await.is_err() {
+            return Ok(());
+        }
+        ended.borrow().clone()
+    }
+
+    /// Ends the run that is under way; the provider's LEDs are restored when it returns.
+    pub(crate) async fn stop(&self) {
+        let run = self.shared.lock().run.take();
+        if let Some(run) = run {
+            run.abort();
+            let _ = run.await;
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs the provider, and again if a request came too late for it to see.
+    async fn run(&self) {
+        loop {
+            let provider = self.lock().provider.upgrade();
+            let outcome = match (provider, self.pool.upgrade()) {
+                (Some(provider), Some(pool)) => self.call(&pool, &provider).await,
+                _ => Ok(()),
+            };
+            let mut state = self.lock();
+            if state.again {
+                (state.again, state.over) = (false, false);
+                continue;
+            }
+            state.run = None;
+            let _ = self.ended.send_replace(outcome);
+            return;
+        }
+    }
+
+    /// One call in a fresh instance, ended by force soon after the window.
+    async fn call(&self, pool: &Pool, provider: &Loaded) -> Result<(), String> {
+        let name = provider.manifest.name.as_str();
+        provider.counters.called();
+        let outcome = tokio::select! {
+            outcome = call(pool, provider) => outcome,
+            limit = self.past_window() => Err(Failure::Wall { limit }),
+        };
+        match outcome {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(message)) => {
+                tracing::warn!(plugin = name, "`identify` failed: {message}");
+                Err(message)
+            }
+            Err(failure) => {
+                provider.counters.failed(name, &failure);
+                Err(failure.message(name))
+            }
+        }
+    }
+
+    /// Waits until the window is over and the grace too, however often it is extended.
+    async fn past_window(&self) -> Duration {
+        loop {
+            let end = self.lock().until + GRACE;
+            if Instant::now() >= end {
+                return WINDOW + GRACE;
+            }
+            tokio::time::sleep_until(end).await;
+        }
+    }
+}
+
+async fn call(pool: &Pool, provider: &Loaded) -> Result<Result<(), String>, Failure> {
+    let Some(slot) = pool.slot().await else {
+        return Err(Failure::Busy);
+    };
+    let mut instance = Instance::new(pool, provider, slot).await?;
+    let Some(identify) = instance.identify.take() else {
+        return Err(Failure::NotReady(
+            "it does not export `identify`".to_owned(),
+        ));
+    };
+    let meter = Arc::clone(&instance.meter);
+    let outcome = {
+        let call = instance
+            .store
+            .run_concurrent(async |accessor| identify.call_identify(accessor).await);
+        let metered = Metered {
+            future: Box::pin(call),
+            pool,
+            meter: &meter,
+        };
+        within_cpu(metered).await
+    };
+    match outcome {
+        Some(Ok(Ok(answer))) => Ok(answer),
+        Some(Ok(Err(error)) | Err(error)) => Err(Failure::of(
+            &error,
+            instance.store.data(),
+            &provider.limits,
+            meter.exceeded(),
+        )),
+        None => Err(Failure::Cpu {
+            limit: provider.limits.cpu,
+        }),
+    }
+}

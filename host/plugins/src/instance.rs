@@ -1,0 +1,139 @@
+//! One instance: made, used for one call, thrown away.
+
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use wasmtime::{Store, UpdateDeadline};
+
+use crate::bindings::exports::platform::supervisor::{handler, identify};
+use crate::failure::Failure;
+use crate::guest::Guest;
+use crate::loaded::Loaded;
+use crate::meter::Meter;
+use crate::pool::{Pool, Slot};
+
+/// An instance that nobody has called yet.
+pub(crate) struct Instance {
+    pub(crate) store: Store<Guest>,
+    pub(crate) handler: Option<handler::Guest>,
+    pub(crate) identify: Option<identify::Guest>,
+    pub(crate) meter: Arc<Meter>,
+    /// Dropped after the store, as the fields' order has it.
+    _slot: Slot,
+}
+
+impl Instance {
+    /// Makes an instance of `plugin` in `slot`, within the plugin's limits.
+    pub(crate) async fn new(pool: &Pool, plugin: &Loaded, slot: Slot) -> Result<Instance, Failure> {
+        let not_ready = |error: wasmtime::Error| Failure::NotReady(format!("{error:#}"));
+        let guest = Guest::new(Arc::clone(&plugin.around)).map_err(not_ready)?;
+        let meter = Arc::new(Meter::new(plugin.limits.cpu));
+        let mut store = Store::new(&pool.engine, guest);
+        store.limiter(|guest| &mut guest.memory);
+        store.set_epoch_deadline(1);
+        let looked = Arc::clone(&meter);
+        store.epoch_deadline_callback(move |_| {
+            // Between two ticks others get their turn.
+            Ok(if looked.look() {
+                UpdateDeadline::Interrupt
+            } else {
+                UpdateDeadline::Yield(1)
+            })
+        });
+        // Starting runs the guest's own code.
+        let started = {
+            let start = pin!(plugin.pre.instantiate_async(&mut store));
+            let metered = Metered {
+                future: start,
+                pool,
+                meter: &meter,
+            };
+            tokio::time::timeout(plugin.limits.wall, metered).await
+        };
+        let instance = match started {
+            Ok(Ok(instance)) => instance,
+            Ok(Err(error)) => {
+                return Err(Failure::of(
+                    &error,
+                    store.data(),
+                    &plugin.limits,
+                    meter.exceeded(),
+                ));
+            }
+            Err(_) => {
+                return Err(Failure::Wall {
+                    limit: plugin.limits.wall,
+                });
+            }
+        };
+        let load = |store: &mut Store<Guest>| -> wasmtime::Result<_> {
+            let handler = plugin
+                .handler
+                .as_ref()
+                .map(|indices| indices.load(&mut *store, &instance))
+                .transpose()?;
+            let identify = plugin
+                .identify
+                .as_ref()
+                .map(|indices| indices.load(&mut *store, &instance))
+                .transpose()?;
+            Ok((handler, identify))
+        };
+        let (handler, identify) = load(&mut store).map_err(not_ready)?;
+        Ok(Instance {
+            store,
+            handler,
+            identify,
+            meter,
+            _slot: slot,
+        })
+    }
+
+    /// To be called before the instance is used: time has passed since it was made.
+    pub(crate) fn wake(&mut self) {
+        self.store.set_epoch_deadline(1);
+    }
+}
+
+/// A future that runs guest code: while it is polled the ticker ticks and the meter counts.
+pub(crate) struct Metered<'a, F> {
+    pub(crate) future: F,
+    pub(crate) pool: &'a Pool,
+    pub(crate) meter: &'a Meter,
+}
+
+impl<F: Future + Unpin> Future for Metered<'_, F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let (pool, meter) = (self.pool, self.meter);
+        poll_metered(Pin::new(&mut self.future), pool, meter, context)
+    }
+}
+
+/// Polls once, as [`Metered`] does.
+pub(crate) fn poll_metered<F: Future + ?Sized>(
+    future: Pin<&mut F>,
+    pool: &Pool,
+    meter: &Meter,
+    context: &mut Context<'_>,
+) -> Poll<F::Output> {
+    let _running = pool.ticker.run();
+    meter.begin();
+    let polled = future.poll(context);
+    meter.look();
+    polled
+}
+
+/// Ends as soon as the meter is exceeded: a guest that runs a little at a time is not seen by a tick.
+pub(crate) async fn within_cpu<F: Future + Unpin>(
+    mut metered: Metered<'_, F>,
+) -> Option<F::Output> {
+    poll_fn(|context| match Pin::new(&mut metered).poll(context) {
+        Poll::Pending if metered.meter.exceeded() => Poll::Ready(None),
+        polled => polled.map(Some),
+    })
+    .await
+}

@@ -1,0 +1,206 @@
+//! One version of a plugin, ready to be called: checked, compiled and linked.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Semaphore;
+use wasmtime::component::InstancePre;
+use wasmtime::component::types::ComponentItem;
+
+use crate::bindings::exports::platform::supervisor::{handler, identify};
+use crate::capabilities::led::Leds;
+use crate::capabilities::led_memory::LedMemory;
+use crate::config::{Device, PluginData};
+use crate::failure::Failure;
+use crate::grants::{self, GrantError};
+use crate::guest::{Guest, Surroundings};
+use crate::identify::Identify;
+use crate::limits::Limits;
+use crate::linker;
+use crate::manifest::{Action, Manifest};
+use crate::policy::{Grants, Policy};
+use crate::pool::Pool;
+
+/// A version of a plugin that can be called.
+pub(crate) struct Loaded {
+    pub(crate) manifest: Manifest,
+    /// SHA-256 of its file, in hexadecimal.
+    pub(crate) digest: String,
+    pub(crate) limits: Limits,
+    pub(crate) around: Arc<Surroundings>,
+    pub(crate) pre: InstancePre<Guest>,
+    pub(crate) handler: Option<handler::GuestIndices>,
+    pub(crate) identify: Option<identify::GuestIndices>,
+    /// How many more calls it takes at a time.
+    pub(crate) calls: Arc<Semaphore>,
+    pub(crate) counters: Arc<Counters>,
+}
+
+impl std::fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "Loaded({} {})",
+            self.manifest.name, self.manifest.version
+        )
+    }
+}
+
+/// How a plugin has fared since the supervisor started, over all its versions.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    calls: AtomicU64,
+    failures: AtomicU64,
+    last_error: Mutex<Option<String>>,
+}
+
+impl Counters {
+    pub(crate) fn called(&self) {
+        self.calls.fetch_add(1, Relaxed);
+    }
+
+    /// Logs a failure, and counts it if it is the plugin's.
+    pub(crate) fn failed(&self, plugin: &str, failure: &Failure) {
+        failure.log(plugin);
+        if failure.is_the_plugins() {
+            self.failures.fetch_add(1, Relaxed);
+            *self
+                .last_error
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = Some(failure.message(plugin));
+        }
+    }
+
+    /// Calls, failures, and what the last failure was.
+    pub(crate) fn read(&self) -> (u64, u64, Option<String>) {
+        let last = self
+            .last_error
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        (self.calls.load(Relaxed), self.failures.load(Relaxed), last)
+    }
+}
+
+/// What it takes to load plugins.
+pub(crate) struct Workshop {
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) cache: sandbox::Cache,
+    pub(crate) policy_path: PathBuf,
+    pub(crate) plugin_config: toml::Table,
+    /// The folder of the LED class, where a plugin's configuration names no other.
+    pub(crate) leds: PathBuf,
+    pub(crate) led_memory: Arc<LedMemory>,
+    pub(crate) data: Arc<dyn PluginData>,
+    pub(crate) device: Arc<dyn Device>,
+    pub(crate) identify: Identify,
+}
+
+/// Why a version is not loaded.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LoadError {
+    #[error(transparent)]
+    Compile(#[from] sandbox::CompileError),
+    #[error(transparent)]
+    Grants(#[from] GrantError),
+    #[error("it cannot be linked: {0}")]
+    Link(String),
+    #[error(
+        "its manifest has routes, and its component does not export `platform:supervisor/handler`"
+    )]
+    NoHandler,
+    #[error(
+        "its manifest provides `identify`, and its component does not export `platform:supervisor/identify`"
+    )]
+    NoIdentify,
+}
+
+impl Workshop {
+    /// Makes the component `wasm` with this manifest ready to be called.
+    pub(crate) async fn load(
+        &self,
+        file: &Path,
+        digest: String,
+        wasm: &[u8],
+        manifest: Manifest,
+        policy: &Policy,
+        counters: Arc<Counters>,
+    ) -> Result<Loaded, LoadError> {
+        let engine = &self.pool.engine;
+        let name = file.display().to_string();
+        let component = self
+            .cache
+            .load(&name, wasm, sandbox::Profile::Plugin, engine)
+            .await?;
+
+        let grants = policy.of(&manifest.name);
+        let types = component.component_type();
+        let interface = |(name, item): (&str, _)| {
+            // A bare type is no import that anything could come through.
+            matches!(
+                item,
+                ComponentItem::ComponentInstance(_) | ComponentItem::ComponentFunc(_)
+            )
+            .then(|| name.to_owned())
+        };
+        let imports: Vec<String> = types
+            .imports(engine)
+            .filter_map(|(name, item)| interface((name, item.ty)))
+            .collect();
+        grants::check(
+            &manifest,
+            imports.iter().map(String::as_str),
+            &grants.grants,
+            &self.policy_path,
+        )?;
+
+        let link = |error: wasmtime::Error| LoadError::Link(format!("{error:#}"));
+        let linker = linker::granted(engine, &grants).map_err(link)?;
+        let pre = linker.instantiate_pre(&component).map_err(link)?;
+        let handler = handler::GuestIndices::new(&pre);
+        let identify = identify::GuestIndices::new(&pre);
+        if !manifest.routes.is_empty() && handler.is_err() {
+            return Err(LoadError::NoHandler);
+        }
+        if manifest.provides.contains(&Action::Identify) && identify.is_err() {
+            return Err(LoadError::NoIdentify);
+        }
+        let limits = Limits::of(&manifest.limits, &grants.limits);
+        // However many a plugin asks for, others get their turn.
+        let at_once = limits.concurrency.min((self.pool.slots() / 2).max(1));
+        Ok(Loaded {
+            around: Arc::new(self.surroundings(&manifest.name, grants, limits.memory)),
+            manifest,
+            digest,
+            limits,
+            pre,
+            handler: handler.ok(),
+            identify: identify.ok(),
+            calls: Arc::new(Semaphore::new(at_once)),
+            counters,
+        })
+    }
+
+    fn surroundings(&self, name: &str, grants: Grants, memory: usize) -> Surroundings {
+        let config = self.plugin_config.get(name).and_then(toml::Value::as_table);
+        let led_folder = config
+            .and_then(|table| table.get("led_folder"))
+            .and_then(toml::Value::as_str);
+        Surroundings {
+            name: Arc::from(name),
+            config: config
+                .and_then(|table| serde_json::to_string(table).ok())
+                .unwrap_or_else(|| "{}".to_owned()),
+            leds: Leds {
+                folder: led_folder.map_or_else(|| self.leds.clone(), PathBuf::from),
+                memory: Arc::clone(&self.led_memory),
+            },
+            grants,
+            memory,
+            device: Arc::clone(&self.device),
+            data: Arc::clone(&self.data),
+            identify: self.identify.clone(),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Counts the CPU time of one instance.
+//!
+//! Time counts while the instance is being polled, from look to look: at each tick of the
+//! [`crate::ticker`] that the guest runs into, and at the end of a poll. Waiting is between polls and
+//! costs nothing.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use crate::ticker::TICK;
+
+/// The most that counts between two looks. A guest that runs is looked at every tick; where more time
+/// has passed the system had others to run, and that is not the guest's.
+const BETWEEN: Duration = TICK.saturating_mul(2);
+
+/// One instance's CPU time. Its functions are called by one thread at a time.
+pub(crate) struct Meter {
+    limit: Duration,
+    since: AtomicU64,
+    used: AtomicU64,
+}
+
+impl Meter {
+    pub(crate) fn new(limit: Duration) -> Meter {
+        Meter {
+            limit,
+            since: AtomicU64::new(now()),
+            used: AtomicU64::new(0),
+        }
+    }
+
+    /// A poll begins.
+    pub(crate) fn begin(&self) {
+        self.since.store(now(), Relaxed);
+    }
+
+    /// Counts the time since the last look; whether the limit is exceeded.
+    pub(crate) fn look(&self) -> bool {
+        let now = now();
+        let passed = now
+            .saturating_sub(self.since.swap(now, Relaxed))
+            .min(nanoseconds(BETWEEN));
+        let used = self.used.load(Relaxed).saturating_add(passed);
+        self.used.store(used, Relaxed);
+        used > nanoseconds(self.limit)
+    }
+
+    /// Whether the limit is exceeded.
+    pub(crate) fn exceeded(&self) -> bool {
+        self.used.load(Relaxed) > nanoseconds(self.limit)
+    }
+
+    /// Counts from zero again: a stream has the limit for each piece that it delivers.
+    pub(crate) fn reset(&self) {
+        self.used.store(0, Relaxed);
+    }
+}
+
+/// Nanoseconds since the first call.
+fn now() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    nanoseconds(START.get_or_init(Instant::now).elapsed())
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

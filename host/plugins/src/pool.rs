@@ -1,0 +1,91 @@
+//! The engine and its slots: how many instances can be there at a time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use wasmtime::{Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
+
+use crate::ticker::Ticker;
+
+/// How long a request waits for a free slot before it is refused.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Core instances, memories and tables of one component. Tools for Rust make 4 instances, one memory
+/// and two tables.
+const CORE_INSTANCES: u32 = 16;
+const MEMORIES: u32 = 1;
+const TABLES: u32 = 8;
+/// Entries of one table.
+const TABLE_ELEMENTS: usize = 20_000;
+/// What a slot keeps of its memory, tables and stack when it is free, in bytes: resetting these pages
+/// is cheaper than getting new ones.
+const KEEP: usize = 64 << 10;
+/// How many slots keep that; the rest give everything back.
+const WARM: u32 = 8;
+
+/// The engine of all plugins.
+pub(crate) struct Pool {
+    pub(crate) engine: Engine,
+    pub(crate) ticker: Ticker,
+    free: Arc<Semaphore>,
+    slots: usize,
+}
+
+/// A place in the pool. To be dropped after the store that takes it.
+pub(crate) struct Slot(#[expect(dead_code, reason = "held for its drop")] OwnedSemaphorePermit);
+
+impl Pool {
+    pub(crate) fn new(slots: usize) -> wasmtime::Result<Pool> {
+        let slots = slots.clamp(2, 4096);
+        let count = u32::try_from(slots).unwrap_or(u32::MAX);
+        let mut pooling = PoolingAllocationConfig::default();
+        pooling
+            .total_component_instances(count)
+            .total_stacks(count)
+            .total_core_instances(count.saturating_mul(CORE_INSTANCES))
+            .total_memories(count.saturating_mul(MEMORIES))
+            .total_tables(count.saturating_mul(TABLES))
+            .max_core_instances_per_component(CORE_INSTANCES)
+            .max_memories_per_component(MEMORIES)
+            .max_tables_per_component(TABLES)
+            .table_elements(TABLE_ELEMENTS)
+            .max_memory_size(sandbox::PLUGIN_MEMORY)
+            .max_unused_warm_slots(WARM)
+            .linear_memory_keep_resident(KEEP)
+            .table_keep_resident(KEEP)
+            .async_stack_keep_resident(KEEP)
+            // Linux 6.7 tells which pages were written, which halves the cost of a fresh instance.
+            .pagemap_scan(Enabled::Auto);
+        let mut config = sandbox::engine_config(sandbox::Profile::Plugin);
+        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pooling));
+        let engine = Engine::new(&config)?;
+        let ticker = Ticker::start(&engine)?;
+        Ok(Pool {
+            engine,
+            ticker,
+            free: Arc::new(Semaphore::new(slots)),
+            slots,
+        })
+    }
+
+    /// How many slots there are.
+    pub(crate) fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// A slot, if one is free.
+    pub(crate) fn try_slot(&self) -> Option<Slot> {
+        Arc::clone(&self.free).try_acquire_owned().ok().map(Slot)
+    }
+
+    /// A slot, once one is free; none after [`PATIENCE`].
+    pub(crate) async fn slot(&self) -> Option<Slot> {
+        let acquire = Arc::clone(&self.free).acquire_owned();
+        tokio::time::timeout(PATIENCE, acquire)
+            .await
+            .ok()?
+            .ok()
+            .map(Slot)
+    }
+}

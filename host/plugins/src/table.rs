@@ -1,0 +1,167 @@
+//! Who serves what, and what has become of each file.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::loaded::Loaded;
+use crate::manifest::{Action, Manifest};
+use crate::report::{PluginReport, PluginState, RouteReport};
+use crate::routes::Routes;
+
+/// Who serves what.
+pub(crate) struct Table {
+    pub(crate) routes: Routes<Arc<Loaded>>,
+    /// Who identifies the device.
+    pub(crate) identifier: Option<Arc<Loaded>>,
+    /// By file.
+    pub(crate) entries: BTreeMap<PathBuf, Entry>,
+    /// Why the policy as it is now is not used.
+    pub(crate) policy_problem: Option<String>,
+}
+
+/// What has become of one file.
+#[derive(Clone, Default)]
+pub(crate) struct Entry {
+    pub(crate) serving: Option<Arc<Loaded>>,
+    /// The file as it is now, where it is not what serves.
+    pub(crate) other: Option<Other>,
+}
+
+#[derive(Clone)]
+pub(crate) struct Other {
+    /// As far as it could be read.
+    pub(crate) manifest: Option<Manifest>,
+    pub(crate) digest: String,
+    /// None where it is for another board.
+    pub(crate) refused: Option<String>,
+}
+
+impl Table {
+    pub(crate) fn empty() -> Table {
+        Table {
+            routes: Routes::new(),
+            identifier: None,
+            entries: BTreeMap::new(),
+            policy_problem: None,
+        }
+    }
+
+    /// Each plugin, sorted by name.
+    pub(crate) fn report(&self) -> Vec<PluginReport> {
+        let mut reports: Vec<_> = self
+            .entries
+            .iter()
+            .map(|(file, entry)| report(file, entry))
+            .collect();
+        reports.sort_by(|one, other| (&one.name, &one.file).cmp(&(&other.name, &other.file)));
+        reports
+    }
+
+    /// What a person should look at.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let refused = self.report().into_iter().filter_map(|plugin| {
+            let refused = plugin.refused?;
+            let serving = match plugin.state {
+                PluginState::Running => ", its version before serves on",
+                _ => "",
+            };
+            Some(format!(
+                "plugin `{}` (`{}`) does not load{serving}: {refused}",
+                plugin.name, plugin.file
+            ))
+        });
+        self.policy_problem.iter().cloned().chain(refused).collect()
+    }
+}
+
+fn report(file: &Path, entry: &Entry) -> PluginReport {
+    let other = entry.other.as_ref();
+    let manifest = entry.serving.as_ref().map(|plugin| &plugin.manifest);
+    let manifest = manifest.or_else(|| other.and_then(|other| other.manifest.as_ref()));
+    let stem = file
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let refused = other.and_then(|other| other.refused.clone());
+    let digest = entry
+        .serving
+        .as_ref()
+        .map(|plugin| &plugin.digest)
+        .or(other.map(|other| &other.digest));
+    let (calls, failures, last_error) = entry
+        .serving
+        .as_ref()
+        .map(|plugin| plugin.counters.read())
+        .unwrap_or_default();
+    let granted = entry
+        .serving
+        .as_ref()
+        .map(|plugin| &plugin.around.grants.grants);
+    PluginReport {
+        name: manifest.map_or(stem, |manifest| manifest.name.clone()),
+        file: file.display().to_string(),
+        version: manifest.map(|manifest| manifest.version.to_string()),
+        interface: manifest.map(|manifest| manifest.interface.to_string()),
+        digest: digest.cloned().unwrap_or_default(),
+        state: match (&entry.serving, &refused) {
+            (Some(_), _) => PluginState::Running,
+            (None, Some(_)) => PluginState::Refused,
+            (None, None) => PluginState::OtherBoard,
+        },
+        refused,
+        routes: manifest
+            .iter()
+            .flat_map(|manifest| &manifest.routes)
+            .map(|route| RouteReport {
+                method: route.method.to_string(),
+                path: route.pattern.to_string(),
+            })
+            .collect(),
+        provides: manifest
+            .iter()
+            .flat_map(|manifest| &manifest.provides)
+            .map(|Action::Identify| "identify")
+            .collect(),
+        grants: granted
+            .into_iter()
+            .flatten()
+            .map(|capability| capability.name())
+            .collect(),
+        calls,
+        failures,
+        last_error,
+    }
+}
+
+/// Tells the log what has become of a file, where that has changed.
+pub(crate) fn log_change(file: &Path, before: Option<&Entry>, now: &Entry) {
+    let digest = |entry: &Entry| entry.serving.as_ref().map(Arc::as_ptr);
+    let other = |entry: &Entry| {
+        entry
+            .other
+            .as_ref()
+            .map(|other| (other.digest.clone(), other.refused.clone()))
+    };
+    let file = file.display();
+    if let Some(plugin) = &now.serving
+        && before.and_then(digest) != Some(Arc::as_ptr(plugin))
+    {
+        let Manifest { name, version, .. } = &plugin.manifest;
+        tracing::info!("plugin `{name}` {version} is loaded from `{file}`");
+    }
+    if let Some(now_other) = &now.other
+        && before.and_then(other) != other(now)
+    {
+        match &now_other.refused {
+            Some(reason) if now.serving.is_some() => {
+                tracing::error!(
+                    "plugin `{file}` does not load, its version before serves on: {reason}"
+                );
+            }
+            Some(reason) => tracing::error!("plugin `{file}` does not load: {reason}"),
+            None => tracing::info!("plugin `{file}` is for other boards"),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The thread that interrupts guests: it moves the engine's epoch on while any of them runs.
+//!
+//! When none has run for a while it sleeps until the next one does, so that an idle device is not woken.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use wasmtime::Engine;
+
+/// The time between two ticks: how exactly CPU time is limited, and how long a guest can hold a thread
+/// before it has to let others run.
+pub(crate) const TICK: Duration = Duration::from_millis(10);
+/// How many ticks without a guest it takes to fall asleep. Waking up costs a call some microseconds.
+const LINGER: u32 = 50;
+
+/// The ticking of one engine; it ends when this is dropped.
+pub(crate) struct Ticker {
+    shared: Arc<Shared>,
+    thread: Thread,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// How many guests are running now.
+    running: AtomicUsize,
+    /// Whether any has begun since the last tick.
+    recent: AtomicBool,
+    asleep: AtomicBool,
+    stop: AtomicBool,
+}
+
+/// A guest runs as long as this is there.
+pub(crate) struct Running<'a>(&'a Shared);
+
+impl Ticker {
+    pub(crate) fn start(engine: &Engine) -> std::io::Result<Ticker> {
+        let shared = Arc::<Shared>::default();
+        let (weak, of_thread) = (engine.weak(), Arc::clone(&shared));
+        let tick = move || {
+            while let Some(engine) = weak.upgrade() {
+                if of_thread.stop.load(SeqCst) {
+                    return;
+                }
+                engine.increment_epoch();
+                drop(engine);
+                of_thread.wait();
+            }
+        };
+        let handle = thread::Builder::new()
+            .name("plugin-ticker".to_owned())
+            .stack_size(64 << 10)
+            .spawn(tick)?;
+        Ok(Ticker {
+            shared,
+            thread: handle.thread().clone(),
+        })
+    }
+
+    /// A guest runs from now on.
+    pub(crate) fn run(&self) -> Running<'_> {
+        self.shared.running.fetch_add(1, SeqCst);
+        self.shared.recent.store(true, SeqCst);
+        if self.shared.asleep.load(SeqCst) && self.shared.asleep.swap(false, SeqCst) {
+            self.thread.unpark();
+        }
+        Running(&self.shared)
+    }
+}
+
+impl Shared {
+    /// Until the next tick.
+    fn wait(&self) {
+        for _ in 0..LINGER {
+            thread::sleep(TICK);
+            if self.recent.swap(false, SeqCst) || self.running.load(SeqCst) > 0 {
+                return;
+            }
+        }
+        self.asleep.store(true, SeqCst);
+        // One that began before it could see that we sleep is running now.
+        if self.running.load(SeqCst) > 0 {
+            self.asleep.store(false, SeqCst);
+        }
+        while self.asleep.load(SeqCst) && !self.stop.load(SeqCst) {
+            thread::park();
+        }
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, SeqCst);
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, SeqCst);
+        self.thread.unpark();
+    }
+}

@@ -1,0 +1,93 @@
+//! What of WASI a plugin sees: nothing, but for what a standard library needs to start, its output as
+//! lines of the log, and what its grants add, interface by interface.
+
+use std::sync::Arc;
+
+use wasmtime::component::{HasData, Linker, ResourceTable};
+use wasmtime_wasi::cli::{WasiCli, WasiCliView as _};
+use wasmtime_wasi::clocks::{WasiClocks, WasiClocksView as _};
+use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView as _};
+use wasmtime_wasi::p2::bindings::{cli, clocks, filesystem, random};
+use wasmtime_wasi::random::WasiRandom;
+use wasmtime_wasi::{FsPerms, WasiCtx, WasiView as _};
+use wasmtime_wasi_io::bindings::wasi::io;
+
+use crate::capabilities::log::{LogBudget, LogOutput};
+use crate::capability::Capability;
+use crate::guest::{Guest, Surroundings};
+use crate::policy::Grants;
+
+/// The most random bytes that a plugin gets at once.
+const RANDOM_BYTES: u64 = 64 << 10;
+
+struct Table;
+
+impl HasData for Table {
+    type Data<'a> = &'a mut ResourceTable;
+}
+
+/// Links what every plugin gets, and what `grants` add.
+pub(crate) fn link(linker: &mut Linker<Guest>, grants: &Grants) -> wasmtime::Result<()> {
+    io::error::add_to_linker::<Guest, Table>(linker, |guest| &mut guest.table)?;
+    io::poll::add_to_linker::<Guest, Table>(linker, |guest| &mut guest.table)?;
+    io::streams::add_to_linker::<Guest, Table>(linker, |guest| &mut guest.table)?;
+    cli::environment::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
+    cli::exit::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
+    cli::stdin::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
+    cli::stdout::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
+    cli::stderr::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
+    cli::terminal_input::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
+    cli::terminal_output::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
+    cli::terminal_stdin::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
+    cli::terminal_stdout::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
+    cli::terminal_stderr::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
+    random::insecure_seed::add_to_linker::<Guest, WasiRandom>(linker, |guest| {
+        guest.ctx().ctx.random()
+    })?;
+
+    let granted = |capability| grants.grants.contains(&capability);
+    if granted(Capability::Clock) {
+        clocks::monotonic_clock::add_to_linker::<Guest, WasiClocks>(linker, Guest::clocks)?;
+    }
+    if granted(Capability::Clock) || granted(Capability::Files) {
+        clocks::wall_clock::add_to_linker::<Guest, WasiClocks>(linker, Guest::clocks)?;
+    }
+    if granted(Capability::Random) {
+        random::random::add_to_linker::<Guest, WasiRandom>(linker, |guest| {
+            guest.ctx().ctx.random()
+        })?;
+        random::insecure::add_to_linker::<Guest, WasiRandom>(linker, |guest| {
+            guest.ctx().ctx.random()
+        })?;
+    }
+    if granted(Capability::Files) {
+        filesystem::types::add_to_linker::<Guest, WasiFilesystem>(linker, Guest::filesystem)?;
+        filesystem::preopens::add_to_linker::<Guest, WasiFilesystem>(linker, Guest::filesystem)?;
+    }
+    Ok(())
+}
+
+/// The context of an instance: no arguments, no environment, closed input, output to the log, and the
+/// folders that the policy names.
+pub(crate) fn context(around: &Surroundings, log: &Arc<LogBudget>) -> wasmtime::Result<WasiCtx> {
+    let mut builder = WasiCtx::builder();
+    builder.stdout(LogOutput::new(log.clone(), tracing::Level::INFO));
+    builder.stderr(LogOutput::new(log.clone(), tracing::Level::WARN));
+    builder.max_random_size(RANDOM_BYTES);
+    for folder in &around.grants.files {
+        let access = if folder.write {
+            FsPerms::ReadWrite
+        } else {
+            FsPerms::ReadOnly
+        };
+        builder
+            .preopened_dir(&folder.host, &folder.guest, access)
+            .map_err(|error| {
+                let host = folder.host.display();
+                error.context(format!(
+                    "cannot open the folder `{host}` that the policy grants"
+                ))
+            })?;
+    }
+    Ok(builder.build())
+}

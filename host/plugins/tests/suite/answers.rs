@@ -1,0 +1,140 @@
+//! What goes in and what comes out.
+
+use bytes::Bytes;
+use http::{Method, Request, StatusCode};
+use http_body_util::Full;
+use plugins::Found;
+
+use crate::fixture::{failure, setup, text};
+
+#[tokio::test]
+async fn a_plugin_gets_the_request_and_no_key() {
+    let device = setup().guest("a", "").start().await;
+    let request = Request::builder()
+        .method(Method::GET)
+        .uri("/v3/a/request/?x=%20y&apikey=secret&z")
+        .header("x-one", "1")
+        .header("authorization", "Bearer secret")
+        .body(Full::<Bytes>::default())
+        .unwrap();
+    // The last segment is empty: the guest goes by what stands before the slash.
+    let (_, body) = text(device.call(request).await).await;
+    assert!(body.contains("nothing called"), "{body}");
+
+    let request = Request::builder()
+        .uri("/V3/a/request?x=%20y&apikey=secret&z")
+        .header("X-One", "1")
+        .header("authorization", "Bearer secret")
+        .body(Full::<Bytes>::default())
+        .unwrap();
+    let (status, body) = text(device.call(request).await).await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(
+        body,
+        "GET /V3/a/request /v3/a/:what [(\"what\", \"request\")] x=%20y&z x-one=1"
+    );
+}
+
+#[tokio::test]
+async fn paths_and_methods_find_their_plugin() {
+    let device = setup().guest("a", "").start().await;
+    let find = |method: Method, path: &str| match device.plugins.find(&method, path) {
+        Found::Route(route) => route.plugin().to_owned(),
+        Found::MethodNotAllowed { allow } => allow,
+        Found::None => "none".to_owned(),
+    };
+    assert_eq!(find(Method::GET, "/v3/a/x"), "a");
+    assert_eq!(find(Method::HEAD, "/v3/a/x"), "a");
+    assert_eq!(find(Method::DELETE, "/v3/a/x"), "GET, HEAD, POST");
+    assert_eq!(find(Method::GET, "/v3/b/x"), "none");
+}
+
+#[tokio::test]
+async fn answers_come_as_the_plugin_gave_them() {
+    let device = setup().guest("a", "").start().await;
+    assert_eq!(
+        device.get("/v3/a/hello").await,
+        (StatusCode::OK, "hello".to_owned())
+    );
+    assert_eq!(
+        device.get("/v3/a/empty").await,
+        (StatusCode::NO_CONTENT, String::new())
+    );
+    assert_eq!(
+        device.get("/v3/a/error").await,
+        (StatusCode::IM_A_TEAPOT, failure("a teapot"))
+    );
+    assert_eq!(
+        device.get("/v3/a/odd-error").await,
+        (
+            StatusCode::INTERNAL_SERVER_ERROR,
+            failure("no error at all")
+        )
+    );
+    assert_eq!(
+        device.get("/v3/a/wrong-length").await,
+        (StatusCode::OK, "short".to_owned())
+    );
+    // An error that the plugin means is no failure of it.
+    assert_eq!(device.report("a").failures, 0);
+    assert_eq!(device.report("a").calls, 5);
+
+    let head = Request::builder()
+        .method(Method::HEAD)
+        .uri("/v3/a/hello")
+        .body(Full::<Bytes>::default())
+        .unwrap();
+    let answer = device.call(head).await;
+    assert_eq!(answer.headers()["content-length"], "5");
+    assert_eq!(text(answer).await, (StatusCode::OK, String::new()));
+}
+
+#[tokio::test]
+async fn a_bad_answer_is_a_502_that_names_the_plugin() {
+    let device = setup().guest("a", "").start().await;
+    for (path, what) in [
+        ("status-0", "the status 0 is not between 200 and 599"),
+        ("status-101", "the status 101 is not between 200 and 599"),
+        ("bad-header", "`a b` is no name of a header"),
+        (
+            "header-break",
+            "the header `a` has a value that HTTP does not allow",
+        ),
+        (
+            "hop-by-hop",
+            "the header `transfer-encoding` is not a plugin's to set",
+        ),
+        ("many-headers", "1000 headers, more than 64"),
+        ("huge-header", "1048577 bytes of headers, more than 16384"),
+        ("huge-body", "2097152 bytes, more than its 1048576"),
+    ] {
+        let expected = failure(&format!("plugin `a` gave a bad answer: {what}"));
+        assert_eq!(
+            device.get(&format!("/v3/a/{path}")).await,
+            (StatusCode::BAD_GATEWAY, expected)
+        );
+    }
+    let report = device.report("a");
+    assert_eq!((report.calls, report.failures), (8, 8));
+    assert_eq!(
+        report.last_error.unwrap(),
+        "plugin `a` gave a bad answer: 2097152 bytes, more than its 1048576"
+    );
+}
+
+#[tokio::test]
+async fn nothing_is_kept_from_one_call_to_the_next() {
+    let device = setup().guest("a", "").start().await;
+    let mut seeds = Vec::new();
+    for _ in 0..10 {
+        seeds.push(device.get("/v3/a/random").await.1);
+        assert_eq!(
+            device.get("/v3/a/panic").await.0,
+            StatusCode::INTERNAL_SERVER_ERROR
+        );
+        assert_eq!(device.get("/v3/a/hello").await.1, "hello");
+    }
+    seeds.sort();
+    seeds.dedup();
+    assert_eq!(seeds.len(), 10, "each instance has its own seed");
+}

@@ -1,0 +1,345 @@
+//! A device with plugins, as far as plugins can tell.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use plugins::{Body, Device, Found, Identity, PluginReport, Plugins, PluginsConfig};
+use sandbox::{Cache, Limits};
+
+/// The component that does what its path says, without a manifest.
+pub(crate) fn guest() -> &'static [u8] {
+    static GUEST: OnceLock<Vec<u8>> = OnceLock::new();
+    GUEST.get_or_init(|| component("plugin_guests"))
+}
+
+/// A component that was built before.
+pub(crate) fn component(name: &str) -> Vec<u8> {
+    let folder = std::env::var_os("SUPERVISOR_TEST_GUESTS").map(PathBuf::from);
+    let folder = folder.unwrap_or_else(|| target_folder().join("wasm32-wasip2/wasm"));
+    let path = folder.join(format!("{name}.wasm"));
+    fs::read(&path).unwrap_or_else(|error| {
+        panic!(
+            "`{}`: {error}; run this through `cargo xtask test`",
+            path.display()
+        )
+    })
+}
+
+fn target_folder() -> PathBuf {
+    // target/debug/deps/suite-0123
+    std::env::current_exe()
+        .unwrap()
+        .ancestors()
+        .nth(3)
+        .unwrap()
+        .to_owned()
+}
+
+fn compiler() -> PathBuf {
+    let dist = std::env::var_os("SUPERVISOR_DIST").map(PathBuf::from);
+    let candidates = match dist {
+        Some(dist) => vec![dist.join("bin/supervisor-compile")],
+        None => ["dist/bin", "compiler", "release"]
+            .map(|folder| target_folder().join(folder).join("supervisor-compile"))
+            .into(),
+    };
+    candidates
+        .into_iter()
+        .find(|path| path.is_file())
+        .expect("no compiler: run this through `cargo xtask test`")
+}
+
+/// One cache for all tests of this process.
+fn cache() -> Cache {
+    static CACHE: OnceLock<(tempfile::TempDir, Cache)> = OnceLock::new();
+    let (_, cache) = CACHE.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::new(
+            folder.path().join("compiled"),
+            compiler(),
+            Limits::default(),
+        )
+        .unwrap();
+        (folder, cache)
+    });
+    cache.clone()
+}
+
+/// A manifest with one route for each method under `/v3/NAME`, and `more`.
+pub(crate) fn manifest(name: &str, more: &str) -> String {
+    format!(
+        "name = \"{name}\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\n{more}\n\
+         [[routes]]\nmethod = \"GET\"\npath = \"/v3/{name}/:what\"\n\
+         [[routes]]\nmethod = \"POST\"\npath = \"/v3/{name}/:what\"\n"
+    )
+}
+
+/// All capabilities that the guest imports, which every manifest of it has to ask for.
+pub(crate) const ALL: &str = "capabilities = [
+    { name = \"device\", reason = \"r\" }, { name = \"store\", reason = \"r\" },
+    { name = \"led\", reason = \"r\" }, { name = \"clock\", reason = \"r\" },
+    { name = \"files\", reason = \"r\" }]";
+
+/// The policy that grants them to the plugins of these names.
+pub(crate) fn grant_all(names: &[&str]) -> String {
+    names
+        .iter()
+        .map(|name| {
+            format!("[plugins.{name}]\ngrants = [\"device\", \"store\", \"led\", \"clock\", \"files\"]\n")
+        })
+        .collect()
+}
+
+/// The guest with a manifest.
+pub(crate) fn plugin(manifest: &str) -> Vec<u8> {
+    with_section(guest(), "platform:manifest", manifest.as_bytes())
+}
+
+/// `component` with a custom section at its end.
+pub(crate) fn with_section(component: &[u8], name: &str, content: &[u8]) -> Vec<u8> {
+    let mut section = Vec::new();
+    leb128(&mut section, name.len());
+    section.extend(name.as_bytes());
+    section.extend(content);
+    let mut file = component.to_vec();
+    file.push(0);
+    leb128(&mut file, section.len());
+    file.extend(section);
+    file
+}
+
+fn leb128(bytes: &mut Vec<u8>, mut value: usize) {
+    while value >= 0x80 {
+        bytes.push(u8::try_from(value & 0x7f).unwrap() | 0x80);
+        value >>= 7;
+    }
+    bytes.push(u8::try_from(value).unwrap());
+}
+
+struct TestDevice;
+
+impl Device for TestDevice {
+    fn identity(&self) -> Identity {
+        Identity {
+            uuid: "0123456789abcdef0123456789abcdef".to_owned(),
+            name: "kitchen".to_owned(),
+            device_type: "acme-board2".to_owned(),
+            arch: "aarch64".to_owned(),
+        }
+    }
+
+    fn state(&self) -> serde_json::Value {
+        serde_json::json!({ "api_port": 48484 })
+    }
+}
+
+/// Folders that [`Setup::start`] makes plugins of.
+pub(crate) struct Setup {
+    pub(crate) root: tempfile::TempDir,
+    config: String,
+    slots: usize,
+}
+
+pub(crate) fn setup() -> Setup {
+    static LOG: OnceLock<()> = OnceLock::new();
+    LOG.get_or_init(|| {
+        let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| "off".to_owned());
+        let _ = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_test_writer()
+            .try_init();
+    });
+    let root = tempfile::tempdir().unwrap();
+    fs::create_dir(root.path().join("plugins")).unwrap();
+    Setup {
+        root,
+        config: String::new(),
+        slots: 16,
+    }
+}
+
+impl Setup {
+    /// Puts a file into the plugin folder.
+    pub(crate) fn file(self, name: &str, content: &[u8]) -> Setup {
+        fs::write(self.root.path().join("plugins").join(name), content).unwrap();
+        self
+    }
+
+    /// The guest as the plugin `name`, granted all that it imports, with `more` in its manifest.
+    pub(crate) fn guest(self, name: &str, more: &str) -> Setup {
+        let file = plugin(&manifest(name, &format!("{ALL}\n{more}")));
+        let policy = self.root.path().join("policy.toml");
+        let before = fs::read_to_string(&policy).unwrap_or_default();
+        fs::write(policy, before + &grant_all(&[name])).unwrap();
+        self.file(&format!("{name}.wasm"), &file)
+    }
+
+    pub(crate) fn policy(self, text: &str) -> Setup {
+        fs::write(self.root.path().join("policy.toml"), text).unwrap();
+        self
+    }
+
+    /// The table `[plugins]` of the configuration.
+    pub(crate) fn config(mut self, text: &str) -> Setup {
+        self.config = text.to_owned();
+        self
+    }
+
+    pub(crate) fn slots(mut self, slots: usize) -> Setup {
+        self.slots = slots;
+        self
+    }
+
+    pub(crate) async fn start(self) -> Fixture {
+        let root = self.root.path();
+        let state_dir = root.join("state");
+        fs::create_dir_all(&state_dir).unwrap();
+        let store = store::Store::open(&state_dir).unwrap().store;
+        let config = PluginsConfig {
+            plugin_dirs: vec![root.join("plugins"), root.join("no-such-folder")],
+            policy: root.join("policy.toml"),
+            cache: cache(),
+            state_dir,
+            host_root: root.join("host"),
+            plugin_config: toml::from_str(&self.config).unwrap(),
+            data: Arc::new(store),
+            device: Arc::new(TestDevice),
+            core_routes: vec![
+                ("GET", "/v1/device"),
+                ("*", "/v2/applications/:appId/state"),
+            ],
+            slots: self.slots,
+        };
+        let plugins = Plugins::start(config).await.unwrap();
+        Fixture {
+            plugins,
+            root: self.root,
+        }
+    }
+}
+
+/// Plugins that run.
+pub(crate) struct Fixture {
+    pub(crate) plugins: Plugins,
+    pub(crate) root: tempfile::TempDir,
+}
+
+impl Fixture {
+    pub(crate) fn path(&self, below: &str) -> PathBuf {
+        self.root.path().join(below)
+    }
+
+    /// The answer, streamed.
+    pub(crate) async fn call<B>(&self, request: Request<B>) -> http::Response<Body>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: std::fmt::Display,
+    {
+        match self.plugins.find(request.method(), request.uri().path()) {
+            Found::Route(route) => self.plugins.call(route, request).await,
+            other => panic!("{}: {other:?}", request.uri()),
+        }
+    }
+
+    /// Status and body of `GET path`.
+    pub(crate) async fn get(&self, path: &str) -> (StatusCode, String) {
+        let request = Request::builder()
+            .method(Method::GET)
+            .uri(path)
+            .body(Full::<Bytes>::default())
+            .unwrap();
+        text(self.call(request).await).await
+    }
+
+    /// Status and body of `POST path`.
+    pub(crate) async fn post(&self, path: &str, body: impl Into<Bytes>) -> (StatusCode, String) {
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri(path)
+            .body(Full::new(body.into()))
+            .unwrap();
+        text(self.call(request).await).await
+    }
+
+    /// What the report says of the plugin or file of this name.
+    pub(crate) fn report(&self, name: &str) -> PluginReport {
+        let all = self.plugins.report();
+        all.iter()
+            .find(|plugin| plugin.name == name)
+            .unwrap_or_else(|| panic!("{name}: {all:?}"))
+            .clone()
+    }
+
+    /// Replaces a plugin as a careful installer does: written beside, then renamed.
+    pub(crate) fn replace(&self, name: &str, content: &[u8]) {
+        let folder = self.path("plugins");
+        let beside = folder.join("new");
+        fs::write(&beside, content).unwrap();
+        fs::rename(beside, folder.join(name)).unwrap();
+    }
+
+    /// Waits until `condition` holds.
+    pub(crate) async fn until(&self, what: &str, condition: impl Fn(&Plugins) -> bool) {
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+        while !condition(&self.plugins) {
+            assert!(
+                tokio::time::Instant::now() < deadline,
+                "{what}: {:#?}",
+                self.plugins.report()
+            );
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+/// Status and whole body; what came before a stream broke off, with `(broken)`.
+pub(crate) async fn text(response: http::Response<Body>) -> (StatusCode, String) {
+    let status = response.status();
+    let mut body = response.into_body();
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        match frame {
+            Ok(frame) => bytes.extend_from_slice(&frame.into_data().unwrap_or_default()),
+            Err(_) => {
+                bytes.extend_from_slice(b"(broken)");
+                break;
+            }
+        }
+    }
+    (status, String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// What a failed call answers.
+pub(crate) fn failure(message: &str) -> String {
+    serde_json::json!({ "status": "failed", "message": message }).to_string()
+}
+
+/// An LED in the shape of the kernel's.
+pub(crate) fn led(class: &Path, name: &str) -> PathBuf {
+    let folder = class.join(name);
+    fs::create_dir_all(&folder).unwrap();
+    for (file, content) in [
+        ("brightness", "7\n"),
+        ("max_brightness", "100\n"),
+        ("trigger", "none [mmc0] timer\n"),
+    ] {
+        fs::write(folder.join(file), content).unwrap();
+    }
+    folder
+}
+
+/// Brightness and trigger of an LED.
+pub(crate) fn shown(led: &Path) -> String {
+    let read = |name: &str| {
+        fs::read_to_string(led.join(name))
+            .unwrap()
+            .trim()
+            .to_owned()
+    };
+    format!("{} {}", read("brightness"), read("trigger"))
+}

@@ -1,0 +1,134 @@
+//! The action `identify` with the stock provider, on an LED in the shape of the kernel's.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::fixture::{ALL, Fixture, component, led, manifest, plugin, setup, shown};
+
+async fn device() -> (Fixture, PathBuf) {
+    let setup = setup();
+    let act = led(&setup.root.path().join("leds"), "ACT");
+    let config = format!(
+        "[led-blink]\nled_folder = \"{}\"\n",
+        setup.root.path().join("leds").display()
+    );
+    let device = setup
+        .file("led_blink.wasm", &component("led_blink"))
+        .policy("[plugins.led-blink]\ngrants = [\"led\"]\n")
+        .config(&config)
+        .start()
+        .await;
+    (device, act)
+}
+
+#[tokio::test]
+async fn the_led_blinks_and_is_restored_at_the_end() {
+    let (device, act) = device().await;
+    device.plugins.identify();
+    device
+        .until("it blinks", |_| shown(&act) == "100 none")
+        .await;
+    device
+        .until("it blinks off", |_| shown(&act) == "0 none")
+        .await;
+    // A second request extends the first: there is one call.
+    device.plugins.identify();
+    device
+        .until("it still blinks", |_| shown(&act) == "100 none")
+        .await;
+    assert_eq!(device.report("led-blink").calls, 1);
+    device.plugins.shutdown().await;
+    assert_eq!(shown(&act), "7 mmc0");
+    assert_eq!(fs::read_dir(device.path("state/leds")).unwrap().count(), 0);
+}
+
+/// The clock stands still and is moved by hand.
+#[tokio::test(start_paused = true)]
+async fn the_window_lasts_fifteen_seconds_from_the_latest_request() {
+    let (device, act) = device().await;
+    let begun = tokio::time::Instant::now();
+    device.plugins.identify();
+    while begun.elapsed().as_secs() < 10 {
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    device.plugins.identify();
+    let blinking = || shown(&act).ends_with("none");
+    while begun.elapsed().as_secs() < 24 {
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        assert!(blinking(), "after {:?}", begun.elapsed());
+    }
+    while blinking() {
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        assert!(begun.elapsed().as_secs() < 28);
+    }
+    assert_eq!(shown(&act), "7 mmc0");
+    assert_eq!(device.report("led-blink").failures, 0);
+    assert_eq!(device.report("led-blink").calls, 1);
+    // And again.
+    device.plugins.identify();
+    device
+        .until("it blinks", |_| shown(&act) == "100 none")
+        .await;
+    assert_eq!(device.report("led-blink").calls, 2);
+}
+
+#[tokio::test]
+async fn without_a_provider_or_an_led_it_is_a_success() {
+    let device = setup().start().await;
+    device.plugins.identify();
+    let device = setup()
+        .file("led_blink.wasm", &component("led_blink"))
+        .policy("[plugins.led-blink]\ngrants = [\"led\"]\n")
+        .start()
+        .await;
+    device.plugins.identify();
+    device
+        .until("it is called", |plugins| plugins.report()[0].calls == 1)
+        .await;
+    assert_eq!(device.report("led-blink").failures, 0);
+}
+
+#[tokio::test]
+async fn a_board_plugin_takes_the_place_of_the_stock_one() {
+    let setup = setup();
+    let act = led(&setup.root.path().join("host/sys/class/leds"), "ACT");
+    let board = manifest(
+        "board",
+        &format!("{ALL}\nprovides = [\"identify\"]\nboards = [\"acme-*\"]"),
+    );
+    let device = setup
+        .file("led_blink.wasm", &component("led_blink"))
+        .file("board.wasm", &plugin(&board))
+        .policy(
+            &(crate::fixture::grant_all(&["board"]) + "[plugins.led-blink]\ngrants = [\"led\"]\n"),
+        )
+        .start()
+        .await;
+    device.plugins.identify();
+    device
+        .until("the board's shows the device", |_| shown(&act) == "1 none")
+        .await;
+    assert_eq!(
+        (
+            device.report("board").calls,
+            device.report("led-blink").calls
+        ),
+        (1, 0)
+    );
+    // Without it the stock one is there again.
+    device.plugins.shutdown().await;
+}
+
+#[tokio::test]
+async fn after_a_kill_the_led_is_restored_at_the_next_start() {
+    let setup = setup();
+    let act = led(&setup.root.path().join("host/sys/class/leds"), "ACT");
+    let note = setup.root.path().join("state/leds/0123456789abcdef.json");
+    fs::create_dir_all(note.parent().unwrap()).unwrap();
+    let before = serde_json::json!({ "led": act, "before": { "brightness": 3, "trigger": "timer", "timing": [] } });
+    fs::write(&note, before.to_string()).unwrap();
+    fs::write(note.with_file_name("cut-short.json"), "{\"led\":").unwrap();
+    let device = setup.start().await;
+    assert_eq!(shown(&act), "3 timer");
+    assert_eq!(fs::read_dir(device.path("state/leds")).unwrap().count(), 1);
+}

@@ -1,0 +1,241 @@
+//! Each limit, broken by one plugin while another keeps answering.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Duration;
+
+use http::StatusCode;
+
+use crate::fixture::{Fixture, failure, setup};
+
+const LIMITS: &str =
+    "[limits]\nmemory_mib = 4\ncpu_ms = 100\nwall_ms = 30000\nbody_kib = 100\nconcurrency = 2\n";
+
+/// A plugin with these limits, and a neighbour.
+async fn device() -> Fixture {
+    device_with(LIMITS).await
+}
+
+async fn device_with(limits: &str) -> Fixture {
+    setup().guest("bad", limits).guest("good", "").start().await
+}
+
+/// Breaks a limit again and again; the neighbour's calls all succeed meanwhile.
+async fn broken_beside_a_neighbour(path: &str, status: StatusCode, message: &str) {
+    broken_with(LIMITS, path, status, message).await;
+}
+
+async fn broken_with(limits: &str, path: &str, status: StatusCode, message: &str) {
+    let device = Arc::new(device_with(limits).await);
+    let done = Arc::new(AtomicBool::new(false));
+    let neighbour = tokio::spawn({
+        let (device, done) = (Arc::clone(&device), Arc::clone(&done));
+        async move {
+            let mut answers = 0;
+            while !done.load(SeqCst) || answers == 0 {
+                assert_eq!(
+                    device.get("/v3/good/hello").await,
+                    (StatusCode::OK, "hello".to_owned())
+                );
+                answers += 1;
+                tokio::task::yield_now().await;
+            }
+        }
+    });
+    for _ in 0..3 {
+        assert_eq!(
+            device.get(&format!("/v3/bad/{path}")).await,
+            (status, failure(message))
+        );
+    }
+    done.store(true, SeqCst);
+    neighbour.await.unwrap();
+    let report = device.report("bad");
+    assert_eq!(
+        (report.calls, report.failures, report.last_error.as_deref()),
+        (3, 3, Some(message))
+    );
+    assert_eq!(device.report("good").failures, 0);
+    assert_eq!(device.get("/v3/bad/hello").await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_plugin_that_fills_its_memory_is_ended() {
+    broken_beside_a_neighbour(
+        "memory",
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "plugin `bad` needed more than its 4 MiB of memory",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_plugin_that_loops_is_ended() {
+    broken_beside_a_neighbour(
+        "spin",
+        StatusCode::GATEWAY_TIMEOUT,
+        "plugin `bad` used more than its 100 ms of CPU time",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_plugin_that_waits_too_long_is_ended() {
+    let limits = "[limits]\nwall_ms = 400\n";
+    let message = "plugin `bad` did not answer within 400 ms";
+    broken_with(limits, "sleep", StatusCode::GATEWAY_TIMEOUT, message).await;
+}
+
+#[tokio::test]
+async fn a_plugin_that_panics_is_ended() {
+    broken_beside_a_neighbour(
+        "panic",
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "plugin `bad` failed: wasm trap: wasm `unreachable` instruction executed",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_plugin_that_calls_itself_for_ever_is_ended() {
+    let device = device().await;
+    let (status, body) = device.get("/v3/bad/stack").await;
+    assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR, "{body}");
+    assert!(body.contains("plugin `bad` failed: wasm trap: "), "{body}");
+    assert_eq!(device.get("/v3/bad/hello").await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_plugin_that_exits_is_a_failure() {
+    let device = device().await;
+    let (status, body) = device.get("/v3/bad/exit").await;
+    assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR, "{body}");
+    assert!(body.contains("plugin `bad` failed: "), "{body}");
+}
+
+#[tokio::test]
+async fn waiting_costs_no_cpu_time() {
+    let device = setup().guest("a", "[limits]\ncpu_ms = 50\n").start().await;
+    for _ in 0..3 {
+        assert_eq!(
+            device.get("/v3/a/sleep?ms=150").await,
+            (StatusCode::OK, "slept".to_owned())
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_refused() {
+    let device = device().await;
+    assert_eq!(
+        device.post("/v3/bad/count", vec![0; 100 << 10]).await.1,
+        "stream 102400"
+    );
+    let expected = failure("the request's body is larger than the 100 KiB that plugin `bad` takes");
+    assert_eq!(
+        device.post("/v3/bad/count", vec![0; (100 << 10) + 1]).await,
+        (StatusCode::PAYLOAD_TOO_LARGE, expected)
+    );
+    // The caller's fault, not the plugin's.
+    assert_eq!(device.report("bad").failures, 0);
+}
+
+#[tokio::test]
+async fn one_call_too_many_waits_and_is_then_refused() {
+    let device = setup()
+        .guest("a", "[limits]\nconcurrency = 2\nwall_ms = 60000\n")
+        .guest("b", "")
+        .start()
+        .await;
+    let device = Arc::new(device);
+    let hold = |ms: u32| {
+        let device = Arc::clone(&device);
+        tokio::spawn(async move { device.get(&format!("/v3/a/sleep?ms={ms}")).await })
+    };
+    let held = [hold(60_000), hold(60_000)];
+    device
+        .until("both calls are under way", |plugins| {
+            plugins.report()[0].calls == 2
+        })
+        .await;
+    let request = http::Request::get("/v3/a/hello")
+        .body(http_body_util::Full::<bytes::Bytes>::default())
+        .unwrap();
+    let answer = device.call(request).await;
+    assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(answer.headers()["retry-after"], "1");
+    assert_eq!(device.get("/v3/b/hello").await.0, StatusCode::OK);
+    assert_eq!(device.report("a").failures, 0);
+    // A caller that leaves frees its place at once.
+    for call in held {
+        call.abort();
+        let _ = call.await;
+    }
+    assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
+    // One that can be had within the second is waited for.
+    let held = [hold(200), hold(200)];
+    device
+        .until("both calls are under way", |plugins| {
+            plugins.report()[0].calls == 6
+        })
+        .await;
+    assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
+    for call in held {
+        assert_eq!(call.await.unwrap().0, StatusCode::OK);
+    }
+}
+
+/// One plugin cannot take all slots, and spares give way.
+#[tokio::test]
+async fn a_busy_plugin_leaves_slots_to_others() {
+    let device = setup()
+        .guest("a", "[limits]\nconcurrency = 256\nwall_ms = 60000\n")
+        .guest("b", "")
+        .slots(4)
+        .start()
+        .await;
+    for _ in 0..3 {
+        assert_eq!(device.get("/v3/b/hello").await.0, StatusCode::OK);
+    }
+    let device = Arc::new(device);
+    let held: Vec<_> = (0..8)
+        .map(|_| {
+            let device = Arc::clone(&device);
+            tokio::spawn(async move { device.get("/v3/a/sleep?ms=60000").await })
+        })
+        .collect();
+    device
+        .until("all are under way", |plugins| {
+            plugins.report()[0].calls == 8
+        })
+        .await;
+    for _ in 0..10 {
+        assert_eq!(device.get("/v3/b/hello").await.0, StatusCode::OK);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    for call in held {
+        call.abort();
+    }
+}
+
+#[tokio::test]
+async fn the_policy_decides_over_the_manifest() {
+    let device = setup().guest("bad", LIMITS);
+    let policy = crate::fixture::grant_all(&["bad"]) + "limits = { cpu_ms = 20, wall_ms = 30 }\n";
+    let device = device.policy(&policy).start().await;
+    assert_eq!(
+        device.get("/v3/bad/sleep").await.1,
+        failure("plugin `bad` did not answer within 30 ms")
+    );
+    let (status, _) = device.get("/v3/bad/memory").await;
+    assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
+}
+
+#[tokio::test]
+async fn a_flood_of_lines_does_not_hold_up_the_call() {
+    let device = device_with("").await;
+    assert_eq!(
+        device.get("/v3/bad/log").await,
+        (StatusCode::OK, "logged".to_owned())
+    );
+}

@@ -1,0 +1,17 @@
+//! The plugin runtime with real components: `SUPERVISOR_TEST_GUESTS` names the folder that they were
+//! built to, and `SUPERVISOR_DIST` the layout with the compiler.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests fail by panicking"
+)]
+
+mod answers;
+mod fixture;
+mod grants;
+mod identify;
+mod limits;
+mod reload;
+mod streams;

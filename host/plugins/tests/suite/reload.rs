@@ -1,0 +1,177 @@
+//! Files and policies that change while requests come.
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+use http::StatusCode;
+use plugins::{PluginReport, PluginState};
+
+use crate::fixture::{ALL, grant_all, manifest, plugin, setup};
+
+/// The plugin `a` in one of many versions.
+fn version(number: usize) -> Vec<u8> {
+    plugin(&manifest("a", ALL).replace("1.0.0\"\ninterface", &format!("1.0.{number}\"\ninterface")))
+}
+
+fn serves(number: usize) -> impl Fn(&plugins::Plugins) -> bool {
+    let version = format!("1.0.{number}");
+    move |plugins| {
+        let is =
+            |plugin: &PluginReport| plugin.name == "a" && plugin.version.as_ref() == Some(&version);
+        plugins.report().iter().any(is)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_requests_during_twenty_swaps_see_no_error() {
+    let device = Arc::new(setup().guest("a", "").start().await);
+    let answered = Arc::new(AtomicUsize::new(0));
+    let swapped = Arc::new(AtomicUsize::new(0));
+    let callers: Vec<_> = (0..4)
+        .map(|_| {
+            let (device, answered, swapped) = (
+                Arc::clone(&device),
+                Arc::clone(&answered),
+                Arc::clone(&swapped),
+            );
+            tokio::spawn(async move {
+                while answered.load(SeqCst) < 1_000 || swapped.load(SeqCst) < 20 {
+                    let path = if answered.fetch_add(1, SeqCst) % 5 == 0 {
+                        "sleep?ms=10"
+                    } else {
+                        "hello"
+                    };
+                    let (status, body) = device.get(&format!("/v3/a/{path}")).await;
+                    assert_eq!(status, StatusCode::OK, "{body}");
+                }
+            })
+        })
+        .collect();
+    for swap in 1..=20 {
+        // Two versions in turn, so that the time goes into swapping and not into compiling.
+        let number = 1 + swap % 2;
+        device.replace("a.wasm", &version(number));
+        device.until("the new version serves", serves(number)).await;
+        swapped.fetch_add(1, SeqCst);
+    }
+    for caller in callers {
+        caller.await.unwrap();
+    }
+    let report = device.report("a");
+    assert_eq!(
+        (report.failures, report.version.as_deref()),
+        (0, Some("1.0.1"))
+    );
+    assert_eq!(
+        usize::try_from(report.calls).unwrap(),
+        answered.load(SeqCst),
+        "calls count over all versions"
+    );
+}
+
+#[tokio::test]
+async fn a_version_that_does_not_load_leaves_the_old_one_serving() {
+    let device = setup().guest("a", "").guest("b", "").start().await;
+    let whole = version(1);
+    for (what, content) in [
+        ("not a WebAssembly component", &whole[..1_000]),
+        (
+            "it has no section `platform:manifest`",
+            crate::fixture::guest(),
+        ),
+        (
+            "its route `GET /v3/b/:what` is also the plugin `b`'s",
+            &plugin(
+                &(manifest("a", ALL) + "[[routes]]\nmethod = \"GET\"\npath = \"/v3/b/:what\"\n"),
+            )[..],
+        ),
+    ] {
+        device.replace("a.wasm", content);
+        device
+            .until(what, |plugins| {
+                plugins.report()[0]
+                    .refused
+                    .as_deref()
+                    .is_some_and(|refused| refused.contains(what))
+            })
+            .await;
+        let report = device.report("a");
+        assert_eq!(
+            (report.state, report.version.as_deref()),
+            (PluginState::Running, Some("1.0.0"))
+        );
+        assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
+        let problem = device.plugins.problems();
+        assert!(
+            problem[0].contains("its version before serves on"),
+            "{problem:?}"
+        );
+    }
+    device.replace("a.wasm", &whole);
+    device.until("the good version serves", serves(1)).await;
+    assert_eq!(device.report("a").refused, None);
+}
+
+#[tokio::test]
+async fn plugins_come_and_go_with_their_files() {
+    let device = setup().policy(&grant_all(&["a"])).start().await;
+    assert!(device.plugins.report().is_empty());
+    // Written in place, slowly: only the whole file counts.
+    {
+        use std::io::Write as _;
+        let mut file = fs::File::create(device.path("plugins/a.wasm")).unwrap();
+        for part in version(1).chunks(50_000) {
+            file.write_all(part).unwrap();
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    }
+    device.until("it serves", serves(1)).await;
+    assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
+    fs::remove_file(device.path("plugins/a.wasm")).unwrap();
+    device
+        .until("it is gone", |plugins| plugins.report().is_empty())
+        .await;
+    let found = device.plugins.find(&http::Method::GET, "/v3/a/hello");
+    assert!(matches!(found, plugins::Found::None));
+}
+
+#[tokio::test]
+async fn a_changed_policy_is_in_force_at_once() {
+    let device = setup().guest("a", "").start().await;
+    let policy = device.path("policy.toml");
+    fs::write(&policy, "[plugins.a]\ngrants = [\"device\"]\n").unwrap();
+    device
+        .until("it loses its grants", |plugins| {
+            plugins.report()[0].state == PluginState::Refused
+        })
+        .await;
+    let refused = device.report("a").refused.unwrap();
+    assert!(
+        refused.contains("needs the capabilities `store` (r), `led` (r)"),
+        "{refused}"
+    );
+
+    fs::write(&policy, grant_all(&["a"]) + "limits = { wall_ms = 20 }\n").unwrap();
+    device
+        .until("it gets them back", |plugins| {
+            plugins.report()[0].state == PluginState::Running
+        })
+        .await;
+    assert_eq!(
+        device.get("/v3/a/sleep").await.0,
+        StatusCode::GATEWAY_TIMEOUT
+    );
+
+    // A slip of the pen changes nothing, and is told.
+    fs::write(&policy, "[plugins.a]\ngrant = []\n").unwrap();
+    device
+        .until("it is told", |plugins| !plugins.problems().is_empty())
+        .await;
+    let problem = device.plugins.problems().remove(0);
+    assert!(
+        problem.contains("policy.toml` is invalid") && problem.contains("line 2"),
+        "{problem}"
+    );
+    assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
+}

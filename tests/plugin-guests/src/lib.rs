@@ -1,0 +1,154 @@
+//! The component that the tests of the plugin runtime call: it does what its path says, which is mostly
+//! something that a plugin should not do. It has no manifest; each test gives it one.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a guest of tests"
+)]
+
+mod misbehave;
+mod reach;
+mod streams;
+
+#[allow(
+    unsafe_code,
+    missing_docs,
+    unused_qualifications,
+    unreachable_pub,
+    clippy::allow_attributes_without_reason,
+    reason = "generated from wit/"
+)]
+mod bindings {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        inline: "
+            package tests:guest;
+            world guest {
+                include platform:supervisor/endpoint@1.0.0;
+                include platform:supervisor/identifier@1.0.0;
+            }
+        ",
+        world: "tests:guest/guest",
+        generate_all,
+    });
+}
+
+use bindings::exports::platform::supervisor::{handler, identify};
+use bindings::platform::supervisor::types::{Body, Error, Request, Response};
+use bindings::platform::supervisor::{identify_window, led, timer};
+
+struct Guest;
+
+#[allow(unsafe_code, reason = "generated from wit/")]
+mod exports {
+    super::bindings::export!(Guest with_types_in super::bindings);
+    use super::Guest;
+}
+
+/// The most common answer.
+fn text(text: impl Into<String>) -> Result<Response, Error> {
+    answer(200, &[], text)
+}
+
+fn answer(
+    status: u16,
+    headers: &[(&str, &str)],
+    text: impl Into<String>,
+) -> Result<Response, Error> {
+    let headers = headers
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec()));
+    Ok(Response {
+        status,
+        headers: headers.collect(),
+        body: Body::Bytes(text.into().into_bytes()),
+    })
+}
+
+fn error(status: u16, message: impl Into<String>) -> Result<Response, Error> {
+    Err(Error {
+        status,
+        code: "test".to_owned(),
+        message: message.into(),
+    })
+}
+
+impl handler::Guest for Guest {
+    async fn handle(request: Request) -> Result<Response, Error> {
+        let path = request.path.clone();
+        let Some(what) = path.rsplit('/').next() else {
+            return error(404, "nothing");
+        };
+        if let Some(outcome) = misbehave::handle(what) {
+            return outcome;
+        }
+        match what {
+            "hello" => text("hello"),
+            "request" => text(describe(&request)),
+            "empty" => Ok(Response {
+                status: 204,
+                headers: Vec::new(),
+                body: Body::Empty,
+            }),
+            "sleep" => {
+                timer::sleep(milliseconds(&request)).await;
+                text("slept")
+            }
+            _ => match streams::handle(what, request).await {
+                Ok(outcome) => outcome,
+                Err(request) => reach::handle(what, &request).await,
+            },
+        }
+    }
+}
+
+impl identify::Guest for Guest {
+    /// Lights the LED `ACT`, if there is one, until the window is over.
+    async fn identify() -> Result<(), String> {
+        let _light = led::Light::open("ACT").ok().inspect(|light| {
+            let _ = light.set(1);
+        });
+        while identify_window::remaining_ms() > 0 {
+            timer::sleep(20).await;
+        }
+        Ok(())
+    }
+}
+
+/// All that the host said of the request, but for its body.
+fn describe(request: &Request) -> String {
+    let Request {
+        method,
+        path,
+        route,
+        params,
+        query,
+        headers,
+        ..
+    } = request;
+    let headers: Vec<_> = headers
+        .iter()
+        .map(|(name, value)| format!("{name}={}", String::from_utf8_lossy(value)))
+        .collect();
+    format!(
+        "{method} {path} {route} {params:?} {query} {}",
+        headers.join(",")
+    )
+}
+
+/// What `?ms=` says.
+fn milliseconds(request: &Request) -> u32 {
+    argument(request, "ms")
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(u32::MAX)
+}
+
+/// A value of the query string, as it stands.
+fn argument<'a>(request: &'a Request, name: &str) -> Option<&'a str> {
+    request
+        .query
+        .split('&')
+        .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+}

@@ -1,0 +1,93 @@
+//! What takes a grant.
+
+use std::collections::hash_map::RandomState;
+use std::fs;
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::time::{Instant, SystemTime};
+
+use crate::bindings::platform::supervisor::types::{Error, Request, Response};
+use crate::bindings::platform::supervisor::{config, device, led, store, timer};
+use crate::{argument, error, milliseconds, text};
+
+pub(crate) async fn handle(what: &str, request: &Request) -> Result<Response, Error> {
+    match what {
+        "config" => text(config::json()),
+        "device" => {
+            let identity = device::identity();
+            text(format!(
+                "{} {} {} {}",
+                identity.uuid, identity.name, identity.device_type, identity.arch
+            ))
+        }
+        "device-state" => text(device::state()),
+        "clock" => {
+            let begun = Instant::now();
+            let now = SystemTime::now()
+                .duration_since(SystemTime::UNIX_EPOCH)
+                .unwrap();
+            text(format!("{} {}", now.as_secs(), begun.elapsed().as_secs()))
+        }
+        "random" => text(RandomState::new().build_hasher().finish().to_string()),
+        "environment" => text(format!(
+            "{:?} {:?}",
+            std::env::vars().collect::<Vec<_>>(),
+            std::env::args()
+        )),
+        "read" => reply(fs::read_to_string(path(request))),
+        "list" => reply(fs::read_dir(path(request)).map(|entries| {
+            let mut names: Vec<_> = entries
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .collect();
+            names.sort();
+            names.join(" ")
+        })),
+        "write" => reply(fs::write(path(request), "written").map(|()| "done".to_owned())),
+        "remove" => reply(fs::remove_file(path(request)).map(|()| "done".to_owned())),
+        "store" => kept(request).await,
+        "leds" => match led::names() {
+            Ok(names) => text(names.join(" ")),
+            Err(what) => error(500, format!("{what:?}")),
+        },
+        "light" | "light-and-panic" => light(what, request).await,
+        _ => error(404, format!("nothing called {what}")),
+    }
+}
+
+/// What `?path=` says.
+fn path(request: &Request) -> &str {
+    argument(request, "path").unwrap_or("/")
+}
+
+fn reply(outcome: std::io::Result<String>) -> Result<Response, Error> {
+    match outcome {
+        Ok(content) => text(content),
+        Err(what) => error(403, format!("{:?}", what.kind())),
+    }
+}
+
+/// `?set=` sets the key `k`, without it the key is read.
+async fn kept(request: &Request) -> Result<Response, Error> {
+    if let Some(value) = argument(request, "set") {
+        let size = value.parse().unwrap_or(0);
+        return match store::set("k".to_owned(), vec![b'v'; size]).await {
+            Ok(()) => text("kept"),
+            Err(what) => error(400, format!("{what:?}")),
+        };
+    }
+    let value = store::get("k".to_owned()).await.unwrap();
+    let keys = store::keys(String::new()).await.unwrap();
+    text(format!("{:?} {keys:?}", value.map(|value| value.len())))
+}
+
+/// Lights the LED of `?name=` for `?ms=`.
+async fn light(what: &str, request: &Request) -> Result<Response, Error> {
+    match led::Light::open(argument(request, "name").unwrap_or("ACT")) {
+        Ok(light) => {
+            light.set(1).unwrap();
+            assert!(what != "light-and-panic", "with the LED in hand");
+            timer::sleep(milliseconds(request)).await;
+            text(format!("lit at most {}", light.max()))
+        }
+        Err(what) => error(409, format!("{what:?}")),
+    }
+}

@@ -1,0 +1,135 @@
+//! Bodies in pieces.
+
+use wit_bindgen::StreamResult;
+
+use crate::bindings::platform::supervisor::timer;
+use crate::bindings::platform::supervisor::types::{Body, Error, Request, Response};
+use crate::bindings::wit_stream;
+use crate::{argument, milliseconds, text};
+
+/// Gives the request back where `what` is something else.
+pub(crate) async fn handle(
+    what: &str,
+    request: Request,
+) -> Result<Result<Response, Error>, Request> {
+    Ok(match what {
+        // The very body that came.
+        "echo" => stream(request.body),
+        // The first byte upper case, the rest as it came.
+        "count" => count(request).await,
+        "shout" => shout(request),
+        // Pieces for ever, a wait of `?ms=` between them.
+        "endless" => endless(milliseconds(&request)),
+        "trap-in-stream" => trap(),
+        "spin-in-stream" => spin(),
+        "pieces" => pieces(
+            argument(&request, "count")
+                .and_then(|text| text.parse().ok())
+                .unwrap_or(3),
+        ),
+        _ => return Err(request),
+    })
+}
+
+fn stream(body: Body) -> Result<Response, Error> {
+    Ok(Response {
+        status: 200,
+        headers: Vec::new(),
+        body,
+    })
+}
+
+/// Reads all and says how much it was, and how it came.
+async fn count(request: Request) -> Result<Response, Error> {
+    match request.body {
+        Body::Empty => text("empty 0"),
+        Body::Bytes(bytes) => text(format!("bytes {}", bytes.len())),
+        Body::Stream(mut stream) => {
+            let mut total = 0;
+            loop {
+                let (status, bytes) = stream.read(Vec::with_capacity(64 << 10)).await;
+                total += bytes.len();
+                if !matches!(status, StreamResult::Complete(_)) {
+                    return text(format!("stream {total}"));
+                }
+            }
+        }
+    }
+}
+
+/// The body in upper case, piece by piece.
+fn shout(request: Request) -> Result<Response, Error> {
+    let (mut writer, reader) = wit_stream::new::<u8>();
+    let mut body = match request.body {
+        Body::Empty => return stream(Body::Empty),
+        Body::Bytes(bytes) => return stream(Body::Bytes(bytes.to_ascii_uppercase())),
+        Body::Stream(body) => body,
+    };
+    wit_bindgen::spawn_local(async move {
+        loop {
+            let (status, bytes) = body.read(Vec::with_capacity(16 << 10)).await;
+            if !writer
+                .write_all(bytes.to_ascii_uppercase())
+                .await
+                .is_empty()
+            {
+                return;
+            }
+            if !matches!(status, StreamResult::Complete(_)) {
+                return;
+            }
+        }
+    });
+    stream(Body::Stream(reader))
+}
+
+fn endless(pause: u32) -> Result<Response, Error> {
+    let (mut writer, reader) = wit_stream::new::<u8>();
+    wit_bindgen::spawn_local(async move {
+        while writer.write_all(vec![b'x'; 4096]).await.is_empty() {
+            if pause != u32::MAX {
+                timer::sleep(pause).await;
+            }
+        }
+    });
+    stream(Body::Stream(reader))
+}
+
+fn pieces(count: u32) -> Result<Response, Error> {
+    let (mut writer, reader) = wit_stream::new::<u8>();
+    wit_bindgen::spawn_local(async move {
+        for number in 0..count {
+            if !writer
+                .write_all(format!("piece {number}\n").into_bytes())
+                .await
+                .is_empty()
+            {
+                return;
+            }
+            timer::sleep(1).await;
+        }
+    });
+    stream(Body::Stream(reader))
+}
+
+fn trap() -> Result<Response, Error> {
+    let (mut writer, reader) = wit_stream::new::<u8>();
+    wit_bindgen::spawn_local(async move {
+        writer.write_all(b"begun\n".to_vec()).await;
+        timer::sleep(1).await;
+        panic!("in the middle of a stream");
+    });
+    stream(Body::Stream(reader))
+}
+
+fn spin() -> Result<Response, Error> {
+    let (mut writer, reader) = wit_stream::new::<u8>();
+    wit_bindgen::spawn_local(async move {
+        writer.write_all(b"begun\n".to_vec()).await;
+        let mut count = 0_u64;
+        loop {
+            count = std::hint::black_box(count.wrapping_add(1));
+        }
+    });
+    stream(Body::Stream(reader))
+}
