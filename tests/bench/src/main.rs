@@ -8,7 +8,9 @@ mod device;
 mod endpoints;
 mod figures;
 mod http_load;
+mod many_plugins;
 mod neighbours;
+mod plugin_calls;
 mod process;
 mod start;
 mod two_services;
@@ -32,6 +34,9 @@ async fn main() -> Result<()> {
         arguments.sections.is_empty() || arguments.sections.iter().any(|section| section == name)
     };
     println!("On {}.\n", process::machine());
+    if wanted("calls") {
+        show("calls", plugin_calls::measure().await)?;
+    }
     if wanted("start") {
         show("start", start::measure().await)?;
     }
@@ -46,6 +51,9 @@ async fn main() -> Result<()> {
             Some(section) => println!("{}", section.to_markdown()),
             None => eprintln!("skipped: docker, because SUPERVISOR_TEST_DOCKER is not set"),
         }
+    }
+    if wanted("many") {
+        show("many", many_plugins::measure().await)?;
     }
     if wanted("neighbours") {
         show("neighbours", neighbours::measure().await)?;

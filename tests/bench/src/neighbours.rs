@@ -10,7 +10,7 @@ use crate::figures::{Section, micros, ratio};
 use crate::http_load::load;
 
 const TIME: Duration = Duration::from_secs(5);
-/// What each does, and the test component that does it.
+/// What each does, and the word that tells the test component to.
 const NEIGHBOURS: [(&str, &str); 3] = [
     ("spins", "spin"),
     ("fills memory", "fill-memory"),
@@ -19,16 +19,16 @@ const NEIGHBOURS: [(&str, &str); 3] = [
 
 pub(crate) async fn measure() -> Result<Section> {
     let mut section = Section::new("Wasm services that misbehave");
-    for (what, component) in NEIGHBOURS {
+    for (what, word) in NEIGHBOURS {
         let mut device = Device::new(&["--engine", "wasm"])?;
         device.start().await?;
         let alone = load(device.address, "/ping", 1, TIME).await?;
-        let image = file_image(&guest(component));
+        let image = file_image(&guest("guest"));
         device
             .set_target(&target(&[(
                 "neighbour",
                 &image,
-                serde_json::json!({ "mem_limit": "64m" }),
+                serde_json::json!({ "mem_limit": "64m", "command": [word] }),
             )]))
             .await?;
         // It may fail again and again, which is part of what is measured.

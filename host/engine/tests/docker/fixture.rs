@@ -193,7 +193,7 @@ impl Fixture for DockerFixture {
                 "mkdir -p /tmp/www; echo '{text}' > /tmp/www/index.html; exec httpd -f -p {port} -h /tmp/www"
             ),
             Program::Fetch { host, port } => {
-                format!("timeout 10 wget -q -O - http://{host}:{port}/")
+                format!("timeout 5 wget -q -O - http://{host}:{port}/")
             }
         };
         vec!["sh".into(), "-c".into(), script]

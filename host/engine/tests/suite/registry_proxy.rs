@@ -9,6 +9,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
+/// The first byte of a TLS connection.
+const TLS_HANDSHAKE: u8 = 0x16;
+
 /// What it does beside passing requests on.
 #[derive(Clone)]
 pub enum Manner {
@@ -83,6 +86,10 @@ async fn serve(
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(client.read_u8().await?);
+        if head[0] == TLS_HANDSHAKE {
+            // Engines try TLS first; told no at once, they need not find out by waiting.
+            return Ok(());
+        }
     }
     let head = String::from_utf8_lossy(&head).into_owned();
     if let Manner::Asks(auth) = manner {

@@ -1,0 +1,221 @@
+//! A plugin's answer beside the same answer from a native axum handler, in this process and over HTTP.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http_body_util::BodyExt;
+use plugins::{DEFAULT_SLOTS, Found, Identity, Plugins, PluginsConfig};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tests::distribution;
+use tokio::net::TcpListener;
+use tower::ServiceExt;
+
+use crate::figures::{Latencies, Section, added, micros};
+use crate::http_load::load;
+
+const PATH: &str = "/v2/device/name";
+const CALLS: usize = 3000;
+/// Time for a spare to be made ready, or a used instance to be thrown away; many times what it takes.
+const BREATH: Duration = Duration::from_millis(1);
+const HTTP_TIME: Duration = Duration::from_secs(4);
+
+pub(crate) async fn measure() -> Result<Section> {
+    let mut section = Section::new("A plugin call beside a native handler");
+    let native = native_router();
+    let ready = PluginHost::start(DEFAULT_SLOTS).await?;
+    // Spares take half of the pool at most: of one slot there is none for them.
+    let fresh = PluginHost::start(1).await?;
+
+    for (what, router, aim) in [
+        ("on a ready spare", ready.router(), "5 us at p50"),
+        (
+            "on an instance made for it",
+            fresh.router(),
+            "15 us at p50 (25 where the kernel has no PAGEMAP_SCAN)",
+        ),
+    ] {
+        let (plugin, beside) = alternate(&router, &native).await?;
+        section.add(
+            format!("call {what}, in process"),
+            format!(
+                "{} at p50, {} at p99 ({} and {})",
+                added(plugin.p50(), beside.p50()),
+                added(plugin.p99(), beside.p99()),
+                micros(plugin.p50()),
+                micros(plugin.p99())
+            ),
+            format!(
+                "native handler {} and {}",
+                micros(beside.p50()),
+                micros(beside.p99())
+            ),
+            aim,
+        );
+    }
+
+    let (plugin_server, native_server) = (serve(ready.router()).await?, serve(native).await?);
+    let beside = load(native_server, PATH, 1, HTTP_TIME).await?.latencies;
+    let plugin = load(plugin_server, PATH, 1, HTTP_TIME).await?.latencies;
+    section.add(
+        "call over HTTP, one keep-alive connection",
+        format!(
+            "{} at p50, {} at p99 ({} and {})",
+            added(plugin.p50(), beside.p50()),
+            added(plugin.p99(), beside.p99()),
+            micros(plugin.p50()),
+            micros(plugin.p99())
+        ),
+        format!(
+            "native handler {} and {}",
+            micros(beside.p50()),
+            micros(beside.p99())
+        ),
+        "10 us at p50",
+    );
+    section.note(format!(
+        "`GET {PATH}` of the plugin `device-info`, {CALLS} calls of each in turn. Over HTTP calls follow \
+         each other without a pause, so that most find no spare."
+    ));
+    Ok(section)
+}
+
+/// Calls one and the other in turn.
+async fn alternate(plugin: &Router, native: &Router) -> Result<(Latencies, Latencies)> {
+    let (mut of_plugin, mut of_native) = (Vec::new(), Vec::new());
+    for call in 0..CALLS + CALLS / 10 {
+        let (first, second) = (timed(plugin).await?, timed(native).await?);
+        if call >= CALLS / 10 {
+            of_plugin.push(first);
+            of_native.push(second);
+        }
+        tokio::time::sleep(BREATH).await;
+    }
+    Ok((Latencies::new(of_plugin), Latencies::new(of_native)))
+}
+
+async fn timed(router: &Router) -> Result<Duration> {
+    let request = Request::get(PATH).body(Body::empty())?;
+    let begin = Instant::now();
+    let answer = router.clone().oneshot(request).await?;
+    let status = answer.status();
+    let body = answer.into_body().collect().await?.to_bytes();
+    let time = begin.elapsed();
+    if status != 200 || !body.starts_with(b"{\"status\":\"success\"") {
+        bail!("a bad answer: {status} {}", String::from_utf8_lossy(&body));
+    }
+    Ok(time)
+}
+
+fn native_router() -> Router {
+    let answer = || async {
+        let body = json!({ "status": "success", "deviceName": "bench" }).to_string();
+        let json = HeaderValue::from_static("application/json; charset=utf-8");
+        ([(header::CONTENT_TYPE, json)], body)
+    };
+    Router::new().route(PATH, get(answer))
+}
+
+async fn serve(router: Router) -> Result<SocketAddr> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    Ok(address)
+}
+
+/// The runtime with the plugins of the layout.
+pub(crate) struct PluginHost {
+    pub(crate) plugins: Plugins,
+    _folders: TempDir,
+}
+
+impl PluginHost {
+    pub(crate) async fn start(slots: usize) -> Result<Self> {
+        let dist = distribution();
+        Self::start_with(dist.join("plugins"), dist.join("policy.toml"), slots).await
+    }
+
+    pub(crate) async fn start_with(
+        plugin_dir: std::path::PathBuf,
+        policy: std::path::PathBuf,
+        slots: usize,
+    ) -> Result<Self> {
+        let folders = tempfile::tempdir()?;
+        let cache = sandbox::Cache::new(
+            distribution().join("bench-cache"),
+            distribution().join("bin/supervisor-compile"),
+            sandbox::Limits::default(),
+        )?;
+        let store = store::Store::open(&folders.path().join("store"))?.store;
+        let plugins = Plugins::start(PluginsConfig {
+            plugin_dirs: vec![plugin_dir],
+            policy,
+            cache,
+            state_dir: folders.path().to_owned(),
+            host_root: folders.path().join("host"),
+            plugin_config: toml::Table::new(),
+            data: Arc::new(store),
+            device: Arc::new(Bench),
+            core_routes: Vec::new(),
+            slots,
+        })
+        .await?;
+        let problems = plugins.problems();
+        if !problems.is_empty() {
+            bail!("the plugins have problems: {problems:?}");
+        }
+        Ok(PluginHost {
+            plugins,
+            _folders: folders,
+        })
+    }
+
+    fn router(&self) -> Router {
+        let plugins = self.plugins.clone();
+        Router::new().fallback(move |request: Request| {
+            let plugins = plugins.clone();
+            async move { call(&plugins, request).await }
+        })
+    }
+}
+
+async fn call(plugins: &Plugins, request: Request) -> Response {
+    match plugins.find(request.method(), request.uri().path()) {
+        Found::Route(route) => plugins.call(route, request).await.map(Body::new),
+        _ => http::StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+/// Stands in for the device.
+struct Bench;
+
+impl plugins::Device for Bench {
+    fn identity(&self) -> Identity {
+        Identity {
+            uuid: "0".repeat(32),
+            name: "bench".into(),
+            device_type: "generic".into(),
+            arch: std::env::consts::ARCH.into(),
+        }
+    }
+
+    fn state(&self) -> Value {
+        json!({})
+    }
+}
+
+/// One call, whatever it answers: an instance is made and used.
+pub(crate) async fn call_once(host: &PluginHost, path: &str) -> Result<()> {
+    let request = Request::get(path).body(Body::empty())?;
+    let answer = call(&host.plugins, request).await;
+    answer.into_body().collect().await.context("no body")?;
+    Ok(())
+}
