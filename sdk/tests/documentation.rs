@@ -2,6 +2,8 @@
 //!
 //! `UPDATE_EXPECT=1 cargo test -p supervisor-sdk --test documentation` copies it there again.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::path::Path;
 
 /// The block that follows the marker `<!-- name -->` in the page.
