@@ -254,7 +254,10 @@ fn plan_service(
                     grace,
                 });
             }
-            if planned.is_misnamed() {
+            if planned.is_misnamed() && planned.fading {
+                // The container that is going may have the name.
+                draft.wait(subject(), Reason::Removing);
+            } else if planned.is_misnamed() {
                 steps.push(LockedStep::Rename {
                     container: reference(container),
                     name: desired.container_name(),

@@ -7,7 +7,7 @@ use model::{AppUuid, DesiredState};
 
 use crate::app::plan_app;
 use crate::images::{Pulls, remove_unused};
-use crate::{CurrentState, Step, WaitingOn};
+use crate::{CurrentState, EngineHealth, Reason, Step, Subject, WaitingOn};
 
 /// What to do now, and what cannot be done yet.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -48,6 +48,15 @@ pub fn plan(current: &CurrentState, desired: &DesiredState) -> Plan {
     }
     keep_first_of_each(&mut rest.steps);
     let mut plan = pulls.into_plan(current);
+    // What such an engine holds is not known, and may be what has to go.
+    for (engine, health) in &current.engines {
+        if let EngineHealth::Silent(why) = health {
+            plan.waiting_on.push(WaitingOn {
+                subject: Subject::Engine(*engine),
+                reason: Reason::Silent(*engine, why.clone()),
+            });
+        }
+    }
     plan.steps.append(&mut rest.steps);
     plan.waiting_on.append(&mut rest.waiting_on);
     // Last, and with the device at rest: removing an image competes for the disk with what matters.

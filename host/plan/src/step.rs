@@ -136,6 +136,8 @@ pub enum Subject {
     Locks(AppUuid),
     /// What the store holds of an app.
     App(AppUuid),
+    /// An engine as a whole; no step is about it.
+    Engine(EngineKind),
 }
 
 impl Step {
@@ -157,9 +159,10 @@ impl Step {
             Step::RemoveDead { container, .. } => Subject::Container(container.id.clone()),
             Step::StartExisting { service, .. } => Subject::Service(service.clone()),
             Step::UnderLocks(locked) => Subject::Locks(locked.app.clone()),
-            Step::RecordCommit { app, .. }
-            | Step::ForgetCommit { app }
-            | Step::ReleaseLocks { app } => Subject::App(app.clone()),
+            Step::RecordCommit { app, .. } | Step::ForgetCommit { app } => {
+                Subject::App(app.clone())
+            }
+            Step::ReleaseLocks { app } => Subject::Locks(app.clone()),
         }
     }
 }
@@ -174,6 +177,7 @@ impl fmt::Display for Subject {
             Subject::Container(id) => write!(f, "container {id}"),
             Subject::Locks(app) => write!(f, "locks of {app}"),
             Subject::App(app) => app.fmt(f),
+            Subject::Engine(engine) => write!(f, "{engine} engine"),
         }
     }
 }

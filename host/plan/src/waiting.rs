@@ -42,9 +42,10 @@ impl fmt::Display for WaitingOn {
                     "{subject} needs the {kind} engine, which this device does not have"
                 )
             }
-            Reason::Silent(kind, why) => {
-                write!(f, "{subject} waits for the {kind} engine: {why}")
-            }
+            Reason::Silent(kind, why) => match subject {
+                Subject::Engine(_) => write!(f, "the {kind} engine does not answer: {why}"),
+                _ => write!(f, "{subject} waits for the {kind} engine"),
+            },
             Reason::Service(service) => write!(f, "{subject} waits for `{service}` to be started"),
             Reason::Component(name) => write!(f, "{subject} waits for `{name}`"),
             Reason::Removing => write!(f, "{subject} waits for an old container to be removed"),

@@ -220,6 +220,12 @@ impl Target {
         })
     }
 
+    /// The app without a service, of release `release`.
+    pub(crate) fn app(mut self, app: &str, release: u64) -> Self {
+        self.entry(app).commit = Some(format!("c{release}").parse().unwrap());
+        self
+    }
+
     /// The service, its app with its release's commit.
     pub(crate) fn service(mut self, service: Service) -> Self {
         let service = service.0;
@@ -389,9 +395,19 @@ impl Device {
         self
     }
 
-    pub(crate) fn volume(mut self, app: &str, name: &str, config: &str) -> Self {
+    pub(crate) fn volume(self, app: &str, name: &str, config: &str) -> Self {
+        self.volume_on(Docker, app, name, config)
+    }
+
+    pub(crate) fn volume_on(
+        mut self,
+        engine: EngineKind,
+        app: &str,
+        name: &str,
+        config: &str,
+    ) -> Self {
         let name = format!("{}_{name}", app_id(app));
-        self.0.volumes.push(component(Docker, app, name, config));
+        self.0.volumes.push(component(engine, app, name, config));
         self
     }
 

@@ -7,3 +7,5 @@
 
 mod build;
 mod pictures;
+mod properties;
+mod world;

@@ -1125,7 +1125,8 @@ fn nothing_is_planned_on_an_engine_that_does_not_answer() {
             .network("shop", "default", "")
             .service(service("web", "web:1")),
         expect![[r#"
-            ... shop/web waits for the docker engine: connection refused
+            ... the docker engine does not answer: connection refused
+            ... shop/web waits for the docker engine
         "#]],
     );
 }
@@ -1143,7 +1144,8 @@ fn an_image_that_a_silent_engine_may_hold_is_not_made_elsewhere() {
         expect![[r#"
             under locks of cafe (sensor)
               start cafe/sensor on wasm
-            ... shop/web waits for the docker engine: connection refused
+            ... the docker engine does not answer: connection refused
+            ... shop/web waits for the docker engine
         "#]],
     );
 }
