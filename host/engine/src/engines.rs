@@ -66,8 +66,12 @@ impl Engines {
         }
     }
 
-    /// Asks the registry only where the answer makes a difference: registries count questions.
-    async fn kind_of(
+    /// The kind of an image that no engine holds. Asks the registry only where the answer makes a
+    /// difference: registries count questions.
+    ///
+    /// # Errors
+    /// As [`crate::kind_of`], but for a registry that does not answer us where Docker may reach it.
+    pub async fn kind_of(
         &self,
         image: &ImageRef,
         auth: Option<&RegistryAuth>,

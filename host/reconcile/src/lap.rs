@@ -21,7 +21,7 @@ use crate::events::Announced;
 use crate::journal::{LocalMode, Memory};
 use crate::local_mode::{Snapshot, clean_up};
 use crate::logs::{LogSource, LogSources};
-use crate::messages::{Command, Kept, Message, StepFailure};
+use crate::messages::{Command, Kept, Message, Settings, StepFailure};
 use crate::steps::World;
 use crate::view::{KINDS, Kind, Listing, View};
 use crate::{LockPolicy, UpdateLocks, apply, backoff, locks, observe, status};
@@ -69,9 +69,22 @@ struct Silent {
     retry_at: Instant,
 }
 
+/// What the loop starts from.
+pub(crate) struct Start {
+    pub memory: Memory,
+    /// `None` where no target was ever given, or it cannot be read: then nothing is touched.
+    pub desired: Option<DesiredState>,
+    pub settings: Settings,
+    pub api_network: DesiredNetwork,
+    pub managed: bool,
+}
+
 pub(crate) struct Lap {
     world: Arc<World>,
     limits: Limits,
+    settings: Settings,
+    /// What registries said since the target was set.
+    image_kinds: BTreeMap<ImageRef, EngineKind>,
     view: View,
     /// `None` where no target was ever given: then nothing is touched.
     desired: Option<DesiredState>,
@@ -90,10 +103,16 @@ pub(crate) struct Lap {
     silent: BTreeMap<EngineKind, Silent>,
     listing: BTreeSet<EngineKind>,
     lock_watches: BTreeMap<AppUuid, AbortHandle>,
-    policy: LockPolicy,
+    /// Locks are overridden until the target is reached.
+    force: bool,
     plan: Plan,
     downloaded: bool,
+    /// Images that were pulled since the target was set, each until it turns out to be missing.
+    pulled: BTreeSet<ImageRef>,
     cleaning: bool,
+    /// Local mode, once left, is entered again: the device was killed while leaving it, and has no
+    /// cloud.
+    reenters: bool,
     /// Callers that wait for their command to show in the status.
     taken: Vec<oneshot::Sender<()>>,
     publish: watch::Sender<Arc<DeviceStatus>>,
@@ -103,18 +122,19 @@ impl Lap {
     pub(crate) fn new(
         world: Arc<World>,
         limits: Limits,
-        memory: Memory,
-        desired: Option<DesiredState>,
-        api_network: DesiredNetwork,
+        start: Start,
         publish: watch::Sender<Arc<DeviceStatus>>,
     ) -> Self {
+        let memory = start.memory;
         let snapshot = memory.snapshot.map(serde_json::from_value::<Snapshot>);
         Lap {
             view: View::new(&world.engines, world.branding.clone()),
             world,
             limits,
-            desired,
-            api_network,
+            settings: start.settings,
+            image_kinds: BTreeMap::new(),
+            desired: start.desired,
+            api_network: start.api_network,
             mode: memory.local_mode,
             // One that cannot be read protects nothing that it should: then all that is there now is
             // taken for older.
@@ -130,10 +150,12 @@ impl Lap {
             silent: BTreeMap::new(),
             listing: BTreeSet::new(),
             lock_watches: BTreeMap::new(),
-            policy: LockPolicy::Respect,
+            force: false,
             plan: Plan::default(),
             downloaded: false,
+            pulled: BTreeSet::new(),
             cleaning: false,
+            reenters: !start.managed && memory.local_mode == LocalMode::Leaving,
             taken: Vec::new(),
             publish,
         }
@@ -288,7 +310,7 @@ impl Lap {
         if rests && !waits {
             self.failing.clear();
             self.downloaded = false;
-            self.policy = LockPolicy::Respect;
+            self.force = false;
         }
         !rests || waits
     }
@@ -306,6 +328,7 @@ impl Lap {
         });
         CurrentState {
             default_engine: self.world.engines.default_kind(),
+            image_kinds: self.image_kinds.clone(),
             recorded_images: self.recorded_images.clone(),
             api_network: Some(self.api_network.clone()),
             commits: self.commits.clone(),
@@ -326,11 +349,22 @@ impl Lap {
             self.busy
                 .extend(services.map(|service| (Subject::Service(service), now)));
             let held = self.guards.get(&locked.app).cloned().unwrap_or_default();
-            apply::spawn_locked(&self.world, locked, held, self.policy);
+            let policy = match self.force || self.settings.override_locks {
+                true => LockPolicy::Override,
+                false => LockPolicy::Respect,
+            };
+            apply::spawn_locked(&self.world, locked, held, policy);
             return;
         }
         let cancel = CancellationToken::new();
         if let Step::PullImage { image, .. } = &step {
+            if self.pulled.remove(image) {
+                // It was pulled, and is not listed: without a wait that would go round and round.
+                let why = "it was downloaded, but the engine does not have it by that name";
+                self.busy.remove(&step.subject());
+                self.failed(step.subject(), StepFailure::new(why));
+                return;
+            }
             self.cancels.insert(image.clone(), cancel.clone());
         }
         apply::spawn(&self.world, step, cancel);
@@ -366,6 +400,9 @@ impl Lap {
             }
             Message::Doing(service, None) => {
                 self.doing.remove(&service);
+            }
+            Message::Kind(image, kind) => {
+                self.image_kinds.insert(image, kind);
             }
             Message::Kept(kept) => self.kept(kept),
             Message::LocksTaken(app, guard) => self.guards.entry(app).or_default().push(guard),
@@ -408,7 +445,10 @@ impl Lap {
             Subject::Image(image) => {
                 let pulled = self.cancels.remove(image).is_some();
                 self.world.progress.remove(image);
-                self.downloaded |= pulled && outcome.is_ok();
+                if pulled && outcome.is_ok() {
+                    self.downloaded = true;
+                    self.pulled.insert(image.clone());
+                }
             }
             Subject::Service(service) => {
                 self.doing.remove(service);
@@ -433,7 +473,8 @@ impl Lap {
             .failing
             .get(&subject)
             .map_or(1, |failing| failing.count + 1);
-        let delay = backoff::delay(count, self.limits.retry_cap);
+        let cap = self.limits.retry_cap.min(self.settings.poll_interval);
+        let delay = backoff::delay(count, cap);
         let reason = failure.reason;
         tracing::debug!("{subject} failed, tried again in {delay:?}: {reason}");
         if let Subject::Locks(app) = &subject {
@@ -476,6 +517,7 @@ impl Lap {
         match command {
             Command::Target {
                 desired,
+                settings,
                 force,
                 taken,
             } => {
@@ -483,7 +525,10 @@ impl Lap {
                 self.desired = Some(desired);
                 self.failing.clear();
                 self.downloaded = false;
-                self.policy = policy(force);
+                self.image_kinds.clear();
+                self.pulled.clear();
+                self.settings = settings;
+                self.force = force;
                 self.taken.push(taken);
             }
             Command::LeaveLocalMode { taken } => {
@@ -506,9 +551,8 @@ impl Lap {
                 for engine in self.world.engines.all() {
                     self.view.mark(engine.kind(), &KINDS);
                 }
-                if force {
-                    self.policy = LockPolicy::Override;
-                }
+                self.image_kinds.clear();
+                self.force |= force;
                 if cancel {
                     self.cancel_pulls(|_| true);
                 }
@@ -560,29 +604,45 @@ impl Lap {
         let world = Arc::clone(&self.world);
         let snapshot = std::mem::take(&mut self.snapshot);
         let pulled = self.recorded_images.clone();
+        let reenters = self.reenters;
         tokio::spawn(async move {
             clean_up(&world, &snapshot, &pulled).await;
-            if let Err(why) = world.journal.close_local_mode().await {
+            world.hub.system("Left local mode".into());
+            let mut noted = world.journal.close_local_mode().await;
+            if reenters && noted.is_ok() {
+                noted = world.journal.set_local_mode(LocalMode::On).await;
+            }
+            if let Err(why) = noted {
                 tracing::error!("failed to note that local mode is over: {why}");
             }
-            world.hub.system("Left local mode".into());
             world.tell(Message::LeftLocalMode);
         });
     }
 
     fn left_local_mode(&mut self) {
         self.cleaning = false;
-        self.mode = LocalMode::Off;
         self.guards.clear();
         self.commits.clear();
-        for engine in self.world.engines.all() {
-            self.view.mark(engine.kind(), &KINDS);
+        self.mode = LocalMode::Off;
+        if std::mem::take(&mut self.reenters) {
+            self.mode = LocalMode::On;
+            self.desired = Some(DesiredState::default());
+            let mut local = self
+                .world
+                .local
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            local.on = true;
         }
+        // A snapshot of the next local mode must not hold what has just been removed.
+        self.view.forget_all();
     }
 
     // -- publish ---------------------------------------------------------------------------------
 
     fn publish(&mut self, applying: bool) {
+        // Outside local mode the log is a cloud's (device behaviour 1.4).
+        self.world.hub.set_silent(self.mode == LocalMode::Off);
         let services: Vec<_> = self.view.services().collect();
         let sources: LogSources = services
             .iter()
@@ -673,14 +733,6 @@ impl Lap {
                 "stopping while a service is being changed; it is finished at the next start"
             );
         }
-    }
-}
-
-fn policy(force: bool) -> LockPolicy {
-    if force {
-        LockPolicy::Override
-    } else {
-        LockPolicy::Respect
     }
 }
 

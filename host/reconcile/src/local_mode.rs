@@ -1,19 +1,27 @@
-//! Local mode's snapshot (device behaviour 4.3): what was there when it was entered, so that leaving
+//! Local mode, and its snapshot (device behaviour 4.3): what was there when it was entered, so that leaving
 //! removes what was made in it and nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
-
-use model::EngineKind;
-use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use std::time::Duration;
 
+use model::{EngineKind, ImageRef, TargetState};
+use serde::{Deserialize, Serialize};
+
+use crate::messages::{Kept, Message};
 use crate::observe::{chain, list};
 use crate::steps::World;
 use crate::view::{EngineView, KINDS};
-use model::ImageRef;
 
 /// How long a container may take to stop when local mode is left.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// What callers are told: the target as it was last taken, and whether local mode is on.
+#[derive(Debug, Default)]
+pub(crate) struct Local {
+    pub on: bool,
+    pub target: Option<Arc<TargetState>>,
+}
 
 /// Ids and names, by engine. An engine that is not in it held nothing of ours that we know of.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -119,11 +127,10 @@ pub(crate) async fn clean_up(world: &World, snapshot: &Snapshot, pulled: &BTreeS
                 && !before.images.contains(reference.as_str())
             {
                 match engine.remove_image(reference).await {
-                    Ok(()) => {
-                        if let Err(why) = world.journal.forget_image(image.clone()).await {
-                            tracing::warn!("failed to forget image `{image}`: {why}");
-                        }
-                    }
+                    Ok(()) => match world.journal.forget_image(image.clone()).await {
+                        Ok(()) => world.tell(Message::Kept(Kept::NoImage(image.clone()))),
+                        Err(why) => tracing::warn!("failed to forget image `{image}`: {why}"),
+                    },
                     Err(error) => complain(format!("image `{reference}`"), error),
                 }
             }

@@ -12,6 +12,7 @@
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -79,6 +80,7 @@ pub(crate) struct LogHub {
     /// Told when a reader comes.
     came: Arc<tokio::sync::Notify>,
     sources: Arc<watch::Sender<LogSources>>,
+    silent: Arc<AtomicBool>,
 }
 
 impl LogHub {
@@ -89,6 +91,7 @@ impl LogHub {
             readers: Arc::new(watch::Sender::new(())),
             came: Arc::default(),
             sources: Arc::new(watch::Sender::new(LogSources::new())),
+            silent: Arc::default(),
         };
         tokio::spawn(stop.run_until_cancelled_owned(hub.clone().run(engines)));
         hub
@@ -109,6 +112,11 @@ impl LogHub {
         self.send(system(message));
     }
 
+    /// A silent hub keeps its readers and tells them nothing.
+    pub(crate) fn set_silent(&self, silent: bool) {
+        self.silent.store(silent, Ordering::Relaxed);
+    }
+
     /// Which containers are read while somebody listens.
     pub(crate) fn set_sources(&self, sources: LogSources) {
         self.sources.send_if_modified(|held| {
@@ -119,6 +127,9 @@ impl LogHub {
     }
 
     fn send(&self, line: LogEvent) {
+        if self.silent.load(Ordering::Relaxed) {
+            return;
+        }
         // Without readers there is nobody to tell.
         let _ = self.lines.send(Arc::new(line));
     }

@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use model::{AppUuid, Commit, ContainerId, DesiredState, ImageRef, ServiceKey, ServiceState};
+use model::{
+    AppUuid, Commit, ContainerId, DesiredState, EngineKind, ImageRef, ServiceKey, ServiceState,
+};
 use plan::Subject;
 use tokio::sync::oneshot;
 
@@ -15,6 +18,8 @@ pub(crate) enum Message {
     Effect(Effect),
     /// What a step does with a service right now; `None` when it is done.
     Doing(ServiceKey, Option<ServiceState>),
+    /// What the registry says of an image.
+    Kind(ImageRef, EngineKind),
     /// The store holds what was to be remembered.
     Kept(Kept),
     LocksTaken(AppUuid, Arc<UpdateLocks>),
@@ -52,6 +57,7 @@ pub(crate) enum Command {
     /// A new target, which the store holds. Answered once it is what the device is measured by.
     Target {
         desired: DesiredState,
+        settings: Settings,
         force: bool,
         taken: oneshot::Sender<()>,
     },
@@ -61,6 +67,15 @@ pub(crate) enum Command {
     Answer(oneshot::Sender<()>),
     /// Look, and try at once what waits to be tried again.
     Trigger { force: bool, cancel: bool },
+}
+
+/// What the target's configuration variables say to the loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// `SUPERVISOR_OVERRIDE_LOCK`: every lock is overridden (device behaviour 3.7).
+    pub override_locks: bool,
+    /// `SUPERVISOR_POLL_INTERVAL`: no failure waits longer to be tried again.
+    pub poll_interval: Duration,
 }
 
 impl StepFailure {

@@ -17,7 +17,8 @@ use crate::config::ReconcilerConfig;
 use crate::events::Announced;
 use crate::health::Health;
 use crate::journal::{Journal, LocalMode};
-use crate::lap::{Lap, Progress};
+use crate::lap::{Lap, Progress, Start};
+use crate::local_mode::Local;
 use crate::logs::{LogHub, LogSubscription};
 use crate::messages::{Command, Message};
 use crate::steps::World;
@@ -45,16 +46,9 @@ struct Inner {
     loop_: UnboundedSender<Message>,
     stop: CancellationToken,
     ended: CancellationToken,
-    /// The target as it was last taken, and whether local mode is on.
-    local: Mutex<Local>,
     /// One target at a time: they take effect in the order in which they are stored.
     setting: tokio::sync::Mutex<()>,
     stored_target_is_unreadable: bool,
-}
-
-struct Local {
-    mode: bool,
-    target: Option<Arc<TargetState>>,
 }
 
 impl Reconciler {
@@ -72,10 +66,9 @@ impl Reconciler {
 
         // A device without a cloud has no other mode. What was left of an earlier one is cleaned up
         // first (device behaviour 4.3).
-        let force_local = !config.managed && memory.local_mode == LocalMode::Off;
         if memory.local_mode == LocalMode::Off && memory.snapshot.is_some() {
             memory.local_mode = LocalMode::Leaving;
-        } else if force_local {
+        } else if memory.local_mode == LocalMode::Off && !config.managed {
             journal.enter_local_mode()?;
             memory.local_mode = LocalMode::On;
         }
@@ -84,7 +77,12 @@ impl Reconciler {
         let read = stored.map(|body| target::read(body, &facts, &config.store));
         let (taken, desired, unreadable) = match read {
             None => (None, local.then(DesiredState::default), false),
-            Some(Ok(read)) => (Some(read.target), Some(read.resolved.desired), false),
+            Some(Ok(read)) => {
+                for warning in &read.resolved.warnings {
+                    tracing::warn!("{warning}");
+                }
+                (Some(read.target), Some(read.resolved.desired), false)
+            }
             Some(Err(error)) => {
                 // What runs is left alone until there is a target that can be read.
                 tracing::error!("the stored target state is not applied: {error}");
@@ -103,6 +101,10 @@ impl Reconciler {
             locks,
             progress: Arc::new(Progress::default()),
             health: Health::default(),
+            local: Mutex::new(Local {
+                on: local,
+                target: taken.clone(),
+            }),
             abort_at: config.abort_at,
             pulls: Semaphore::new(limits.pulls.max(1)),
             steps: Semaphore::new(limits.steps.max(1)),
@@ -117,14 +119,18 @@ impl Reconciler {
         };
         let (publish, status) = watch::channel(Arc::new(checking));
         let announced = Announced::listen(&world.engines, limits.engine_retry_cap, &stop);
-        let lap = Lap::new(
-            Arc::clone(&world),
-            limits,
+        let settings = match &taken {
+            Some(target) => target::settings(target),
+            None => target::settings(&TargetState::default()),
+        };
+        let start = Start {
             memory,
             desired,
-            api_network(&facts),
-            publish,
-        );
+            settings,
+            api_network: api_network(&facts),
+            managed: config.managed,
+        };
+        let lap = Lap::new(Arc::clone(&world), limits, start, publish);
         let running = lap.run(messages, announced, stop.clone());
         let end = ended.clone().drop_guard();
         tokio::spawn(async move {
@@ -139,10 +145,6 @@ impl Reconciler {
                 loop_: sender,
                 stop,
                 ended,
-                local: Mutex::new(Local {
-                    mode: local,
-                    target: taken,
-                }),
                 setting: tokio::sync::Mutex::new(()),
                 stored_target_is_unreadable: unreadable,
             }),
@@ -189,10 +191,7 @@ impl Reconciler {
         let command = if target::leaves_local_mode(&read.target) {
             let noted = inner.world.journal.set_local_mode(LocalMode::Leaving).await;
             noted.map_err(SetTargetError::Store)?;
-            *self.local() = Local {
-                mode: false,
-                target: None,
-            };
+            *self.local() = Local::default();
             Command::LeaveLocalMode { taken }
         } else {
             let stored = inner
@@ -201,9 +200,11 @@ impl Reconciler {
                 .set_target(TargetSource::Local, body)
                 .await;
             stored.map_err(SetTargetError::Store)?;
+            let settings = target::settings(&read.target);
             self.local().target = Some(read.target);
             Command::Target {
                 desired: read.resolved.desired,
+                settings,
                 force,
                 taken,
             }
@@ -218,19 +219,17 @@ impl Reconciler {
     #[must_use]
     pub fn local_target(&self) -> Value {
         let local = self.local();
-        match &local.target {
-            Some(target) => target.to_local_json(local.mode),
-            None => {
-                let mode = local.mode;
-                drop(local);
-                target::none(&(self.inner.facts)()).to_local_json(mode)
-            }
+        let (on, target) = (local.on, local.target.clone());
+        drop(local);
+        match target {
+            Some(target) => target.to_local_json(on),
+            None => target::none(&(self.inner.facts)()).to_local_json(on),
         }
     }
 
     #[must_use]
     pub fn local_mode(&self) -> bool {
-        self.local().mode
+        self.local().on
     }
 
     /// Looks at the engines, and tries at once what waits to be tried again. `force` overrides update
@@ -284,6 +283,7 @@ impl Reconciler {
 
     fn local(&self) -> std::sync::MutexGuard<'_, Local> {
         self.inner
+            .world
             .local
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

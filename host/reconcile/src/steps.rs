@@ -1,7 +1,7 @@
 //! The steps themselves: each does what the plan says, tells the loop what came of it, and decides
 //! nothing. Functions that disturb a service ask for the guard of its locks.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use engine::{ContainerSpec, Engine, EngineError, Engines, NetworkSpec, PullProgress, VolumeSpec};
@@ -16,6 +16,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::health::Health;
 use crate::journal::Journal;
 use crate::lap::Progress;
+use crate::local_mode::Local;
 use crate::logs::LogHub;
 use crate::messages::{Kept, Message, StepFailure};
 use crate::observe::chain;
@@ -31,6 +32,8 @@ pub(crate) struct World {
     pub hub: LogHub,
     pub progress: Arc<Progress>,
     pub health: Health,
+    /// What callers are told of local mode.
+    pub local: Mutex<Local>,
     pub abort_at: Option<Arc<AbortAt>>,
     pub pulls: Semaphore,
     pub steps: Semaphore,
@@ -124,18 +127,28 @@ async fn pull_image(
         world.progress.set(image, at.percent);
         first.call_once(|| world.reached("in-pull"));
     };
-    let pulled = match engine {
-        Some(kind) => {
-            let engine = world.engine(kind)?;
-            engine.pull_image(image, None, &progress).await
+    let pulling = async {
+        let kind = match engine {
+            Some(kind) => kind,
+            None => {
+                let kind = world.engines.kind_of(image, None).await?;
+                // Told before the image is there, so that its networks are made meanwhile.
+                world.tell(Message::Kind(image.clone(), kind));
+                kind
+            }
+        };
+        match world.engines.get(kind) {
+            Some(engine) => engine.pull_image(image, None, &progress).await,
+            None => Err(EngineError::Invalid(format!(
+                "it runs on the {kind} engine, which this device does not have"
+            ))),
         }
-        None => world.engines.pull(image, None, &progress).await,
     };
-    let pulled =
+    let pulled = pulling.await;
+    let mut pulled =
         pulled.map_err(|error| world.failed(&format!("download image '{image}'"), &error))?;
     first.call_once(|| world.reached("in-pull"));
     world.log(format!("Downloaded image '{image}'"));
-    let mut pulled = pulled;
     // An engine may list it by another form of the reference; the one that was asked for names it too.
     if !pulled.references.contains(image) {
         pulled.references.push(image.clone());

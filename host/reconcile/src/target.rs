@@ -1,11 +1,14 @@
 //! Taking a local target: checked whole, stored, and only then what the device is measured by.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use model::compose::{DeviceFacts, Resolved, resolve};
-use model::{LocalDefaults, TargetErrors, TargetState, truthy_text};
+use model::{LocalDefaults, TargetErrors, TargetState, config_variables, truthy_text};
 use serde_json::Value;
 use store::Store;
+
+use crate::messages::Settings;
 
 /// The variable by which a posted target leaves local mode.
 const LOCAL_MODE: &str = "SUPERVISOR_LOCAL_MODE";
@@ -53,6 +56,16 @@ pub(crate) fn none(facts: &DeviceFacts) -> TargetState {
     TargetState {
         name: facts.name.clone(),
         ..TargetState::default()
+    }
+}
+
+/// What the target's variables say to the loop.
+pub(crate) fn settings(target: &TargetState) -> Settings {
+    let interval = config_variables::number(&target.config, "SUPERVISOR_POLL_INTERVAL");
+    Settings {
+        override_locks: config_variables::flag(&target.config, "SUPERVISOR_OVERRIDE_LOCK"),
+        // Below a second it would be no wait at all.
+        poll_interval: Duration::from_millis(u64::try_from(interval).unwrap_or(0).max(1000)),
     }
 }
 

@@ -229,6 +229,16 @@ impl View {
         }
     }
 
+    /// Knows nothing any more; a listing that is under way does not count.
+    pub(crate) fn forget_all(&mut self) {
+        self.time += 1;
+        for view in self.engines.values_mut() {
+            view.stale.extend(KINDS);
+            view.listed.clear();
+            view.patched = KINDS.into_iter().map(|kind| (kind, self.time)).collect();
+        }
+    }
+
     /// The subjects that are to be treated as busy since a step about them failed a moment ago.
     pub(crate) fn unknown(&mut self) -> impl Iterator<Item = &Subject> {
         let engines = &self.engines;

@@ -102,8 +102,12 @@ fn engine_of(service: &Service) -> EngineKind {
     }
 }
 
+/// Services, release, whether a network and a volume are there beside those that are used, and whether
+/// they have another configuration.
+type Wanted = (Vec<Option<Drawn>>, u64, [bool; 2], bool);
+
 /// One app as it should be; `None` for an app that is to go.
-fn wanted_app() -> impl Strategy<Value = Option<(Vec<Option<Drawn>>, u64, [bool; 2], bool)>> {
+fn wanted_app() -> impl Strategy<Value = Option<Wanted>> {
     prop::option::weighted(
         0.85,
         (services(), 1..3_u64, any::<[bool; 2]>(), any::<bool>()),

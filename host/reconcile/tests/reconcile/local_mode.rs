@@ -93,6 +93,12 @@ async fn leaving_local_mode_is_finished_after_a_kill() {
     rig.restart_after_a_kill().await;
     rig.eventually("clean", || rig.engine.picture().is_empty())
         .await;
+    // It has no cloud, so it is in local mode again when that is done.
+    rig.eventually("in local mode", || rig.reconciler.local_mode())
+        .await;
     rig.settled().await;
     assert_eq!(rig.engine.held_names(), Vec::<String>::new());
+    rig.set(target().service("web", "web:1").json()).await;
+    rig.settled().await;
+    assert_eq!(rig.engine.picture(), ["web_1_1_c1 Running"]);
 }

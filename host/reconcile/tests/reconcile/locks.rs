@@ -111,3 +111,15 @@ async fn nothing_is_locked_during_a_download() {
     rig.engine.let_go("pull web:2");
     rig.settled().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_configuration_variable_overrides_every_lock() {
+    let rig = locked().await;
+    let body = target()
+        .config("SUPERVISOR_OVERRIDE_LOCK", "1")
+        .service("web", "web:2")
+        .service("db", "db:1");
+    rig.set(body.json()).await;
+    rig.settled().await;
+    assert!(rig.engine.calls().contains(&"start web".into()));
+}
