@@ -117,10 +117,6 @@ async fn pull_image(
     users: &[ImageUser],
 ) -> Outcome {
     let _permit = world.pulls.acquire().await;
-    // Before the first byte: an image that a killed supervisor pulled would be nobody's to remove.
-    let kept = world.journal.record_image(image.clone(), users).await;
-    kept.map_err(StepFailure::new)?;
-    world.tell(Message::Kept(Kept::Image(image.clone())));
     world.log(format!("Downloading image '{image}'"));
     let first = std::sync::Once::new();
     let progress = |at: PullProgress| {
@@ -144,7 +140,17 @@ async fn pull_image(
             ))),
         }
     };
-    let pulled = pulling.await;
+    // While the transfer begins, and well before it ends: an image that a killed supervisor pulled and
+    // did not record would be nobody's to remove.
+    let recording = async {
+        let kept = world.journal.record_image(image.clone(), users).await;
+        if kept.is_ok() {
+            world.tell(Message::Kept(Kept::Image(image.clone())));
+        }
+        kept
+    };
+    let (kept, pulled) = futures::join!(recording, pulling);
+    kept.map_err(StepFailure::new)?;
     let mut pulled =
         pulled.map_err(|error| world.failed(&format!("download image '{image}'"), &error))?;
     first.call_once(|| world.reached("in-pull"));
