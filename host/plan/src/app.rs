@@ -226,6 +226,7 @@ fn plan_service(
             Ok(_) => {
                 draft.keep_locks = true;
                 draft.steps.push(Step::StartExisting {
+                    app_id: desired.app_id,
                     service: desired.key.clone(),
                     container: reference(kept),
                 });

@@ -45,6 +45,7 @@ pub enum Step {
     /// A container that is as the target wants it and was not started yet, or was stopped by us.
     /// It disturbs nothing, so it needs no lock.
     StartExisting {
+        app_id: AppId,
         service: ServiceKey,
         container: ContainerRef,
     },
@@ -207,7 +208,9 @@ impl fmt::Display for Step {
             Step::RemoveDead { service, container } => {
                 write!(f, "remove dead {service} ({})", container.id)
             }
-            Step::StartExisting { service, container } => {
+            Step::StartExisting {
+                service, container, ..
+            } => {
                 write!(f, "start existing {service} ({})", container.id)
             }
             Step::UnderLocks(locked) => locked.fmt(f),

@@ -33,6 +33,7 @@ mod locks;
 mod logs;
 mod messages;
 mod observe;
+mod progress;
 mod reconciler;
 mod status;
 mod steps;

@@ -16,8 +16,8 @@ use crate::view::{Effect, Listing};
 pub(crate) enum Message {
     Listed(Listing),
     Effect(Effect),
-    /// What a step does with a service right now; `None` when it is done.
-    Doing(ServiceKey, Option<ServiceState>),
+    /// What a step does with a service from now until it is finished.
+    Doing(ServiceKey, ServiceState),
     /// What the registry says of an image.
     Kind(ImageRef, EngineKind),
     /// The store holds what was to be remembered.

@@ -17,10 +17,11 @@ use crate::config::ReconcilerConfig;
 use crate::events::Announced;
 use crate::health::Health;
 use crate::journal::{Journal, LocalMode};
-use crate::lap::{Lap, Progress, Start};
+use crate::lap::{Lap, Start};
 use crate::local_mode::Local;
 use crate::logs::{LogHub, LogSubscription};
 use crate::messages::{Command, Message};
+use crate::progress::Progress;
 use crate::steps::World;
 use crate::{Locks, SetTargetError, target};
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     AppStatus, AppUuid, Commit, ContainerState, CurrentService, DesiredApp, DesiredService,
-    DesiredState, DeviceStatus, EngineImageId, Image, ImageId, ImageRef, ImageState, ImageStatus,
-    ReleaseId, ReleaseState, ServiceKey, ServiceState, ServiceStatus,
+    DesiredState, DeviceStatus, Image, ImageId, ImageRef, ImageState, ImageStatus, ReleaseId,
+    ReleaseState, ServiceKey, ServiceState, ServiceStatus,
 };
 use plan::{Subject, WaitingOn};
 
@@ -52,7 +52,7 @@ fn app(sources: &Sources<'_>, uuid: &AppUuid) -> Option<AppStatus> {
     let desired = sources.desired.and_then(|desired| desired.apps.get(uuid));
     let containers = || sources.services.iter().filter(|s| s.key.app == *uuid);
     let mut services: Vec<ServiceStatus> = containers()
-        .map(|container| with_container(sources, desired, container))
+        .filter_map(|container| with_container(sources, desired, container))
         .collect();
     services.sort_by_key(|service| service.created_at_ms);
     for service in desired.iter().flat_map(|app| app.services.values()) {
@@ -76,7 +76,7 @@ fn with_container(
     sources: &Sources<'_>,
     desired: Option<&DesiredApp>,
     container: &CurrentService,
-) -> ServiceStatus {
+) -> Option<ServiceStatus> {
     let wanted = desired.and_then(|app| app.services.get(&container.key.service));
     let engine_state = match container.state {
         ContainerState::Created => ServiceState::Installed,
@@ -96,24 +96,21 @@ fn with_container(
         Some(doing) => *doing,
     };
     let release = container.release.as_ref();
+    // An engine may name the image by its id alone, which is a reference too.
     let image = container.image.parse().ok();
-    ServiceStatus {
+    let image = image.or_else(|| container.engine_image.as_str().parse().ok());
+    Some(ServiceStatus {
         name: container.key.service.clone(),
         id: container.id,
         image_id: release.map_or(ImageId(0), |release| release.image_id),
         release: release.map_or(ReleaseId(0), |release| release.id),
-        image: image
-            .or_else(|| wanted.map(|service| service.config.image.clone()))
-            .unwrap_or_else(|| {
-                // A container's image may be named by its id alone, which always is a reference.
-                unnamed_image(&container.engine_image)
-            }),
+        image: image?,
         state,
         download_progress: None,
         container: Some(container.container.clone()),
         created_at_ms: Some(container.created_at_ms),
         in_target: wanted.is_some(),
-    }
+    })
 }
 
 fn without_container(sources: &Sources<'_>, service: &DesiredService) -> ServiceStatus {
@@ -240,12 +237,4 @@ fn image(
 fn holder<'a>(sources: &Sources<'a>, name: &ImageRef) -> Option<&'a Image> {
     let mut images = sources.images.iter().copied();
     images.find(|image| plan::names(image, name))
-}
-
-fn unnamed_image(id: &EngineImageId) -> ImageRef {
-    let fallback = || "unknown:latest".parse();
-    match id.as_str().parse().or_else(|_| fallback()) {
-        Ok(image) => image,
-        Err(_) => unreachable!("`unknown:latest` is a reference"),
-    }
 }

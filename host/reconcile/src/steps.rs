@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::{ContainerSpec, Engine, EngineError, Engines, NetworkSpec, PullProgress, VolumeSpec};
 use model::{
-    AppUuid, Branding, Commit, Container, ContainerState, DesiredNetwork, DesiredVolume,
+    AppId, AppUuid, Branding, Commit, Container, ContainerState, DesiredNetwork, DesiredVolume,
     EngineKind, ImageRef, Network, ServiceKey, ServiceState, Volume,
 };
 use plan::{ContainerRef, ImageUser, LockedStep, ServiceWork, StartService, Step};
@@ -15,11 +15,11 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::health::Health;
 use crate::journal::Journal;
-use crate::lap::Progress;
 use crate::local_mode::Local;
 use crate::logs::LogHub;
 use crate::messages::{Kept, Message, StepFailure};
 use crate::observe::chain;
+use crate::progress::Progress;
 use crate::view::{Effect, NETWORK_CONTAINER_LABEL};
 use crate::{AbortAt, Locks, UpdateLocks};
 
@@ -95,9 +95,11 @@ pub(crate) async fn take(world: &World, step: Step) -> Outcome {
             world.effect(Effect::ContainerRemoved(container.engine, container.id));
             Ok(())
         }
-        Step::StartExisting { service, container } => {
-            start_existing(world, &service, &container).await
-        }
+        Step::StartExisting {
+            app_id,
+            service,
+            container,
+        } => start_existing(world, app_id, &service, &container).await,
         Step::RecordCommit { app, commit } => record_commit(world, app, commit).await,
         Step::ForgetCommit { app } => {
             let kept = world.journal.forget_commit(app.clone()).await;
@@ -241,12 +243,20 @@ async fn remove_network(world: &World, engine: EngineKind, name: String) -> Outc
     Ok(())
 }
 
-async fn start_existing(world: &World, service: &ServiceKey, container: &ContainerRef) -> Outcome {
+async fn start_existing(
+    world: &World,
+    app_id: AppId,
+    service: &ServiceKey,
+    container: &ContainerRef,
+) -> Outcome {
     let name = &service.service;
-    world.tell(Message::Doing(
-        service.clone(),
-        Some(ServiceState::Starting),
-    ));
+    // The folder that is mounted into it may have gone with a reboot.
+    let (locks, prepared) = (world.locks.clone(), name.clone());
+    let prepared = tokio::task::spawn_blocking(move || locks.prepare(app_id, &prepared));
+    if let Ok(Err(error)) = prepared.await {
+        tracing::warn!(%error, "failed to make the lock folder of `{name}`");
+    }
+    world.tell(Message::Doing(service.clone(), ServiceState::Starting));
     world.log(format!("Starting service '{name}'"));
     let started = world
         .engine(container.engine)?
@@ -298,10 +308,7 @@ async fn stop(
 ) -> Outcome {
     let name = &service.service;
     remember_stop(world, container).await?;
-    world.tell(Message::Doing(
-        service.clone(),
-        Some(ServiceState::Stopping),
-    ));
+    world.tell(Message::Doing(service.clone(), ServiceState::Stopping));
     world.log(format!("Stopping service '{name}'"));
     let stopped = world
         .engine(container.engine)?
@@ -328,10 +335,7 @@ async fn kill(
     // Between the stop and the removal the target may become what this container was made for: then it
     // must be started again, which it is for no container that ended by itself.
     remember_stop(world, container).await?;
-    world.tell(Message::Doing(
-        service.clone(),
-        Some(ServiceState::Stopping),
-    ));
+    world.tell(Message::Doing(service.clone(), ServiceState::Stopping));
     world.log(format!("Killing service '{name}'"));
     let engine = world.engine(container.engine)?;
     let killed = async {
@@ -382,7 +386,7 @@ async fn create_and_start(world: &World, start: StartService, _locks: &UpdateLoc
     let label = format!("'{} {}'", service.key.service, service.config.image);
     world.tell(Message::Doing(
         service.key.clone(),
-        Some(ServiceState::Installing),
+        ServiceState::Installing,
     ));
     world.log(format!("Installing service {label}"));
     let name = service.container_name();
@@ -421,10 +425,7 @@ async fn create_and_start(world: &World, start: StartService, _locks: &UpdateLoc
         world.log(format!("Installed service {label}"));
         return Ok(());
     }
-    world.tell(Message::Doing(
-        service.key.clone(),
-        Some(ServiceState::Starting),
-    ));
+    world.tell(Message::Doing(service.key.clone(), ServiceState::Starting));
     world.log(format!("Starting service {label}"));
     let started = engine.start_container(&id).await;
     started.map_err(|error| start_failure(world, &service.key, &error))?;

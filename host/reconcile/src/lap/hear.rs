@@ -1,0 +1,131 @@
+//! What has happened: steps, listings and the store tell the loop, and it takes note.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use model::AppUuid;
+use plan::Subject;
+use tokio::time::Instant;
+
+use super::{Failing, Lap};
+use crate::messages::{Kept, Message, StepFailure};
+use crate::{backoff, locks};
+
+impl Lap {
+    pub(super) fn hear(&mut self, message: Message) {
+        match message {
+            Message::Listed(listing) => self.listed(listing),
+            Message::Effect(effect) => self.view.put(effect),
+            Message::Doing(service, state) => {
+                self.doing.insert(service, state);
+            }
+            Message::Kind(image, kind) => {
+                self.image_kinds.insert(image, kind);
+            }
+            Message::Kept(kept) => self.kept(kept),
+            Message::LocksTaken(app, guard) => self.guards.entry(app).or_default().push(guard),
+            Message::LockGone(app) => {
+                self.lock_watches.remove(&app);
+                self.failing.remove(&Subject::Locks(app));
+            }
+            Message::Finished(subject, outcome) => self.finished(subject, outcome),
+            Message::LeftLocalMode => self.left_local_mode(),
+            Message::Command(command) => self.obey(command),
+        }
+    }
+
+    pub(super) fn kept(&mut self, kept: Kept) {
+        match kept {
+            Kept::Image(image) => {
+                self.recorded_images.insert(image);
+            }
+            Kept::NoImage(image) => {
+                self.recorded_images.remove(&image);
+            }
+            Kept::Commit(app, commit) => {
+                self.commits.insert(app, commit);
+            }
+            Kept::NoCommit(app) => {
+                self.commits.remove(&app);
+            }
+            Kept::Stopped(container) => {
+                self.stopped.insert(container);
+            }
+            Kept::NotStopped(container) => {
+                self.stopped.remove(&container);
+            }
+        }
+    }
+
+    pub(super) fn finished(&mut self, subject: Subject, outcome: Result<(), StepFailure>) {
+        self.busy.remove(&subject);
+        match &subject {
+            Subject::Image(image) => {
+                let pulled = self.cancels.remove(image).is_some();
+                self.world.progress.remove(image);
+                if pulled && outcome.is_ok() {
+                    self.downloaded = true;
+                    self.pulled.insert(image.clone());
+                }
+            }
+            Subject::Service(service) => {
+                self.doing.remove(service);
+            }
+            _ => {}
+        }
+        match outcome {
+            Ok(()) => {
+                self.failing.remove(&subject);
+            }
+            Err(failure) if failure.cancelled => {
+                if matches!(subject, Subject::Image(_)) {
+                    self.view.forget(subject);
+                }
+            }
+            Err(failure) => self.failed(subject, failure),
+        }
+    }
+
+    pub(super) fn failed(&mut self, subject: Subject, failure: StepFailure) {
+        let count = self
+            .failing
+            .get(&subject)
+            .map_or(1, |failing| failing.count + 1);
+        let cap = self.limits.retry_cap.min(self.settings.poll_interval);
+        let delay = backoff::delay(count, cap);
+        let reason = failure.reason;
+        tracing::debug!("{subject} failed, tried again in {delay:?}: {reason}");
+        if let Subject::Locks(app) = &subject {
+            let seconds = delay.as_secs_f64().ceil();
+            self.world.hub.system(format!(
+                "Updates are locked, retrying in {seconds}s. Reason: {reason}"
+            ));
+            if let Some(path) = failure.lock {
+                self.watch_lock(app.clone(), path);
+            }
+        } else {
+            self.view.forget(subject.clone());
+        }
+        let failing = Failing {
+            count,
+            reason,
+            retry_at: Instant::now() + delay,
+        };
+        self.failing.insert(subject, failing);
+    }
+
+    /// Tries again as soon as the user's lock is gone.
+    pub(super) fn watch_lock(&mut self, app: AppUuid, path: PathBuf) {
+        let world = Arc::clone(&self.world);
+        let watched = app.clone();
+        let watch = tokio::spawn(async move {
+            match locks::until_removed(&path).await {
+                Ok(()) => world.tell(Message::LockGone(watched)),
+                Err(error) => tracing::debug!(%error, "failed to watch `{}`", path.display()),
+            }
+        });
+        if let Some(before) = self.lock_watches.insert(app, watch.abort_handle()) {
+            before.abort();
+        }
+    }
+}

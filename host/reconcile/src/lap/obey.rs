@@ -1,0 +1,72 @@
+//! What callers ask of the loop.
+
+use model::{DesiredState, ImageRef};
+use plan::Plan;
+use tokio::time::Instant;
+
+use super::Lap;
+use crate::journal::LocalMode;
+use crate::messages::Command;
+use crate::view::KINDS;
+
+impl Lap {
+    pub(super) fn obey(&mut self, command: Command) {
+        match command {
+            Command::Target {
+                desired,
+                settings,
+                force,
+                taken,
+            } => {
+                self.cancel_pulls(|image| !wants(&desired, image));
+                self.desired = Some(desired);
+                self.failing.clear();
+                self.downloaded = false;
+                self.image_kinds.clear();
+                self.pulled.clear();
+                self.settings = settings;
+                self.force = force;
+                self.taken.push(taken);
+            }
+            Command::LeaveLocalMode { taken } => {
+                self.mode = LocalMode::Leaving;
+                self.desired = None;
+                self.plan = Plan::default();
+                self.failing.clear();
+                self.cancel_pulls(|_| true);
+                self.taken.push(taken);
+            }
+            Command::Answer(asked) => drop(asked),
+            Command::Trigger { force, cancel } => {
+                let now = Instant::now();
+                for failing in self.failing.values_mut() {
+                    failing.retry_at = now;
+                }
+                self.silent
+                    .values_mut()
+                    .for_each(|silent| silent.retry_at = now);
+                for engine in self.world.engines.all() {
+                    self.view.mark(engine.kind(), &KINDS);
+                }
+                self.image_kinds.clear();
+                self.force |= force;
+                if cancel {
+                    self.cancel_pulls(|_| true);
+                }
+            }
+        }
+    }
+
+    pub(super) fn cancel_pulls(&self, is_unwanted: impl Fn(&ImageRef) -> bool) {
+        for (image, cancel) in &self.cancels {
+            if is_unwanted(image) {
+                cancel.cancel();
+            }
+        }
+    }
+}
+
+fn wants(desired: &DesiredState, image: &ImageRef) -> bool {
+    let mut services = desired.apps.values().flat_map(|app| app.services.values());
+    services.any(|service| service.config.image == *image)
+}

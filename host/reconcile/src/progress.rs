@@ -1,0 +1,35 @@
+//! How far pulls are. Engines say so from their own threads, so it is kept apart from the loop's state.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use model::ImageRef;
+use tokio::sync::Notify;
+
+/// Percent of each pull in flight.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    percent: Mutex<BTreeMap<ImageRef, u8>>,
+    /// Told of each change.
+    pub changed: Notify,
+}
+
+impl Progress {
+    pub(crate) fn set(&self, image: &ImageRef, percent: u8) {
+        let mut held = self.percent.lock().unwrap_or_else(PoisonError::into_inner);
+        // Only whole percents wake the loop: at most a hundred times a pull.
+        if held.insert(image.clone(), percent) != Some(percent) {
+            self.changed.notify_one();
+        }
+    }
+
+    pub(crate) fn remove(&self, image: &ImageRef) {
+        let mut held = self.percent.lock().unwrap_or_else(PoisonError::into_inner);
+        held.remove(image);
+    }
+
+    pub(crate) fn all(&self) -> BTreeMap<ImageRef, u8> {
+        let held = self.percent.lock().unwrap_or_else(PoisonError::into_inner);
+        held.clone()
+    }
+}
