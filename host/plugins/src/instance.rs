@@ -14,6 +14,11 @@ use crate::loaded::Loaded;
 use crate::meter::Meter;
 use crate::pool::{Pool, Slot};
 
+/// How many bytes a guest can hand to the host in one call beyond what its memory holds.
+const HANDED_OVER: usize = 1 << 20;
+/// How many streams, tasks and resources an instance can have at a time.
+const HANDLES: usize = 1024;
+
 /// An instance that nobody has called yet.
 pub(crate) struct Instance {
     pub(crate) store: Store<Guest>,
@@ -32,6 +37,10 @@ impl Instance {
         let meter = Arc::new(Meter::new(plugin.limits.cpu));
         let mut store = Store::new(&pool.engine, guest);
         store.limiter(|guest| &mut guest.memory);
+        // What a guest hands over in one call is copied from its memory, where the same bytes can stand
+        // for a thousand strings.
+        store.set_hostcall_fuel(plugin.limits.memory.saturating_add(HANDED_OVER));
+        store.set_max_component_handles(HANDLES);
         store.set_epoch_deadline(1);
         let looked = Arc::clone(&meter);
         store.epoch_deadline_callback(move |_| {

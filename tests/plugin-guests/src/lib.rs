@@ -28,6 +28,7 @@ mod bindings {
             world guest {
                 include platform:supervisor/endpoint@1.0.0;
                 include platform:supervisor/identifier@1.0.0;
+                import platform:supervisor/identify@1.0.0;
             }
         ",
         world: "tests:guest/guest",
@@ -92,6 +93,13 @@ impl handler::Guest for Guest {
                 headers: Vec::new(),
                 body: Body::Empty,
             }),
+            "many-tasks" => {
+                for _ in 0..10_000 {
+                    wit_bindgen::spawn_local(timer::sleep(u32::MAX));
+                }
+                timer::sleep(1).await;
+                text("10000 tasks")
+            }
             "sleep" => {
                 timer::sleep(milliseconds(&request)).await;
                 text("slept")

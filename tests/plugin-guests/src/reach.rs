@@ -6,7 +6,7 @@ use std::hash::{BuildHasher as _, Hasher as _};
 use std::time::{Instant, SystemTime};
 
 use crate::bindings::platform::supervisor::types::{Error, Request, Response};
-use crate::bindings::platform::supervisor::{config, device, led, store, timer};
+use crate::bindings::platform::supervisor::{config, device, identify, led, store, timer};
 use crate::{argument, error, milliseconds, text};
 
 pub(crate) async fn handle(what: &str, request: &Request) -> Result<Response, Error> {
@@ -47,6 +47,10 @@ pub(crate) async fn handle(what: &str, request: &Request) -> Result<Response, Er
         "leds" => match led::names() {
             Ok(names) => text(names.join(" ")),
             Err(what) => error(500, format!("{what:?}")),
+        },
+        "identify" => match identify::identify().await {
+            Ok(()) => text("identified"),
+            Err(what) => error(500, what),
         },
         "light" | "light-and-panic" => light(what, request).await,
         _ => error(404, format!("nothing called {what}")),

@@ -42,10 +42,11 @@ async fn the_led_blinks_and_is_restored_at_the_end() {
     assert_eq!(fs::read_dir(device.path("state/leds")).unwrap().count(), 0);
 }
 
-/// The clock stands still and is moved by hand.
-#[tokio::test(start_paused = true)]
+/// Once the plugins are loaded the clock goes as fast as nobody works.
+#[tokio::test]
 async fn the_window_lasts_fifteen_seconds_from_the_latest_request() {
     let (device, act) = device().await;
+    tokio::time::pause();
     let begun = tokio::time::Instant::now();
     device.plugins.identify();
     while begun.elapsed().as_secs() < 10 {
@@ -70,6 +71,26 @@ async fn the_window_lasts_fifteen_seconds_from_the_latest_request() {
         .until("it blinks", |_| shown(&act) == "100 none")
         .await;
     assert_eq!(device.report("led-blink").calls, 2);
+}
+
+/// A plugin that imports the action runs the provider's, in an instance of the provider's own.
+#[tokio::test]
+async fn one_plugin_can_have_another_identify_the_device() {
+    let setup = setup();
+    let act = led(&setup.root.path().join("host/sys/class/leds"), "ACT");
+    let policy = crate::fixture::grant_all(&["a"]) + "[plugins.led-blink]\ngrants = [\"led\"]\n";
+    let device = setup
+        .guest("a", "[limits]\nwall_ms = 60000\n")
+        .file("led_blink.wasm", &component("led_blink"))
+        .policy(&policy)
+        .start()
+        .await;
+    tokio::time::pause();
+    let begun = tokio::time::Instant::now();
+    assert_eq!(device.get("/v3/a/identify").await.1, "identified");
+    assert!(begun.elapsed().as_secs() >= 15);
+    assert_eq!(shown(&act), "7 mmc0");
+    assert_eq!(device.report("led-blink").calls, 1);
 }
 
 #[tokio::test]

@@ -113,6 +113,15 @@ async fn a_plugin_that_exits_is_a_failure() {
     assert!(body.contains("plugin `bad` failed: "), "{body}");
 }
 
+/// What a guest holds in the host is bounded too.
+#[tokio::test]
+async fn a_plugin_that_begins_too_much_at_once_is_ended() {
+    let device = device().await;
+    let (status, body) = device.get("/v3/bad/many-tasks").await;
+    assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR, "{body}");
+    assert!(body.contains("plugin `bad` failed: "), "{body}");
+}
+
 #[tokio::test]
 async fn waiting_costs_no_cpu_time() {
     let device = setup().guest("a", "[limits]\ncpu_ms = 50\n").start().await;
