@@ -11,9 +11,18 @@
 mod suite;
 
 #[path = "wasm/fixture.rs"]
-#[allow(dead_code, reason = "words of tests to come")]
 mod fixture;
+#[path = "wasm/images.rs"]
+mod images;
+#[path = "wasm/limits.rs"]
+mod limits;
+#[path = "wasm/processes.rs"]
+mod processes;
+#[path = "wasm/records.rs"]
+mod records;
 #[path = "wasm/registry.rs"]
 mod registry;
+#[path = "wasm/sockets.rs"]
+mod sockets;
 
 engine_suite!(fixture::WasmFixture::open);

@@ -185,6 +185,13 @@ impl State {
             error: None,
         }
     }
+
+    /// Whether a process serves the container now.
+    #[must_use]
+    pub fn is_served(&self) -> bool {
+        matches!(self.status, Status::Running | Status::Restarting)
+            && self.process.as_ref().is_some_and(ProcessId::is_alive)
+    }
 }
 
 /// Reads a JSON record; `None` where there is no such file.

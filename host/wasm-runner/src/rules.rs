@@ -89,28 +89,28 @@ impl Rules {
         {
             return Some(api.address);
         }
+        let as_it_is = SocketAddr::new(ip, port);
+        if protocol == Protocol::Udp && self.memory().heard.contains(&as_it_is) {
+            // An answer goes to where the question came from, whatever else is there.
+            return Some(as_it_is);
+        }
         let IpAddr::V4(v4) = (if is_plain_loopback(ip) {
             self.network.address.into()
         } else {
             ip
         }) else {
-            return Some(SocketAddr::new(ip, port));
+            return Some(as_it_is);
         };
         if !v4.is_loopback() {
-            return Some(SocketAddr::new(ip, port));
+            return Some(as_it_is);
         }
         let asked = SocketAddr::new(v4.into(), port);
         let real = self.own_port(v4, protocol, port).or_else(|| {
             let mut tables = self.port_tables(v4);
             tables.find_map(|table| of_protocol(&table, protocol).get(&port).copied())
-        });
-        let mut memory = self.memory();
-        let Some(real) = real else {
-            let is_answer = protocol == Protocol::Udp && memory.heard.contains(&asked);
-            return is_answer.then_some(asked);
-        };
+        })?;
         let real = SocketAddr::new(v4.into(), real);
-        remember(&mut memory.changed, (real, asked));
+        remember(&mut self.memory().changed, (real, asked));
         Some(real)
     }
 

@@ -33,6 +33,9 @@ pub const READY: &str = "ready";
 /// What standard output says where another process serves the container.
 pub const ALREADY_SERVED: &str = "already served";
 
+/// How long a process that was started waits for the one before it to be gone.
+const LOCK_WAIT: Duration = Duration::from_secs(20);
+
 /// The exit code of a process that could not start its service.
 const NOT_STARTED: u8 = 125;
 
@@ -296,14 +299,26 @@ impl StateFile {
     }
 }
 
-/// Only one process serves a container, however often it is started.
+/// Only one process serves a container, however often it is started. The one before this may not be
+/// quite gone yet, though its service is.
 fn lock(folder: &Path) -> Result<File> {
     let path = folder.join(LOCK);
     let file = File::create(&path).context("failed to open the container's lock")?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(anyhow!(ALREADY_SERVED)),
-        Err(error) => Err(error).context("failed to lock the container"),
+    let deadline = Instant::now() + LOCK_WAIT;
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            Err(rustix::io::Errno::WOULDBLOCK) => {}
+            Err(error) => return Err(error).context("failed to lock the container"),
+        }
+        let state = record::read::<State>(&folder.join(STATE)).ok().flatten();
+        if state.is_some_and(|state| state.is_served()) {
+            return Err(anyhow!(ALREADY_SERVED));
+        }
+        if Instant::now() > deadline {
+            return Err(anyhow!("another process holds the container's lock"));
+        }
+        thread::sleep(Duration::from_millis(2));
     }
 }
 

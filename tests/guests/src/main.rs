@@ -41,6 +41,7 @@ fn main() -> ExitCode {
         ["read", path] => fs::read_to_string(path).and_then(|text| print(&[&text])),
         ["tcp-echo", address] => tcp_echo(address),
         ["udp-echo", address] => udp_echo(address),
+        ["ask-who", address] => ask_who(address).and_then(|()| wait_for_stop()),
         ["ask", targets @ ..] => ask(targets).and_then(|()| wait_for_stop()),
         _ => Err(io::Error::other(format!("unknown arguments: {words:?}"))),
     };
@@ -255,6 +256,17 @@ fn ask_tcp(address: &str) -> io::Result<String> {
     let mut answer = [0; 64];
     let length = connection.read(&mut answer)?;
     Ok(String::from_utf8_lossy(&answer[..length]).into_owned())
+}
+
+/// Asks a `tcp-echo` who we are to it, and says who it is to us.
+fn ask_who(address: &str) -> io::Result<()> {
+    let mut connection = TcpStream::connect(address)?;
+    connection.write_all(b"who")?;
+    let mut answer = [0; 64];
+    let length = connection.read(&mut answer)?;
+    println!("seen as {}", String::from_utf8_lossy(&answer[..length]));
+    println!("asked {}", connection.peer_addr()?);
+    Ok(())
 }
 
 fn ask_udp(address: &str) -> io::Result<String> {

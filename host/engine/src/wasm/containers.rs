@@ -12,7 +12,7 @@ use wasm_runner::log_file::now_ms;
 use wasm_runner::record::{self, STATE, State, Status};
 
 use super::image_table::file_path;
-use super::record::{CONTAINER, ContainerRecord, is_served, read_state};
+use super::record::{CONTAINER, ContainerRecord, read_state};
 use super::{Shared, Wasm, addresses, cgroups, folders, unsupported};
 use crate::{ContainerSpec, Created, EngineError, EngineEvent};
 
@@ -216,7 +216,7 @@ fn check_name(name: &str, id: &ContainerId, others: &[ContainerRecord]) -> Resul
 }
 
 fn container(record: ContainerRecord, state: &State) -> Container {
-    let is_served = is_served(state);
+    let is_served = state.is_served();
     // A process that is gone without a word: its watch is about to note it.
     let was_lost = !is_served && matches!(state.status, Status::Running | Status::Restarting);
     Container {

@@ -9,7 +9,7 @@ use model::{EngineKind, Network, NetworkConfig};
 use serde::{Deserialize, Serialize};
 use wasm_runner::record::{self, MEMBERS, Member, Members};
 
-use super::record::{ContainerRecord, is_served, read_state};
+use super::record::{ContainerRecord, read_state};
 use super::{Shared, folders};
 use crate::{EngineError, EngineEvent};
 
@@ -79,7 +79,7 @@ impl Shared {
         let mut containers = self.container_records().into_iter();
         let is_used = containers.any(|container| {
             container.networks(&self.scope).iter().any(|n| n == name)
-                && is_served(&read_state(&self.folders.container(&container.id)))
+                && read_state(&self.folders.container(&container.id)).is_served()
         });
         if is_used {
             return Err(EngineError::InUse {

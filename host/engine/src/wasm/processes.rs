@@ -21,7 +21,7 @@ use wasm_runner::{ALREADY_SERVED, Backoff, READY, starts_again};
 
 use super::containers::KILLED;
 use super::readable::readable;
-use super::record::{ContainerRecord, is_served, read_state};
+use super::record::{ContainerRecord, read_state};
 use super::{Shared, Wasm};
 use crate::{EngineError, EngineEvent};
 
@@ -39,7 +39,7 @@ impl Wasm {
             .blocking(move |shared| {
                 let _changing = shared.change();
                 let mut record = shared.our_container(&found)?;
-                let runs = is_served(&read_state(&shared.folders.container(&found)));
+                let runs = read_state(&shared.folders.container(&found)).is_served();
                 if record.stopped && !runs {
                     record.stopped = false;
                     shared.write_container(&record)?;
@@ -188,7 +188,7 @@ impl Wasm {
                         continue;
                     }
                     let state = read_state(&shared.folders.container(&record.id));
-                    if is_served(&state) {
+                    if state.is_served() {
                         found.push((record.id, state.process));
                     } else if should_run(&record, &state) {
                         shared.note_lost(&record.id);
@@ -236,7 +236,7 @@ impl Shared {
     /// A container without a process is one that has ended.
     fn note_end(&self, id: &ContainerId) {
         let mut state = read_state(&self.folders.container(id));
-        if is_served(&state) || matches!(state.status, Status::Created | Status::Exited) {
+        if state.is_served() || matches!(state.status, Status::Created | Status::Exited) {
             return;
         }
         if state.status == Status::Running {
@@ -250,7 +250,7 @@ impl Shared {
     /// A container without a process that is about to get a new one.
     fn note_lost(&self, id: &ContainerId) {
         let mut state = read_state(&self.folders.container(id));
-        if is_served(&state) {
+        if state.is_served() {
             return;
         }
         if state.status == Status::Running {

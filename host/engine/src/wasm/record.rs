@@ -6,7 +6,7 @@ use std::path::Path;
 
 use model::{ContainerId, EngineImageId, NetworkMode, ServiceConfig};
 use serde::{Deserialize, Serialize};
-use wasm_runner::record::{State, Status};
+use wasm_runner::record::State;
 
 use super::folders;
 use crate::Scope;
@@ -97,13 +97,4 @@ impl ContainerRecord {
 pub(super) fn read_state(folder: &Path) -> State {
     let state = folders::read(&folder.join(wasm_runner::record::STATE));
     state.unwrap_or_else(State::created)
-}
-
-/// Whether a process serves the container now.
-pub(super) fn is_served(state: &State) -> bool {
-    matches!(state.status, Status::Running | Status::Restarting)
-        && state
-            .process
-            .as_ref()
-            .is_some_and(|process| process.is_alive())
 }

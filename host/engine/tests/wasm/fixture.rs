@@ -93,6 +93,10 @@ impl WasmFixture {
         self.state().join("containers").join(id.as_str())
     }
 
+    pub(crate) fn registry_of_components(&self) -> &Registry {
+        &self.registry
+    }
+
     pub(crate) fn guest(&self) -> &Path {
         &self.guest
     }
@@ -109,6 +113,17 @@ impl WasmFixture {
     pub(crate) async fn reopen(&self) {
         self.close();
         let engine = Wasm::open(self.config(), self.scope.clone()).await;
+        *self.engine.lock().unwrap() = Some(engine.unwrap());
+    }
+
+    /// As [`WasmFixture::reopen`], with the API elsewhere.
+    pub(crate) async fn reopen_with_api(&self, api: std::net::SocketAddr) {
+        self.close();
+        let config = WasmConfig {
+            api: Some(api),
+            ..self.config()
+        };
+        let engine = Wasm::open(config, self.scope.clone()).await;
         *self.engine.lock().unwrap() = Some(engine.unwrap());
     }
 
@@ -230,7 +245,7 @@ impl Fixture for WasmFixture {
     }
 
     fn command(&self, program: &Program) -> Vec<String> {
-        let words = match program {
+        match program {
             Program::Tick => vec!["tick".to_owned()],
             Program::Exit(code) => vec!["exit".into(), code.to_string()],
             Program::Print { out, err } => vec!["print-both".into(), out.clone(), err.clone()],
@@ -240,8 +255,7 @@ impl Fixture for WasmFixture {
             Program::Append { file, text } => vec!["append".into(), file.clone(), text.clone()],
             Program::Serve { port, text } => vec!["serve".into(), port.to_string(), text.clone()],
             Program::Fetch { host, port } => vec!["fetch".into(), host.clone(), port.to_string()],
-        };
-        words
+        }
     }
 
     fn registry(&self) -> String {

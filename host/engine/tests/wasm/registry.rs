@@ -91,6 +91,19 @@ impl Registry {
     }
 }
 
+impl Registry {
+    /// Changes a byte of the layers in a repository.
+    pub(crate) fn damage(&self, repository: &str) {
+        let blobs = format!("/v2/{repository}/blobs/");
+        let mut contents = self.contents.lock().unwrap();
+        for (path, (_, bytes)) in contents.iter_mut() {
+            if path.starts_with(&blobs) {
+                *bytes.last_mut().unwrap() ^= 1;
+            }
+        }
+    }
+}
+
 /// A custom section with this name and no content.
 fn custom_section(name: &str) -> Vec<u8> {
     let length = u8::try_from(name.len()).unwrap();

@@ -296,6 +296,11 @@ fn datagrams_may_be_answered_and_strangers_are_not_heard() {
     assert!(may("127.0.0.1:5000", SocketAddrUse::UdpReceive));
     assert!(may("127.0.0.1:5000", SocketAddrUse::UdpSend));
     assert!(!may("127.0.0.1:5001", SocketAddrUse::UdpSend));
+    let goes_to = |address: &str, protocol| rules.destination(address.parse().unwrap(), protocol);
+    let asker = "127.0.0.1:5000".parse().ok();
+    assert_eq!(goes_to("127.0.0.1:5000", Protocol::Udp), asker);
+    assert_eq!(goes_to("127.0.0.1:5000", Protocol::Tcp), None);
+    assert_eq!(goes_to("127.0.0.1:5001", Protocol::Udp), None);
     // Another machine is heard once it was asked.
     assert!(!may("9.9.9.9:53", SocketAddrUse::UdpReceive));
     assert!(may("9.9.9.9:53", SocketAddrUse::UdpSend));

@@ -76,7 +76,11 @@ impl HostUdpSocket for Sockets<'_> {
         Resource<OutgoingDatagramStream>,
     )> {
         let remote = remote.map(|remote| self.datagram_destination(remote));
-        HostUdpSocket::stream(&mut self.inner, socket, remote.transpose()?).await
+        let as_ipv6 = self.is_as_ipv6(UDP, socket.rep());
+        let streams = HostUdpSocket::stream(&mut self.inner, socket, remote.transpose()?).await?;
+        // Numbers are those of one table, whatever they are of.
+        self.facts(UDP, streams.0.rep()).as_ipv6 = as_ipv6;
+        Ok(streams)
     }
 
     fn local_address(&mut self, socket: Resource<UdpSocket>) -> SocketResult<IpSocketAddress> {
@@ -154,10 +158,11 @@ impl HostIncomingDatagramStream for Sockets<'_> {
         stream: Resource<IncomingDatagramStream>,
         most: u64,
     ) -> SocketResult<Vec<IncomingDatagram>> {
+        let number = stream.rep();
         let mut datagrams = HostIncomingDatagramStream::receive(&mut self.inner, stream, most)?;
         for datagram in &mut datagrams {
             let known = self.rules().known_as(datagram.remote_address.into());
-            datagram.remote_address = known.into();
+            datagram.remote_address = self.shown(UDP, number, known);
         }
         Ok(datagrams)
     }
@@ -170,6 +175,7 @@ impl HostIncomingDatagramStream for Sockets<'_> {
     }
 
     fn drop(&mut self, stream: Resource<IncomingDatagramStream>) -> wasmtime::Result<()> {
+        self.forget(UDP, stream.rep());
         HostIncomingDatagramStream::drop(&mut self.inner, stream)
     }
 }

@@ -1,0 +1,223 @@
+//! Components from files and from registries that are not as they should be.
+
+use engine::EngineError;
+use model::{ContainerState, ImageRef};
+
+use crate::fixture::{WasmFixture, test};
+use crate::suite::{Fixture, Program, eventually};
+
+fn file(fixture: &WasmFixture, name: &str, bytes: &[u8]) -> ImageRef {
+    let path = fixture.folder().join(name);
+    std::fs::write(&path, bytes).unwrap();
+    format!("file:{}", path.display()).parse().unwrap()
+}
+
+/// The tests' program as another component: with an empty custom section at its end.
+fn changed(fixture: &WasmFixture) -> Vec<u8> {
+    let mut bytes = std::fs::read(fixture.guest()).unwrap();
+    bytes.extend_from_slice(&[0, 2, 1, b'x']);
+    bytes
+}
+
+#[test]
+fn changed_file_is_a_changed_image_and_what_runs_keeps_its_own() {
+    test(async |fixture| {
+        let words: &dyn Fixture = &*fixture;
+        let engine = fixture.engine();
+        let image = file(
+            &fixture,
+            "app.wasm",
+            &std::fs::read(fixture.guest()).unwrap(),
+        );
+        let mut service = words.service("tick", &Program::Tick);
+        service.config.image = image.clone();
+        let id = fixture.start(&service).await;
+        let before = words.find(&id).await.unwrap().image_id;
+
+        file(&fixture, "app.wasm", &changed(&fixture));
+        let listed = engine.images().await.unwrap();
+        assert_eq!(listed.len(), 1);
+        assert_eq!(listed[0].references, std::slice::from_ref(&image));
+        assert_ne!(listed[0].id, before);
+
+        // What was made from the old one starts with the old one.
+        engine
+            .stop_container(&id, std::time::Duration::ZERO)
+            .await
+            .unwrap();
+        engine.start_container(&id).await.unwrap();
+        assert_eq!(words.find(&id).await.unwrap().image_id, before);
+
+        // And what is made now has the new one, pulled again or not.
+        service.name = words.name("new");
+        let spec = engine::ContainerSpec {
+            name: &service.name,
+            config: &service.config,
+            init_environment: &service.init_environment,
+            image_id: &listed[0].id,
+            network_container: None,
+        };
+        let new = engine.create_container(&spec).await.unwrap().id;
+        engine.start_container(&new).await.unwrap();
+        assert_eq!(words.find(&new).await.unwrap().image_id, listed[0].id);
+
+        // The old one is kept for as long as something was made from it.
+        let components = || {
+            std::fs::read_dir(fixture.state().join("components"))
+                .unwrap()
+                .count()
+        };
+        assert_eq!(components(), 2);
+        engine.remove_container(&id).await.unwrap();
+        assert_eq!(components(), 1);
+    });
+}
+
+#[test]
+fn file_that_is_gone_is_no_image() {
+    test(async |fixture| {
+        let engine = fixture.engine();
+        let image = file(&fixture, "app.wasm", &changed(&fixture));
+        engine.pull_image(&image, None, &|_| {}).await.unwrap();
+        std::fs::remove_file(fixture.folder().join("app.wasm")).unwrap();
+        assert_eq!(engine.images().await.unwrap(), []);
+        let pulled = engine.pull_image(&image, None, &|_| {}).await;
+        assert!(
+            matches!(pulled, Err(EngineError::NotFound { .. })),
+            "{pulled:?}"
+        );
+    });
+}
+
+#[test]
+fn files_that_are_no_components_are_refused_with_the_reason() {
+    test(async |fixture| {
+        for (name, bytes, says) in [
+            ("core.wasm", &b"\0asm\x01\0\0\0"[..], "wasm32-wasip2"),
+            ("text.wasm", b"(component)", "no WebAssembly"),
+            ("empty.wasm", b"", "no WebAssembly"),
+        ] {
+            let image = file(&fixture, name, bytes);
+            let pulled = fixture.engine().pull_image(&image, None, &|_| {}).await;
+            let Err(EngineError::WrongKind { reason, .. }) = pulled else {
+                panic!("{name}: {pulled:?}");
+            };
+            assert!(reason.contains(says), "{reason}");
+        }
+        let damaged = file(&fixture, "damaged.wasm", b"\0asm\x0d\0\x01\0damaged");
+        let pulled = fixture.engine().pull_image(&damaged, None, &|_| {}).await;
+        assert!(
+            matches!(pulled, Err(EngineError::Failed { .. })),
+            "{pulled:?}"
+        );
+        assert_eq!(fixture.engine().images().await.unwrap(), []);
+    });
+}
+
+#[test]
+fn component_that_is_no_program_does_not_start_and_says_why() {
+    test(async |fixture| {
+        let words: &dyn Fixture = &*fixture;
+        let mut service = words.service("empty", &Program::Tick);
+        service.config.image = file(&fixture, "empty.wasm", b"\0asm\x0d\0\x01\0");
+        let id = words.create(&service).await;
+        let started = fixture.engine().start_container(&id).await.unwrap_err();
+        let source = std::error::Error::source(&started).unwrap().to_string();
+        assert!(
+            source.contains("not one that runs as a service"),
+            "{source}"
+        );
+        let found = words.find(&id).await.unwrap();
+        assert_eq!(found.state, ContainerState::Created);
+    });
+}
+
+#[test]
+fn registry_images_that_are_not_one_component_are_refused() {
+    test(async |fixture| {
+        let component = changed(&fixture);
+        let registry = fixture.registry_of_components();
+        let image = |published: String| -> ImageRef {
+            format!("{}/{published}", registry.address())
+                .parse()
+                .unwrap()
+        };
+        let of_docker = registry.publish_as("docker", &component, |mut manifest| {
+            manifest["config"]["mediaType"] = "application/vnd.oci.image.config.v1+json".into();
+            manifest
+        });
+        let two_layers = registry.publish_as("two", &component, |mut manifest| {
+            let layer = manifest["layers"][0].clone();
+            manifest["layers"].as_array_mut().unwrap().push(layer);
+            manifest
+        });
+        for published in [of_docker, two_layers] {
+            let pulled = fixture
+                .engine()
+                .pull_image(&image(published), None, &|_| {})
+                .await;
+            assert!(
+                matches!(pulled, Err(EngineError::WrongKind { .. })),
+                "{pulled:?}"
+            );
+        }
+        let wrong_size = registry.publish_as("size", &component, |mut manifest| {
+            manifest["layers"][0]["size"] = 10.into();
+            manifest
+        });
+        let too_large = registry.publish_as("large", &component, |mut manifest| {
+            manifest["layers"][0]["size"] = (1_u64 << 40).into();
+            manifest
+        });
+        for published in [wrong_size, too_large] {
+            let pulled = fixture
+                .engine()
+                .pull_image(&image(published.clone()), None, &|_| {})
+                .await;
+            assert!(pulled.is_err(), "{published}");
+        }
+        let other = registry.publish_as("other", &component, |manifest| manifest);
+        registry.damage("other");
+        let pulled = fixture
+            .engine()
+            .pull_image(&image(other), None, &|_| {})
+            .await;
+        assert!(
+            matches!(pulled, Err(EngineError::Failed { .. })),
+            "{pulled:?}"
+        );
+        assert_eq!(fixture.engine().images().await.unwrap(), []);
+    });
+}
+
+#[test]
+fn tag_takes_its_digest_along_when_it_goes_and_a_digest_leaves_the_tag() {
+    test(async |fixture| {
+        let engine = fixture.engine();
+        let published = fixture.publish().await;
+        let tag: ImageRef = format!("{}/{published}", fixture.registry())
+            .parse()
+            .unwrap();
+        let pulled = engine.pull_image(&tag, None, &|_| {}).await.unwrap();
+        let is_digest = |image: &&ImageRef| image.as_str().contains("@sha256:");
+        let digest = pulled.references.iter().find(is_digest).unwrap().clone();
+        assert_eq!(pulled.references.len(), 2);
+
+        engine.remove_image(&digest).await.unwrap();
+        let left = engine.images().await.unwrap();
+        assert_eq!(left[0].references, std::slice::from_ref(&tag));
+        engine.remove_image(&tag).await.unwrap();
+        assert_eq!(engine.images().await.unwrap(), []);
+
+        // By its digest, it is the same image.
+        let by_digest = engine.pull_image(&digest, None, &|_| {}).await.unwrap();
+        assert_eq!(by_digest.id, pulled.id);
+        engine.pull_image(&tag, None, &|_| {}).await.unwrap();
+        engine.remove_image(&tag).await.unwrap();
+        eventually("nothing is left", async || {
+            let left = std::fs::read_dir(fixture.state().join("components")).unwrap();
+            (left.count() == 0).then_some(())
+        })
+        .await;
+    });
+}
