@@ -171,6 +171,9 @@ impl LogHub {
         loop {
             match engine.logs(&container, from).await {
                 Ok(mut lines) => {
+                    // What is printed after this stream has ended and before the next is lost; reading
+                    // from the start again would repeat the rest.
+                    from = LogsFrom::Now;
                     while let Some(line) = lines.next().await {
                         match line {
                             Ok(line) => self.send(LogEvent {
@@ -190,8 +193,6 @@ impl LogHub {
                     tracing::debug!(%error, "failed to read the output of `{}`", source.service);
                 }
             }
-            // What was printed in between is lost; reading from the start would repeat the rest.
-            from = LogsFrom::Now;
             tokio::time::sleep(REATTACH).await;
         }
     }
