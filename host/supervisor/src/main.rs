@@ -1,1 +1,51 @@
-fn main() {}
+//! The device supervisor's program: reads the command line and does what the subcommand says.
+
+mod address;
+mod api_key;
+mod arguments;
+mod configuration;
+mod device;
+mod endpoints;
+mod engines;
+mod facts;
+mod listeners;
+mod logging;
+mod plugins_list;
+mod run;
+mod systemd;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+
+use crate::arguments::{ApiKeyCommand, Arguments, Command, Flags, PluginsCommand};
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Command::Run(flags) => run(*flags),
+        Command::ApiKey(ApiKeyCommand::Show(flags)) => api_key::show(*flags),
+        Command::Plugins(PluginsCommand::List(flags)) => plugins_list::list(*flags),
+        Command::WasmService { record } => return wasm_runner::run(&record),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            print_chain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(flags: Flags) -> Result<()> {
+    let configuration = configuration::resolve(flags)?;
+    logging::start(&configuration.log)?;
+    run::run(configuration)
+}
+
+fn print_chain(error: &anyhow::Error) {
+    eprintln!("error: {error}");
+    for cause in error.chain().skip(1) {
+        eprintln!("  caused by: {cause}");
+    }
+}

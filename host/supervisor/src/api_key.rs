@@ -1,0 +1,17 @@
+//! `supervisor api-key show`: the device's key on standard output, and nothing else there.
+
+use anyhow::Result;
+
+use crate::arguments::Flags;
+use crate::configuration;
+
+/// Reads the key beside a supervisor that may run; nothing is made or changed.
+///
+/// # Errors
+/// Where no supervisor has run on the state folder yet.
+pub(crate) fn show(flags: Flags) -> Result<()> {
+    let configuration = configuration::resolve(flags)?;
+    let key = store::read_global_key(&configuration.state_dir)?;
+    println!("{}", key.reveal());
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! The command line: subcommands, and the flags of `run` with their environment variables and the keys
+//! of the configuration file.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Keeps the services of a device running, and answers its HTTP API
+#[derive(Parser)]
+#[command(name = "supervisor", version, propagate_version = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Runs the supervisor until it gets SIGTERM or SIGINT; services are then left running
+    #[command(after_help = PRECEDENCE)]
+    Run(Box<Flags>),
+    /// The key of this device's API
+    #[command(subcommand)]
+    ApiKey(ApiKeyCommand),
+    /// The plugins of this device
+    #[command(subcommand)]
+    Plugins(PluginsCommand),
+    /// Runs one WebAssembly service; started by the wasm engine
+    #[command(hide = true)]
+    WasmService {
+        #[arg(long)]
+        record: PathBuf,
+    },
+}
+
+#[derive(Subcommand)]
+pub(crate) enum ApiKeyCommand {
+    /// Prints the key, also while the supervisor runs
+    #[command(after_help = PRECEDENCE)]
+    Show(Box<Flags>),
+}
+
+#[derive(Subcommand)]
+pub(crate) enum PluginsCommand {
+    /// Lists the plugins: of the running supervisor, else those that it would load
+    #[command(after_help = PRECEDENCE)]
+    List(Box<Flags>),
+}
+
+const PRECEDENCE: &str = "\
+A flag wins over its environment variable, that over the key of the configuration file (in TOML, named \
+[config: KEY] above), that over the default. Folders of the defaults are beside the program, as \
+`cargo xtask build` lays them out.
+
+Keys of the configuration file alone:
+  [branding]       names that a vendor may change: env_prefix, label_namespace, folder, network,
+                   api_level, aliases
+  [plugins.NAME]   handed to the plugin NAME";
+
+/// What can be set. Everything is optional here; [`crate::configuration`] brings the sources together.
+#[derive(Args, Debug, Default, Clone)]
+pub(crate) struct Flags {
+    /// Where state is kept: database, locks, compiled plugins, wasm services [default:
+    /// /var/lib/supervisor] [config: state_dir]
+    #[arg(long, value_name = "DIR", env = "SUPERVISOR_STATE_DIR")]
+    pub(crate) state_dir: Option<PathBuf>,
+
+    /// Where the API listens, repeatable; port 0 takes a free one, which is then in the file `address`
+    /// of the state folder [default: 127.0.0.1:48484] [config: listen]
+    #[arg(
+        long,
+        value_name = "ADDR:PORT",
+        env = "SUPERVISOR_LISTEN",
+        value_delimiter = ','
+    )]
+    pub(crate) listen: Vec<String>,
+
+    /// Where services run: `wasm`, or `docker`, which includes wasm, or `auto`, which is docker if its
+    /// socket answers and else wasm [default: auto] [config: engine]
+    #[arg(long, value_enum, env = "SUPERVISOR_ENGINE")]
+    pub(crate) engine: Option<crate::configuration::EngineChoice>,
+
+    /// The Docker engine's address [default: the variable DOCKER_HOST, else
+    /// unix:///var/run/docker.sock] [config: docker_host]
+    #[arg(long, value_name = "URI", env = "SUPERVISOR_DOCKER_HOST")]
+    pub(crate) docker_host: Option<String>,
+
+    /// A folder of plugins, repeatable (in the variable separated by colons) [default: `plugins` beside
+    /// the program's folder] [config: plugin_dirs]
+    #[arg(
+        long = "plugin-dir",
+        value_name = "DIR",
+        env = "SUPERVISOR_PLUGIN_DIR",
+        value_delimiter = ':'
+    )]
+    pub(crate) plugin_dirs: Vec<PathBuf>,
+
+    /// What plugins may do [default: `policy.toml` beside the program's folder] [config: policy]
+    #[arg(long, value_name = "FILE", env = "SUPERVISOR_POLICY")]
+    pub(crate) policy: Option<PathBuf>,
+
+    /// The configuration file; no other is read [default: none]
+    #[arg(long, value_name = "FILE", env = "SUPERVISOR_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// The root of the host's file system, below which the host is read and changed [default: /]
+    /// [config: host_root]
+    #[arg(long, value_name = "DIR", env = "SUPERVISOR_HOST_ROOT")]
+    pub(crate) host_root: Option<PathBuf>,
+
+    /// The description of the board, with `slug` and `arch` [default: mnt/boot/device-type.json below
+    /// the host root] [config: device_type]
+    #[arg(long, value_name = "FILE", env = "SUPERVISOR_DEVICE_TYPE")]
+    pub(crate) device_type: Option<PathBuf>,
+
+    /// The engine is this device's alone: also objects without this device's uuid are its own
+    /// [default: false] [config: exclusive]
+    #[arg(
+        long,
+        value_name = "BOOL",
+        env = "SUPERVISOR_EXCLUSIVE",
+        num_args = 0..=1,
+        default_missing_value = "true"
+    )]
+    pub(crate) exclusive: Option<bool>,
+
+    /// What needs no key in local mode: `local-endpoints`, everything (`open`) or nothing but /ping
+    /// (`strict`) [default: local-endpoints] [config: local_mode_auth]
+    #[arg(long, value_enum, env = "SUPERVISOR_LOCAL_MODE_AUTH")]
+    pub(crate) local_mode_auth: Option<crate::configuration::LocalModeAuth>,
+
+    /// What is logged: a level, or a filter such as `info,access=debug` [default: info] [config: log]
+    #[arg(long, value_name = "FILTER", env = "SUPERVISOR_LOG")]
+    pub(crate) log: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn each_flag_says_its_variable_its_default_and_its_key() {
+        let command = super::Arguments::command();
+        command.clone().debug_assert();
+        let run = command.find_subcommand("run").unwrap();
+        for argument in run.get_arguments().filter(|a| !a.is_hide_set()) {
+            let name = argument.get_id().as_str();
+            if matches!(name, "help" | "version") {
+                continue;
+            }
+            let help = argument.get_help().unwrap().to_string();
+            assert!(argument.get_env().is_some(), "{name}");
+            assert!(help.contains("[default: "), "{name}: {help}");
+            assert!(
+                name == "config" || help.contains(&format!("[config: {name}]")),
+                "{name}: {help}"
+            );
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Brings flags, environment, file and defaults together into one [`Configuration`].
+//!
+//! A key of the file that is not known is an error that names its line: a misspelt key would otherwise
+//! be a setting that silently does nothing.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+use model::Branding;
+use serde::Deserialize;
+
+use crate::arguments::Flags;
+
+/// Where services run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum EngineChoice {
+    #[default]
+    Auto,
+    Docker,
+    Wasm,
+}
+
+/// [`api::LocalModeAuth`] on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LocalModeAuth {
+    LocalEndpoints,
+    Open,
+    Strict,
+}
+
+impl From<LocalModeAuth> for api::LocalModeAuth {
+    fn from(auth: LocalModeAuth) -> Self {
+        match auth {
+            LocalModeAuth::LocalEndpoints => api::LocalModeAuth::LocalEndpoints,
+            LocalModeAuth::Open => api::LocalModeAuth::Open,
+            LocalModeAuth::Strict => api::LocalModeAuth::Strict,
+        }
+    }
+}
+
+/// Everything that is set, once and for the life of the process.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Configuration {
+    pub(crate) state_dir: PathBuf,
+    pub(crate) listen: Vec<SocketAddr>,
+    pub(crate) engine: EngineChoice,
+    pub(crate) docker_host: String,
+    pub(crate) plugin_dirs: Vec<PathBuf>,
+    pub(crate) policy: PathBuf,
+    pub(crate) host_root: PathBuf,
+    pub(crate) device_type: PathBuf,
+    pub(crate) exclusive: bool,
+    pub(crate) local_mode_auth: api::LocalModeAuth,
+    pub(crate) log: String,
+    pub(crate) branding: Branding,
+    /// By the plugin's name; handed on as it is.
+    pub(crate) plugins: toml::Table,
+    /// This program.
+    pub(crate) program: PathBuf,
+    /// The program that compiles components, beside this one.
+    pub(crate) compiler: PathBuf,
+}
+
+/// The configuration file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct File {
+    state_dir: Option<PathBuf>,
+    listen: Vec<String>,
+    engine: Option<EngineChoice>,
+    docker_host: Option<String>,
+    plugin_dirs: Vec<PathBuf>,
+    policy: Option<PathBuf>,
+    host_root: Option<PathBuf>,
+    device_type: Option<PathBuf>,
+    exclusive: Option<bool>,
+    local_mode_auth: Option<api::LocalModeAuth>,
+    log: Option<String>,
+    branding: Branding,
+    plugins: toml::Table,
+}
+
+/// Relative paths, also those in the file, are taken from the working folder.
+///
+/// # Errors
+/// Where the file cannot be read or has something in it that is not known, and where a value is not
+/// what it should be.
+pub(crate) fn resolve(flags: Flags) -> Result<Configuration> {
+    let program = std::env::current_exe().context("failed to find this program's own file")?;
+    let file = match &flags.config {
+        Some(path) => read(path)?,
+        None => File::default(),
+    };
+    merge(flags, file, &program)
+}
+
+fn read(path: &Path) -> Result<File> {
+    let text = fs::read_to_string(path)
+        .with_context(|| format!("failed to read the configuration file `{}`", path.display()))?;
+    // The parser's message names line and column and shows the line.
+    toml::from_str(&text).with_context(|| format!("failed to parse `{}`", path.display()))
+}
+
+fn merge(flags: Flags, file: File, program: &Path) -> Result<Configuration> {
+    let bin = program.parent().unwrap_or(Path::new("/"));
+    let layout = bin.parent().unwrap_or(bin);
+    let host_root = path(flags.host_root, file.host_root, || "/".into())?;
+    check_branding(&file.branding)?;
+    Ok(Configuration {
+        state_dir: path(flags.state_dir, file.state_dir, || {
+            "/var/lib/supervisor".into()
+        })?,
+        listen: addresses(first_filled(flags.listen, file.listen))?,
+        engine: flags.engine.or(file.engine).unwrap_or_default(),
+        docker_host: flags
+            .docker_host
+            .or(file.docker_host)
+            .or_else(|| std::env::var("DOCKER_HOST").ok())
+            .unwrap_or_else(|| "unix:///var/run/docker.sock".into()),
+        plugin_dirs: match first_filled(flags.plugin_dirs, file.plugin_dirs) {
+            dirs if dirs.is_empty() => vec![layout.join("plugins")],
+            dirs => dirs
+                .iter()
+                .map(std::path::absolute)
+                .collect::<Result<_, _>>()?,
+        },
+        policy: path(flags.policy, file.policy, || layout.join("policy.toml"))?,
+        device_type: path(flags.device_type, file.device_type, || {
+            host_root.join("mnt/boot/device-type.json")
+        })?,
+        host_root,
+        exclusive: flags.exclusive.or(file.exclusive).unwrap_or(false),
+        local_mode_auth: flags
+            .local_mode_auth
+            .map(Into::into)
+            .or(file.local_mode_auth)
+            .unwrap_or_default(),
+        log: flags.log.or(file.log).unwrap_or_else(|| "info".into()),
+        branding: file.branding,
+        plugins: file.plugins,
+        program: program.to_owned(),
+        compiler: bin.join("supervisor-compile"),
+    })
+}
+
+fn first_filled<T>(flags: Vec<T>, file: Vec<T>) -> Vec<T> {
+    if flags.is_empty() { file } else { flags }
+}
+
+fn path(
+    flag: Option<PathBuf>,
+    file: Option<PathBuf>,
+    default: impl FnOnce() -> PathBuf,
+) -> Result<PathBuf> {
+    let path = flag.or(file).unwrap_or_else(default);
+    std::path::absolute(&path).with_context(|| format!("`{}` is not a path", path.display()))
+}
+
+fn addresses(listen: Vec<String>) -> Result<Vec<SocketAddr>> {
+    if listen.is_empty() {
+        return Ok(vec![SocketAddr::from(([127, 0, 0, 1], DEFAULT_PORT))]);
+    }
+    listen
+        .iter()
+        .map(|text| {
+            text.parse().with_context(|| {
+                format!("`{text}` is not an address to listen on, such as `127.0.0.1:48484`")
+            })
+        })
+        .collect()
+}
+
+/// The port of the API (device API, "Limits").
+const DEFAULT_PORT: u16 = 48484;
+
+/// Names become parts of variables, labels, folders and network names, so they are held to what all of
+/// these take.
+fn check_branding(branding: &Branding) -> Result<()> {
+    let Branding {
+        env_prefix,
+        label_namespace,
+        folder,
+        network,
+        api_level,
+        aliases,
+    } = branding;
+    let variable = |text: &str| {
+        text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+            && !text.starts_with(|c: char| c.is_ascii_digit())
+            && !text.is_empty()
+    };
+    let name = |text: &str| {
+        text.bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b))
+            && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+    };
+    for (key, value, valid) in [
+        ("env_prefix", env_prefix, variable(env_prefix)),
+        ("label_namespace", label_namespace, name(label_namespace)),
+        ("folder", folder, name(folder)),
+        ("network", network, name(network)),
+    ] {
+        if !valid {
+            bail!(
+                "`{value}` cannot be `{key}` of `[branding]`: it has characters that names may not have"
+            );
+        }
+    }
+    if let Some(alias) = aliases.iter().find(|alias| !variable(alias)) {
+        bail!(
+            "`{alias}` cannot be one of `aliases` of `[branding]`: it is not part of a variable's name"
+        );
+    }
+    let numbers: Option<Vec<u32>> = api_level.split('.').map(|part| part.parse().ok()).collect();
+    match numbers.as_deref() {
+        Some(level @ [_, _, _]) if *level >= LOWEST_API_LEVEL[..] => Ok(()),
+        _ => bail!(
+            "`{api_level}` cannot be `api_level` of `[branding]`: three numbers with points between, at least 16.6.0"
+        ),
+    }
+}
+
+/// Clients gate features on the level (device behaviour, Decisions).
+const LOWEST_API_LEVEL: [u32; 3] = [16, 6, 0];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(flags: Flags, file: &str) -> Result<Configuration> {
+        let file = toml::from_str(file).context("failed to parse")?;
+        merge(flags, file, Path::new("/opt/dist/bin/supervisor"))
+    }
+
+    #[test]
+    fn defaults_are_beside_the_program() {
+        let configuration = merged(Flags::default(), "").unwrap();
+        assert_eq!(configuration.plugin_dirs, [Path::new("/opt/dist/plugins")]);
+        assert_eq!(configuration.policy, Path::new("/opt/dist/policy.toml"));
+        assert_eq!(
+            configuration.compiler,
+            Path::new("/opt/dist/bin/supervisor-compile")
+        );
+        assert_eq!(configuration.listen, ["127.0.0.1:48484".parse().unwrap()]);
+        assert_eq!(
+            configuration.device_type,
+            Path::new("/mnt/boot/device-type.json")
+        );
+    }
+
+    #[test]
+    fn flags_win_over_the_file_and_the_file_over_defaults() {
+        let file = r#"
+            state_dir = "/file/state"
+            host_root = "/file/root"
+            listen = ["127.0.0.1:1", "[::1]:2"]
+            engine = "wasm"
+            exclusive = true
+            local_mode_auth = "strict"
+            plugin_dirs = ["/file/plugins"]
+            [branding]
+            api_level = "20.1.0"
+            [plugins.led-blink]
+            led = "ACT"
+        "#;
+        let flags = Flags {
+            state_dir: Some("/flag/state".into()),
+            plugin_dirs: vec!["/flag/plugins".into()],
+            exclusive: Some(false),
+            ..Flags::default()
+        };
+        let merged = merged(flags, file).unwrap();
+        assert_eq!(merged.state_dir, Path::new("/flag/state"));
+        assert_eq!(merged.plugin_dirs, [Path::new("/flag/plugins")]);
+        assert!(!merged.exclusive);
+        assert_eq!(merged.host_root, Path::new("/file/root"));
+        assert_eq!(
+            merged.device_type,
+            Path::new("/file/root/mnt/boot/device-type.json")
+        );
+        assert_eq!(merged.listen.len(), 2);
+        assert_eq!(merged.engine, EngineChoice::Wasm);
+        assert_eq!(merged.local_mode_auth, api::LocalModeAuth::Strict);
+        assert_eq!(merged.branding.api_level, "20.1.0");
+        assert_eq!(merged.plugins["led-blink"]["led"].as_str(), Some("ACT"));
+    }
+
+    #[test]
+    fn what_the_file_may_not_say_is_an_error_that_names_it() {
+        for (file, named) in [
+            ("engine = \"wasm\"\nstat_dir = \"x\"", "line 2"),
+            ("engine = \"podman\"", "line 1"),
+            ("listen = [\"localhost\"]", "localhost"),
+            ("[branding]\napi_level = \"1.0.0\"", "api_level"),
+            ("[branding]\napi_level = \"20\"", "api_level"),
+            ("[branding]\nenv_prefix = \"A B\"", "env_prefix"),
+            ("[branding]\nfolder = \"../x\"", "folder"),
+            ("[branding]\nnmae = \"x\"", "line 2"),
+        ] {
+            let error = merged(Flags::default(), file).unwrap_err();
+            let chain = format!("{error:#}");
+            assert!(chain.contains(named), "{file}: {chain}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The running device, as the API and the plugins ask for it: what the reconciler knows, with the facts
+//! of the host.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use api::Facts;
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt};
+use model::{Branding, DeviceStatus, DeviceUuid};
+use reconcile::Reconciler;
+use serde_json::Value;
+
+use crate::facts::{Board, DeviceFacts};
+
+/// The name of a device that was not given one (device behaviour 6.6).
+pub(crate) const UNNAMED: &str = "local";
+
+/// The device's name, which targets change.
+#[derive(Clone)]
+pub(crate) struct DeviceName(Arc<RwLock<String>>);
+
+impl DeviceName {
+    /// The name in a stored target, if there is one.
+    pub(crate) fn of_target(target: Option<&Value>) -> Self {
+        let name = target.and_then(name_in).unwrap_or(UNNAMED);
+        DeviceName(Arc::new(RwLock::new(name.to_owned())))
+    }
+
+    pub(crate) fn now(&self) -> String {
+        self.0
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn set(&self, name: &str) {
+        name.clone_into(&mut self.0.write().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+fn name_in(target: &Value) -> Option<&str> {
+    target.get("local")?.get("name")?.as_str()
+}
+
+/// The device of this process.
+pub(crate) struct RunningDevice {
+    pub(crate) reconciler: Reconciler,
+    pub(crate) facts: DeviceFacts,
+    pub(crate) board: Board,
+    pub(crate) uuid: DeviceUuid,
+    pub(crate) name: DeviceName,
+    pub(crate) branding: Branding,
+}
+
+impl api::Device for RunningDevice {
+    fn status(&self) -> Arc<DeviceStatus> {
+        self.reconciler.status()
+    }
+
+    fn facts(&self) -> Arc<Facts> {
+        self.facts.now()
+    }
+
+    fn local_mode(&self) -> bool {
+        self.reconciler.local_mode()
+    }
+
+    fn local_target(&self) -> Value {
+        self.reconciler.local_target()
+    }
+
+    fn set_local_target(
+        &self,
+        target: Value,
+        force: bool,
+    ) -> BoxFuture<'_, Result<Vec<String>, api::SetTargetError>> {
+        async move {
+            let name = name_in(&target).map(str::to_owned);
+            let taken = self.reconciler.set_local_target(target, force).await;
+            if let (Ok(_), Some(name)) = (&taken, name) {
+                self.name.set(&name);
+            }
+            taken.map_err(|error| match error {
+                reconcile::SetTargetError::NotLocalMode => api::SetTargetError::NotLocalMode,
+                reconcile::SetTargetError::Invalid(problems) => {
+                    api::SetTargetError::Invalid(problems.to_string())
+                }
+                reconcile::SetTargetError::Store(cause) => {
+                    api::SetTargetError::Failed(cause.into())
+                }
+            })
+        }
+        .boxed()
+    }
+
+    fn problems(&self) -> Vec<String> {
+        self.reconciler.problems()
+    }
+
+    fn logs(&self) -> BoxStream<'static, api::LogEvent> {
+        let lines = self.reconciler.logs();
+        lines.map(|line| log_event(&line)).boxed()
+    }
+}
+
+fn log_event(line: &reconcile::LogEvent) -> api::LogEvent {
+    let own = api::LogEvent::system(line.message.clone(), Some(line.timestamp_ms));
+    match &line.service {
+        None => own,
+        Some((name, id)) => api::LogEvent {
+            service_name: Some(name.to_string()),
+            service_id: Some(id.0),
+            is_stderr: line.is_stderr,
+            is_system: false,
+            ..own
+        },
+    }
+}
+
+impl plugins::Device for RunningDevice {
+    fn identity(&self) -> plugins::Identity {
+        plugins::Identity {
+            uuid: self.uuid.to_string(),
+            name: self.name.now(),
+            device_type: self.board.device_type.clone(),
+            arch: self.board.arch.clone(),
+        }
+    }
+
+    fn state(&self) -> Value {
+        let json =
+            api::device_state_json(&self.reconciler.status(), &self.facts.now(), &self.branding);
+        serde_json::from_slice(&json).unwrap_or_default()
+    }
+}

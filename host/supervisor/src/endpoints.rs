@@ -1,0 +1,153 @@
+//! The plugins, as the API asks for them. They are loaded while the API already answers: a plugin that
+//! takes long to compile holds up the requests for plugins and no other.
+
+use std::time::Duration;
+
+use api::{Body, Found};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::Method;
+use plugins::{Plugins, PluginsConfig};
+use serde_json::Value;
+use tokio::sync::watch;
+
+/// How long a request waits for plugins to be loaded.
+const LOAD_WITHIN: Duration = Duration::from_secs(30);
+
+/// The plugins, loaded or not yet.
+#[derive(Clone)]
+pub(crate) struct PluginEndpoints {
+    state: watch::Receiver<State>,
+}
+
+#[derive(Clone)]
+enum State {
+    Loading,
+    Loaded(Plugins),
+    /// The log says why.
+    Failed,
+}
+
+impl PluginEndpoints {
+    /// Begins to load plugins in the background. Runs in a tokio runtime.
+    pub(crate) fn start(config: PluginsConfig) -> Self {
+        let (publish, state) = watch::channel(State::Loading);
+        tokio::spawn(async move {
+            let loaded = match Plugins::start(config).await {
+                Ok(plugins) => State::Loaded(plugins),
+                Err(error) => {
+                    tracing::error!("no plugin can be loaded: {error}");
+                    State::Failed
+                }
+            };
+            publish.send_replace(loaded);
+        });
+        PluginEndpoints { state }
+    }
+
+    /// Gives back what plugins hold of the device.
+    pub(crate) async fn shutdown(&self) {
+        if let Some(plugins) = self.plugins() {
+            plugins.shutdown().await;
+        }
+    }
+
+    fn plugins(&self) -> Option<Plugins> {
+        match &*self.state.borrow() {
+            State::Loaded(plugins) => Some(plugins.clone()),
+            State::Loading | State::Failed => None,
+        }
+    }
+
+    async fn wait(mut self) -> Option<Plugins> {
+        let settled = self
+            .state
+            .wait_for(|state| !matches!(state, State::Loading));
+        // Too late, or gone: then there are none.
+        let _ = tokio::time::timeout(LOAD_WITHIN, settled).await;
+        self.plugins()
+    }
+}
+
+impl api::Endpoints for PluginEndpoints {
+    fn are_loaded(&self) -> bool {
+        !matches!(&*self.state.borrow(), State::Loading)
+    }
+
+    fn loaded(&self) -> BoxFuture<'_, ()> {
+        self.clone().wait().map(drop).boxed()
+    }
+
+    fn find(&self, method: &Method, path: &str) -> Found {
+        let Some(plugins) = self.plugins() else {
+            return Found::Nothing;
+        };
+        match plugins.find(method, path) {
+            plugins::Found::Route(route) => Found::Route(Box::new(move |request| {
+                async move { plugins.call(route, request).await.map(Body::new) }.boxed()
+            })),
+            plugins::Found::MethodNotAllowed { allow } => Found::OtherMethods(
+                allow
+                    .split(',')
+                    .filter_map(|method| method.trim().parse().ok())
+                    .collect(),
+            ),
+            plugins::Found::None => Found::Nothing,
+        }
+    }
+
+    fn identify(&self) {
+        match self.plugins() {
+            Some(plugins) => plugins.identify(),
+            None => {
+                let waiting = self.clone().wait();
+                tokio::spawn(async move {
+                    if let Some(plugins) = waiting.await {
+                        plugins.identify();
+                    }
+                });
+            }
+        }
+    }
+
+    fn report(&self) -> Value {
+        let report = self.plugins().map(|plugins| plugins.report());
+        serde_json::to_value(report.unwrap_or_default()).unwrap_or_default()
+    }
+}
+
+/// The host's own routes, as plugins are told of them.
+pub(crate) fn reserved_routes() -> Vec<(&'static str, &'static str)> {
+    // Methods of the table are all standard ones, whose names live as long as the program.
+    api::core_routes()
+        .map(|route| (route.method.as_str(), route.path))
+        .collect()
+}
+
+/// The store's part for plugins, as they ask for it.
+pub(crate) struct PluginData(pub(crate) store::Store);
+
+impl plugins::PluginData for PluginData {
+    fn get(&self, plugin: &str, key: &str) -> Result<Option<Vec<u8>>, plugins::DataError> {
+        self.0.plugin_get(plugin, key).map_err(data_error)
+    }
+
+    fn set(&self, plugin: &str, key: &str, value: &[u8]) -> Result<(), plugins::DataError> {
+        self.0.plugin_set(plugin, key, value).map_err(data_error)
+    }
+
+    fn delete(&self, plugin: &str, key: &str) -> Result<(), plugins::DataError> {
+        self.0.plugin_delete(plugin, key).map_err(data_error)
+    }
+
+    fn keys(&self, plugin: &str, prefix: &str) -> Result<Vec<String>, plugins::DataError> {
+        self.0.plugin_keys(plugin, prefix).map_err(data_error)
+    }
+}
+
+fn data_error(error: store::PluginDataError) -> plugins::DataError {
+    match error {
+        store::PluginDataError::Store(failed) => plugins::DataError::Other(failed.to_string()),
+        too_large => plugins::DataError::TooLarge(too_large.to_string()),
+    }
+}

@@ -1,0 +1,116 @@
+//! Which engines this device has.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use engine::docker::Docker;
+use engine::wasm::{Wasm, WasmConfig};
+use engine::{Engine, Engines, Scope};
+use model::EngineKind;
+use sandbox::Cache;
+
+use crate::configuration::{Configuration, EngineChoice};
+
+/// How long Docker may take to answer before a device that chooses by itself does without.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+
+/// Chooses, and says in the log which engines and why. Docker, once chosen, is asked again and again
+/// where it does not answer yet.
+///
+/// # Errors
+/// Where an engine cannot be set up at all.
+pub(crate) async fn choose(
+    configuration: &Configuration,
+    scope: Scope,
+    cache: Cache,
+    addresses: &[SocketAddr],
+) -> Result<Engines> {
+    let wasm: Arc<dyn Engine> = Arc::new(
+        open_wasm(configuration, scope.clone(), cache, addresses)
+            .await
+            .context("failed to open the wasm engine")?,
+    );
+    let uri = &configuration.docker_host;
+    let docker = match configuration.engine {
+        EngineChoice::Wasm => None,
+        EngineChoice::Docker => Some(connect(uri, scope)?),
+        EngineChoice::Auto => answering(uri, scope).await,
+    };
+    let engines: Vec<Arc<dyn Engine>> = match docker {
+        Some(docker) => {
+            tracing::info!(
+                "engines: docker at `{uri}`, and wasm ({})",
+                reason(configuration.engine)
+            );
+            vec![Arc::new(docker), wasm]
+        }
+        None => {
+            tracing::info!("engine: wasm ({})", reason(configuration.engine));
+            vec![wasm]
+        }
+    };
+    Ok(Engines::new(engines))
+}
+
+/// Whether containers have networks of their own here.
+pub(crate) fn has_docker(engines: &Engines) -> bool {
+    engines.get(EngineKind::Docker).is_some()
+}
+
+async fn open_wasm(
+    configuration: &Configuration,
+    scope: Scope,
+    cache: Cache,
+    addresses: &[SocketAddr],
+) -> Result<Wasm> {
+    let config = WasmConfig {
+        folder: configuration.state_dir.join("wasm"),
+        runner: configuration.program.clone(),
+        cache,
+        api: addresses.iter().find_map(on_loopback),
+        host_root: configuration.host_root.clone(),
+    };
+    Ok(Wasm::open(config, scope).await?)
+}
+
+/// The address as processes of this host reach it, where they can by its loopback.
+fn on_loopback(address: &SocketAddr) -> Option<SocketAddr> {
+    let ip = address.ip();
+    if ip.is_loopback() {
+        return Some(*address);
+    }
+    ip.is_unspecified()
+        .then(|| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port()))
+}
+
+fn reason(choice: EngineChoice) -> &'static str {
+    match choice {
+        EngineChoice::Auto => "by whether the Docker socket answers",
+        EngineChoice::Docker | EngineChoice::Wasm => "as configured",
+    }
+}
+
+fn connect(uri: &str, scope: Scope) -> Result<Docker> {
+    Docker::connect(uri, scope)
+        .with_context(|| format!("failed to use the Docker engine at `{uri}`"))
+}
+
+/// Docker, if it is there and answers.
+async fn answering(uri: &str, scope: Scope) -> Option<Docker> {
+    let docker = connect(uri, scope)
+        .inspect_err(|error| tracing::warn!("{error:#}"))
+        .ok()?;
+    match tokio::time::timeout(ANSWER_WITHIN, docker.info()).await {
+        Ok(Ok(_)) => Some(docker),
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "no Docker engine answers at `{uri}`");
+            None
+        }
+        Err(_) => {
+            tracing::warn!("the Docker engine at `{uri}` did not answer within {ANSWER_WITHIN:?}");
+            None
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! What the device is: board, operating system, addresses (device behaviour 6.6).
+//!
+//! Board and operating system are read once. Addresses are read when somebody asks and the last reading
+//! is old, rather than by a timer: an idle device stays idle.
+
+mod addresses;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+
+pub(crate) use addresses::Addresses;
+
+/// How long addresses are taken to be what they were (device behaviour 6.6).
+const ADDRESSES_FOR: Duration = Duration::from_secs(30);
+/// The longest file that describes the host, in bytes.
+const LONGEST_FILE: u64 = 64 << 10;
+
+/// What does not change while the supervisor runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Board {
+    /// For example `raspberrypi4-64`; `unknown` where the host does not say.
+    pub(crate) device_type: String,
+    /// For example `aarch64`; `unknown` where the host does not say.
+    pub(crate) arch: String,
+    /// `PRETTY_NAME`, where the host says.
+    pub(crate) os_version: Option<String>,
+}
+
+impl Board {
+    /// Reads the host's description of itself. What is missing or malformed is not known; no device
+    /// fails to start for it.
+    pub(crate) fn read(device_type: &Path, host_root: &Path) -> Self {
+        #[derive(Deserialize, Default)]
+        struct DeviceType {
+            slug: Option<String>,
+            arch: Option<String>,
+        }
+        let described: DeviceType = read_short(device_type)
+            .and_then(|text| {
+                serde_json::from_str(&text)
+                    .inspect_err(|error| {
+                        tracing::warn!(%error, "failed to parse `{}`", device_type.display());
+                    })
+                    .ok()
+            })
+            .unwrap_or_default();
+        let unknown = || "unknown".to_owned();
+        let os_release = ["etc/os-release", "usr/lib/os-release"];
+        Board {
+            device_type: described.slug.unwrap_or_else(unknown),
+            arch: described.arch.unwrap_or_else(unknown),
+            os_version: os_release
+                .iter()
+                .find_map(|file| read_short(&host_root.join(file)))
+                .and_then(|text| pretty_name(&text)),
+        }
+    }
+}
+
+/// The host's name, which services on its network share; empty where it has none.
+pub(crate) fn host_name() -> String {
+    rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned()
+}
+
+fn read_short(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    let file = File::open(path).ok()?;
+    file.take(LONGEST_FILE).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// `PRETTY_NAME` of an os-release file, whose values are written as a shell would read them.
+fn pretty_name(os_release: &str) -> Option<String> {
+    let value = os_release
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("PRETTY_NAME="))?;
+    let quoted = ['"', '\'']
+        .into_iter()
+        .find_map(|quote| value.strip_prefix(quote)?.strip_suffix(quote));
+    let plain = quoted.unwrap_or(value).replace('\\', "");
+    (!plain.is_empty()).then_some(plain)
+}
+
+/// The facts of `GET /v1/device`, kept until they are old.
+pub(crate) struct DeviceFacts {
+    api_port: u16,
+    os_version: Option<String>,
+    /// The bridge of services that use the API, which is no address of the device.
+    own_network: String,
+    last: Mutex<Option<(Instant, Arc<api::Facts>)>>,
+}
+
+impl DeviceFacts {
+    pub(crate) fn new(api_port: u16, board: &Board, own_network: String) -> Self {
+        DeviceFacts {
+            api_port,
+            os_version: board.os_version.clone(),
+            own_network,
+            last: Mutex::new(None),
+        }
+    }
+
+    /// The facts; the same `Arc` for as long as they are the same.
+    pub(crate) fn now(&self) -> Arc<api::Facts> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((read, facts)) = last.as_ref()
+            && read.elapsed() < ADDRESSES_FOR
+        {
+            return facts.clone();
+        }
+        let Addresses { ip, mac } = Addresses::read(&self.own_network);
+        let fresh = api::Facts {
+            api_port: self.api_port,
+            ip_address: joined(&ip),
+            mac_address: joined(&mac),
+            os_version: self.os_version.clone(),
+        };
+        let facts = match last.take() {
+            Some((_, same)) if *same == fresh => same,
+            _ => Arc::new(fresh),
+        };
+        *last = Some((Instant::now(), facts.clone()));
+        facts
+    }
+}
+
+fn joined(addresses: &[String]) -> Option<String> {
+    (!addresses.is_empty()).then(|| addresses.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_board_is_what_the_boot_partition_says() {
+        let root = tempfile::tempdir().unwrap();
+        let unknown = Board {
+            device_type: "unknown".into(),
+            arch: "unknown".into(),
+            os_version: None,
+        };
+        let device_type = root.path().join("device-type.json");
+        assert_eq!(Board::read(&device_type, root.path()), unknown);
+        fs::write(&device_type, "{").unwrap();
+        assert_eq!(Board::read(&device_type, root.path()), unknown);
+
+        fs::write(
+            &device_type,
+            r#"{"slug":"qemux86-64","arch":"amd64","x":1}"#,
+        )
+        .unwrap();
+        fs::create_dir(root.path().join("etc")).unwrap();
+        fs::write(
+            root.path().join("etc/os-release"),
+            "ID=\"x\"\nPRETTY_NAME=\"Some OS 1.2\"\n",
+        )
+        .unwrap();
+        assert_eq!(
+            Board::read(&device_type, root.path()),
+            Board {
+                device_type: "qemux86-64".into(),
+                arch: "amd64".into(),
+                os_version: Some("Some OS 1.2".into()),
+            }
+        );
+    }
+
+    #[test]
+    fn pretty_names_are_read_with_and_without_quotes() {
+        for (text, name) in [
+            ("PRETTY_NAME=\"A B\"", Some("A B")),
+            ("PRETTY_NAME='A B'", Some("A B")),
+            ("X=1\nPRETTY_NAME=A\n", Some("A")),
+            ("PRETTY_NAME=\"A \\$1\"", Some("A $1")),
+            ("PRETTY_NAME=", None),
+            ("NOT_PRETTY_NAME=x", None),
+            ("", None),
+        ] {
+            assert_eq!(pretty_name(text).as_deref(), name, "{text}");
+        }
+    }
+
+    #[test]
+    fn facts_stay_the_same_value_while_nothing_changes() {
+        let facts = DeviceFacts::new(
+            1,
+            &Board::read(Path::new("/nonexistent"), Path::new("/nonexistent")),
+            "supervisor0".into(),
+        );
+        let first = facts.now();
+        assert!(Arc::ptr_eq(&first, &facts.now()));
+        assert_eq!(first.api_port, 1);
+    }
+}

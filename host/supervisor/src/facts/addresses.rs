@@ -1,0 +1,186 @@
+//! Addresses of the host: what its interfaces have, without those that only serve containers, tunnels
+//! and the host itself (device behaviour 6.6).
+
+use std::fs;
+use std::net::{IpAddr, Ipv6Addr};
+use std::path::Path;
+
+use nix::ifaddrs::getifaddrs;
+use nix::net::if_::InterfaceFlags;
+
+/// What the host is reached at.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Addresses {
+    /// IPv4 and global IPv6, in the order of the interfaces.
+    pub(crate) ip: Vec<String>,
+    /// Upper case, each once.
+    pub(crate) mac: Vec<String>,
+}
+
+impl Addresses {
+    /// Asks the kernel; what it does not tell is left out. `own_network` is the bridge of services that
+    /// use the API.
+    pub(crate) fn read(own_network: &str) -> Self {
+        Addresses {
+            ip: ip_addresses(own_network),
+            mac: mac_addresses(Path::new("/sys/class/net"), own_network),
+        }
+    }
+}
+
+fn ip_addresses(own_network: &str) -> Vec<String> {
+    let Ok(interfaces) = getifaddrs() else {
+        return Vec::new();
+    };
+    let mut addresses = Vec::new();
+    for interface in interfaces {
+        let up = interface.flags.contains(InterfaceFlags::IFF_UP);
+        if !up || !counts(&interface.interface_name, own_network) {
+            continue;
+        }
+        let Some(address) = interface.address else {
+            continue;
+        };
+        let ip: IpAddr = if let Some(v4) = address.as_sockaddr_in() {
+            v4.ip().into()
+        } else if let Some(v6) = address.as_sockaddr_in6() {
+            v6.ip().into()
+        } else {
+            continue;
+        };
+        let text = ip.to_string();
+        if is_outward(ip) && !addresses.contains(&text) {
+            addresses.push(text);
+        }
+    }
+    addresses
+}
+
+fn is_outward(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => !ip.is_loopback() && !ip.is_unspecified(),
+        // Link-local addresses mean nothing without their interface.
+        IpAddr::V6(ip) => {
+            !ip.is_loopback() && ip != Ipv6Addr::UNSPECIFIED && !ip.is_unicast_link_local()
+        }
+    }
+}
+
+fn mac_addresses(class_net: &Path, own_network: &str) -> Vec<String> {
+    /// `ARPHRD_ETHER`.
+    const ETHERNET: &str = "1";
+    let Ok(interfaces) = fs::read_dir(class_net) else {
+        return Vec::new();
+    };
+    let mut found: Vec<(String, String)> = interfaces
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let name = entry.file_name().into_string().ok()?;
+            let read = |file: &str| {
+                let text = fs::read_to_string(entry.path().join(file)).ok()?;
+                Some(text.trim().to_owned())
+            };
+            let owned = entry.path().join("master").exists();
+            if owned || !counts(&name, own_network) || read("type")? != ETHERNET {
+                return None;
+            }
+            let mac = read("address")?.to_uppercase();
+            (mac != "00:00:00:00:00:00" && !mac.is_empty()).then_some((name, mac))
+        })
+        .collect();
+    found.sort();
+    let mut addresses: Vec<String> = Vec::new();
+    for (_, mac) in found {
+        if !addresses.contains(&mac) {
+            addresses.push(mac);
+        }
+    }
+    addresses
+}
+
+/// Whether an interface belongs to the device rather than to its engine, a tunnel or the supervisor.
+fn counts(name: &str, own_network: &str) -> bool {
+    let numbered = |prefix: &str| {
+        name.strip_prefix(prefix)
+            .is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let engine_bridge = name
+        .strip_prefix("br-")
+        .is_some_and(|id| id.len() == 12 && id.bytes().all(|b| b.is_ascii_hexdigit()));
+    let service = ["vpn", "dns", "redsocks"]
+        .iter()
+        .any(|word| name == *word || name.ends_with(&format!("-{word}")));
+    !(name == "lo"
+        || name == own_network
+        || engine_bridge
+        || service
+        || numbered("docker")
+        || numbered("tun")
+        || name.starts_with("veth"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interfaces_of_engines_tunnels_and_the_supervisor_do_not_count() {
+        for name in [
+            "eth0", "enp3s0", "wlan0", "br-lan", "br0", "docking", "usb0",
+        ] {
+            assert!(counts(name, "supervisor0"), "{name}");
+        }
+        for name in [
+            "lo",
+            "docker0",
+            "br-0123456789ab",
+            "tun0",
+            "supervisor0",
+            "some-vpn",
+            "some-dns",
+            "redsocks",
+            "veth12ab",
+        ] {
+            assert!(!counts(name, "supervisor0"), "{name}");
+        }
+    }
+
+    #[test]
+    fn hardware_addresses_are_those_of_ethernet_interfaces_that_nothing_owns() {
+        let class_net = tempfile::tempdir().unwrap();
+        let interface = |name: &str, kind: &str, mac: &str| {
+            let folder = class_net.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join("type"), format!("{kind}\n")).unwrap();
+            fs::write(folder.join("address"), format!("{mac}\n")).unwrap();
+            folder
+        };
+        interface("wlan0", "1", "aa:bb:cc:00:00:02");
+        interface("eth0", "1", "aa:bb:cc:00:00:01");
+        interface("eth0.5", "1", "aa:bb:cc:00:00:01");
+        interface("lo", "772", "00:00:00:00:00:00");
+        interface("can0", "280", "11:11:11:11:11:11");
+        interface("docker0", "1", "02:42:00:00:00:01");
+        interface("dummy0", "1", "00:00:00:00:00:00");
+        let owned = interface("eth1", "1", "aa:bb:cc:00:00:03");
+        fs::create_dir(owned.join("master")).unwrap();
+        assert_eq!(
+            mac_addresses(class_net.path(), "supervisor0"),
+            ["AA:BB:CC:00:00:01", "AA:BB:CC:00:00:02"]
+        );
+    }
+
+    #[test]
+    fn addresses_that_lead_nowhere_else_are_left_out() {
+        for (address, outward) in [
+            ("192.168.1.2", true),
+            ("127.0.0.2", false),
+            ("2001:db8::1", true),
+            ("fd00::1", true),
+            ("fe80::1", false),
+            ("::1", false),
+        ] {
+            assert_eq!(is_outward(address.parse().unwrap()), outward, "{address}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The sockets of the API, opened before the engines are asked anything, so that a taken port is found
+//! at once. Who connects early waits in the socket's queue.
+
+use std::net::{IpAddr, SocketAddr};
+
+use anyhow::{Context, Result};
+use model::compose::SUPERVISOR_GATEWAY;
+use rustix::net::sockopt;
+use tokio::net::{TcpListener, TcpSocket};
+
+/// How many clients may wait to be taken.
+const BACKLOG: u32 = 256;
+
+/// Opens all of them.
+///
+/// # Errors
+/// Where an address is taken or is not this host's.
+pub(crate) async fn open(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>> {
+    let mut listeners = Vec::with_capacity(addresses.len());
+    for address in addresses {
+        let listener = TcpListener::bind(address).await.with_context(|| {
+            format!("failed to listen on {address}: stop what uses it, or choose another address with --listen")
+        })?;
+        listeners.push(listener);
+    }
+    Ok(listeners)
+}
+
+/// Where services in containers reach the API: the gateway of their network with the device, on the
+/// port of the first address. `None` where one of `addresses` is all addresses, and where it cannot be
+/// opened, which the log says: the device works without.
+///
+/// The network may not be there yet, nor its address; the kernel takes the socket all the same.
+pub(crate) fn on_gateway(addresses: &[SocketAddr]) -> Option<TcpListener> {
+    let gateway: IpAddr = SUPERVISOR_GATEWAY.parse().ok()?;
+    let covered = |address: &SocketAddr| address.ip().is_unspecified() || address.ip() == gateway;
+    if addresses.iter().any(covered) {
+        return None;
+    }
+    let address = SocketAddr::new(gateway, addresses.first()?.port());
+    let open = || -> std::io::Result<TcpListener> {
+        let socket = TcpSocket::new_v4()?;
+        socket.set_reuseaddr(true)?;
+        sockopt::set_ip_freebind(&socket, true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    open()
+        .inspect_err(|error| {
+            tracing::warn!(
+                %error,
+                "failed to listen on {address}: services in containers do not reach the API"
+            );
+        })
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_gateway_is_listened_on_before_its_network_is_there() {
+        let own = open(&["127.0.0.1:0".parse().unwrap()]).await.unwrap();
+        let own = own[0].local_addr().unwrap();
+        let gateway = on_gateway(&[own])
+            .expect("a listener")
+            .local_addr()
+            .unwrap();
+        assert_eq!(gateway.to_string(), format!("10.114.104.1:{}", own.port()));
+        assert!(on_gateway(&["0.0.0.0:1".parse().unwrap()]).is_none());
+    }
+
+    #[tokio::test]
+    async fn a_taken_port_is_an_error_that_says_what_to_do() {
+        let taken = open(&["127.0.0.1:0".parse().unwrap()]).await.unwrap();
+        let address = taken[0].local_addr().unwrap();
+        let error = open(&[address]).await.unwrap_err().to_string();
+        assert!(error.contains(&address.to_string()), "{error}");
+        assert!(error.contains("--listen"), "{error}");
+    }
+}

@@ -1,0 +1,211 @@
+//! `supervisor run`: brings the parts together, serves until a signal comes, and takes them apart again.
+//! Services outlive all of it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use engine::Scope;
+use model::compose::DeviceFacts as ServiceFacts;
+use plugins::PluginsConfig;
+use reconcile::{Limits, Reconciler, ReconcilerConfig};
+use store::{Opened, Store, TargetSource};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::address::{self, AddressFile};
+use crate::configuration::Configuration;
+use crate::device::{DeviceName, RunningDevice};
+use crate::endpoints::{PluginData, PluginEndpoints, reserved_routes};
+use crate::facts::{Board, DeviceFacts, host_name};
+use crate::{engines, listeners, systemd};
+
+/// Threads that run tasks. A device has other things to do, and each thread costs memory.
+const WORKERS: usize = 2;
+/// Threads for what blocks: the store, files. Mostly none exist.
+const BLOCKING: usize = 8;
+
+/// Runs until SIGTERM or SIGINT.
+///
+/// # Errors
+/// Where the device cannot be started: another supervisor has the state folder, an address is taken, an
+/// engine cannot be set up.
+pub(crate) fn run(configuration: Configuration) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .max_blocking_threads(BLOCKING)
+        .thread_name("supervisor")
+        .enable_all()
+        .build()
+        .context("failed to start threads")?;
+    let outcome = runtime.block_on(device(configuration));
+    // What still blocks then has nothing left to finish.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn device(configuration: Configuration) -> Result<()> {
+    // First of all, since a device is told to stop at any moment.
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+
+    // A broken database is set aside and said so by the store itself.
+    let Opened { store, .. } = Store::open(&configuration.state_dir)?;
+    address::forget(&configuration.state_dir);
+    let mut sockets = listeners::open(&configuration.listen).await?;
+    let addresses = addresses(&sockets)?;
+
+    let parts = Parts::start(&configuration, &store, &addresses).await?;
+    if parts.has_docker {
+        sockets.extend(listeners::on_gateway(&addresses));
+    }
+    let stopping = CancellationToken::new();
+    let app = api::App::new(
+        api::Settings {
+            branding: configuration.branding.clone(),
+            local_mode_auth: configuration.local_mode_auth,
+        },
+        parts.device.clone(),
+        Arc::new(parts.endpoints.clone()),
+        store,
+        stopping.clone(),
+    );
+    let serving = tokio::spawn(api::serve(app, sockets));
+    let _address_file = AddressFile::write(&configuration.state_dir, &addresses)?;
+    tracing::info!("the API listens on {}", listed(&addresses));
+    systemd::ready();
+
+    let reconciler = &parts.device.reconciler;
+    let received = tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+        never = systemd::watchdog(|| reconciler.answers()) => match never {},
+    };
+    tracing::info!("{received}: the supervisor stops, its services go on");
+    systemd::stopping();
+    stopping.cancel();
+    // A request under way may still wait for the loop, which ends what it has begun.
+    let (served, ()) = tokio::join!(serving, reconciler.shutdown());
+    served.context("the API failed as it stopped")?;
+    parts.endpoints.shutdown().await;
+    Ok(())
+}
+
+/// What works behind the API.
+struct Parts {
+    device: Arc<RunningDevice>,
+    endpoints: PluginEndpoints,
+    has_docker: bool,
+}
+
+impl Parts {
+    async fn start(
+        configuration: &Configuration,
+        store: &Store,
+        addresses: &[SocketAddr],
+    ) -> Result<Self> {
+        let api_port = addresses.first().map_or(0, SocketAddr::port);
+        let branding = &configuration.branding;
+        let board = Board::read(&configuration.device_type, &configuration.host_root);
+        let name = DeviceName::of_target(store.target(TargetSource::Local)?.as_ref());
+
+        let cache = sandbox::Cache::new(
+            configuration.state_dir.join("compiled"),
+            &configuration.compiler,
+            sandbox::Limits::default(),
+        )?;
+        let scope = Scope {
+            device: store.device_uuid().clone(),
+            exclusive: configuration.exclusive,
+            branding: branding.clone(),
+        };
+        let engines = engines::choose(configuration, scope, cache.clone(), addresses).await?;
+        let has_docker = engines::has_docker(&engines);
+
+        let reconciler = Reconciler::start(ReconcilerConfig {
+            engines,
+            store: store.clone(),
+            facts: service_facts(configuration, store, &board, name.clone(), api_port),
+            host_root: configuration.host_root.clone(),
+            managed: false,
+            limits: Limits::default(),
+            abort_at: None,
+        })?;
+        let device = Arc::new(RunningDevice {
+            reconciler,
+            facts: DeviceFacts::new(api_port, &board, branding.network.clone()),
+            board,
+            uuid: store.device_uuid().clone(),
+            name,
+            branding: branding.clone(),
+        });
+        let endpoints = PluginEndpoints::start(plugins_config(
+            configuration,
+            cache,
+            Arc::new(PluginData(store.clone())),
+            device.clone(),
+        ));
+        Ok(Parts {
+            device,
+            endpoints,
+            has_docker,
+        })
+    }
+}
+
+/// What the plugins are started with, here and for `supervisor plugins list`.
+pub(crate) fn plugins_config(
+    configuration: &Configuration,
+    cache: sandbox::Cache,
+    data: Arc<dyn plugins::PluginData>,
+    device: Arc<dyn plugins::Device>,
+) -> PluginsConfig {
+    PluginsConfig {
+        plugin_dirs: configuration.plugin_dirs.clone(),
+        policy: configuration.policy.clone(),
+        cache,
+        state_dir: configuration.state_dir.clone(),
+        host_root: configuration.host_root.clone(),
+        plugin_config: configuration.plugins.clone(),
+        data,
+        device,
+        core_routes: reserved_routes(),
+        slots: plugins::DEFAULT_SLOTS,
+    }
+}
+
+/// What services are told of the device; asked for anew for each target.
+fn service_facts(
+    configuration: &Configuration,
+    store: &Store,
+    board: &Board,
+    name: DeviceName,
+    api_port: u16,
+) -> Arc<dyn Fn() -> ServiceFacts + Send + Sync> {
+    let facts = ServiceFacts {
+        uuid: store.device_uuid().clone(),
+        name: String::new(),
+        hostname: host_name(),
+        device_type: board.device_type.clone(),
+        arch: board.arch.clone(),
+        os_version: board.os_version.clone().unwrap_or_default(),
+        host_root: configuration.host_root.to_string_lossy().into_owned(),
+        api_port,
+        branding: configuration.branding.clone(),
+    };
+    Arc::new(move || ServiceFacts {
+        name: name.now(),
+        ..facts.clone()
+    })
+}
+
+fn addresses(sockets: &[TcpListener]) -> Result<Vec<SocketAddr>> {
+    let addresses: std::io::Result<_> = sockets.iter().map(TcpListener::local_addr).collect();
+    addresses.context("failed to read the addresses of the API's own sockets")
+}
+
+fn listed(addresses: &[SocketAddr]) -> String {
+    let urls: Vec<String> = addresses.iter().map(|a| format!("http://{a}")).collect();
+    urls.join(", ")
+}

@@ -1,0 +1,42 @@
+//! What systemd is told: that the supervisor is ready, that it works, that it stops. Without systemd
+//! these do nothing.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::time::Duration;
+
+use sd_notify::NotifyState;
+
+/// The API answers and the loop runs.
+pub(crate) fn ready() {
+    tell(NotifyState::Ready);
+}
+
+/// SIGTERM or SIGINT came.
+pub(crate) fn stopping() {
+    tell(NotifyState::Stopping);
+}
+
+/// Says twice in each of the watchdog's periods that the supervisor works, for as long as `works`
+/// answers within half of one. Never returns; without a watchdog it sleeps.
+pub(crate) async fn watchdog<F: Future<Output = ()>>(works: impl Fn() -> F) -> Infallible {
+    let Some(period) = sd_notify::watchdog_enabled() else {
+        return std::future::pending().await;
+    };
+    let half = (period / 2).max(Duration::from_millis(1));
+    let mut due = tokio::time::interval(half);
+    due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        due.tick().await;
+        match tokio::time::timeout(half, works()).await {
+            Ok(()) => tell(NotifyState::Watchdog),
+            Err(_) => tracing::error!("the reconcile loop stands still: the watchdog is not told"),
+        }
+    }
+}
+
+fn tell(state: NotifyState<'_>) {
+    if let Err(error) = sd_notify::notify(&[state]) {
+        tracing::warn!(%error, "failed to tell systemd");
+    }
+}
