@@ -10,7 +10,9 @@
 )]
 
 mod answer;
+mod compiled;
 mod layout;
+mod log_reader;
 mod processes;
 mod supervisor;
 mod target;
@@ -18,7 +20,8 @@ mod until;
 
 pub use answer::Answer;
 pub use layout::{distribution, guest, repository};
+pub use log_reader::LogReader;
 pub use processes::services_of;
-pub use supervisor::{Builder, Ended, Supervisor};
+pub use supervisor::{Builder, Ended, Supervisor, subcommand};
 pub use target::{service, target};
 pub use until::{DEADLINE, until};

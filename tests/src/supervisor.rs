@@ -10,6 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::answer::Answer;
+use crate::compiled;
 use crate::layout::distribution;
 use crate::processes::{kill, kill_services_of};
 use crate::until::{DEADLINE, until};
@@ -54,6 +55,7 @@ impl Builder {
             key: String::new(),
             client: reqwest::Client::new(),
         };
+        compiled::bring(&supervisor.state_dir);
         supervisor.begin().await;
         supervisor
     }
@@ -259,9 +261,7 @@ impl Supervisor {
     /// Where the program cannot be run.
     #[must_use]
     pub fn subcommand(&self, words: &[&str]) -> Ended {
-        let mut command = Command::new(program());
-        command.args(words).arg("--state-dir").arg(&self.state_dir);
-        finish(&mut command)
+        subcommand(words, &self.state_dir)
     }
 
     async fn begin(&mut self) {
@@ -352,10 +352,21 @@ impl Drop for Supervisor {
             let _ = process.wait();
         }
         kill_services_of(&self.state_dir);
+        compiled::keep(&self.state_dir);
         if std::thread::panicking() {
             eprintln!("the supervisor's log:\n{}", self.log());
         }
     }
+}
+
+/// Runs a subcommand on any state folder.
+///
+/// # Panics
+/// Where the program cannot be run.
+#[must_use]
+pub fn subcommand(words: &[&str], state_dir: &Path) -> Ended {
+    let mut command = Command::new(program());
+    finish(command.args(words).arg("--state-dir").arg(state_dir))
 }
 
 fn program() -> PathBuf {

@@ -1,0 +1,90 @@
+//! A reader of `GET /v2/local/logs`.
+
+use std::collections::VecDeque;
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use serde_json::Value;
+
+use crate::supervisor::Supervisor;
+use crate::until::DEADLINE;
+
+/// Reads line by line, as fast or as slowly as a test asks it to.
+pub struct LogReader {
+    body: BoxStream<'static, reqwest::Result<bytes::Bytes>>,
+    partial: Vec<u8>,
+    lines: VecDeque<Value>,
+}
+
+impl Supervisor {
+    /// Opens the log stream and reads its greeting.
+    ///
+    /// # Panics
+    /// Where the stream is refused or greets with something else.
+    pub async fn read_logs(&self) -> LogReader {
+        // No time limit: it is read for as long as the test likes.
+        let request = self
+            .client()
+            .get(format!("{}/v2/local/logs", self.base()))
+            .bearer_auth(self.key());
+        let response = request.send().await.expect("an answer");
+        assert_eq!(response.status(), 200);
+        let mut reader = LogReader {
+            body: response.bytes_stream().boxed(),
+            partial: Vec::new(),
+            lines: VecDeque::new(),
+        };
+        let greeting = reader.next().await;
+        let expected = serde_json::json!({"message": "Streaming logs", "isSystem": true});
+        assert_eq!(greeting, Some(expected));
+        reader
+    }
+}
+
+impl LogReader {
+    /// The next line; `None` once the stream has ended.
+    ///
+    /// # Panics
+    /// Where none comes before the [`DEADLINE`], or one is not JSON.
+    pub async fn next(&mut self) -> Option<Value> {
+        match tokio::time::timeout(DEADLINE, self.read()).await {
+            Ok(line) => line,
+            Err(_) => panic!("no line within {DEADLINE:?}"),
+        }
+    }
+
+    /// Reads until a line says `text`, and answers it.
+    ///
+    /// # Panics
+    /// Where the stream ends or is silent before.
+    pub async fn until_message(&mut self, text: &str) -> Value {
+        loop {
+            let Some(line) = self.next().await else {
+                panic!("the stream ended before it said `{text}`");
+            };
+            if line["message"]
+                .as_str()
+                .is_some_and(|said| said.contains(text))
+            {
+                return line;
+            }
+        }
+    }
+
+    async fn read(&mut self) -> Option<Value> {
+        loop {
+            if let Some(line) = self.lines.pop_front() {
+                return Some(line);
+            }
+            let chunk = self.body.next().await?.ok()?;
+            self.partial.extend_from_slice(&chunk);
+            while let Some(end) = self.partial.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.partial.drain(..=end).collect();
+                match serde_json::from_slice(&line) {
+                    Ok(value) => self.lines.push_back(value),
+                    Err(error) => panic!("{error}: {}", String::from_utf8_lossy(&line)),
+                }
+            }
+        }
+    }
+}

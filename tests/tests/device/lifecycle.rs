@@ -1,0 +1,133 @@
+//! What befalls the program: a second start, a stop, a kill, a broken database.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use tests::{Supervisor, guest, service, services_of, subcommand, target};
+
+fn two_services() -> Value {
+    let server = guest("hello-server");
+    target(
+        1,
+        &[
+            service("one", &server, &json!({})),
+            service("two", &server, &json!({})),
+        ],
+    )
+}
+
+#[tokio::test]
+async fn a_second_run_on_the_same_folder_is_refused_and_told_why() {
+    let device = Supervisor::on_wasm().start().await;
+    let second = device.run_second();
+    assert!(!second.status.success());
+    for part in [
+        format!("process {}", device.pid()),
+        device.state_dir().display().to_string(),
+    ] {
+        assert!(second.stderr.contains(&part), "{}", second.stderr);
+    }
+    assert_eq!(device.get("/ping").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_stop_leaves_services_running_and_the_next_start_finds_them() {
+    let mut device = Supervisor::on_wasm().start().await;
+    device.set_target(&two_services()).await;
+    let containers = device.until_applied().await["containers"].clone();
+    assert_eq!(containers.as_array().map(Vec::len), Some(2), "{containers}");
+    let mut processes = services_of(device.state_dir());
+    processes.sort_unstable();
+    assert_eq!(processes.len(), 2);
+
+    let status = device.terminate().await;
+    assert_eq!(status.code(), Some(0));
+    let mut left = services_of(device.state_dir());
+    left.sort_unstable();
+    assert_eq!(left, processes);
+
+    device.start_again().await;
+    assert_eq!(device.until_applied().await["containers"], containers);
+
+    device.kill().await;
+    device.start_again().await;
+    assert_eq!(device.until_applied().await["containers"], containers);
+    let mut left = services_of(device.state_dir());
+    left.sort_unstable();
+    assert_eq!(left, processes);
+}
+
+#[tokio::test]
+async fn a_broken_database_is_set_aside_and_the_device_starts_empty() {
+    let mut device = Supervisor::on_wasm().start().await;
+    let old_key = device.key().to_owned();
+    device.terminate().await;
+    let database = fs::read_dir(device.state_dir())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"SQLite format 3")))
+        .expect("a database in the state folder");
+    fs::write(&database, vec![0x5a; 8192]).unwrap();
+    for side_file in ["-wal", "-shm"] {
+        let _ = fs::remove_file(format!("{}{side_file}", database.display()));
+    }
+
+    device.start_again().await;
+    assert_ne!(device.key(), old_key);
+    assert_eq!(
+        device.json("/v2/local/target-state").await["state"]["local"]["apps"],
+        json!({})
+    );
+    // The log says where it went, and it is there.
+    let log = device.log();
+    let aside = fs::read_dir(device.state_dir())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| fs::read(path).is_ok_and(|bytes| bytes == vec![0x5a; 8192]))
+        .expect("the broken database is kept");
+    assert!(log.contains(&aside.display().to_string()), "{log}");
+}
+
+#[tokio::test]
+async fn a_log_stream_ends_with_the_supervisor() {
+    let mut device = Supervisor::on_wasm().start().await;
+    let stream = device
+        .request("GET", "/v2/local/logs")
+        .send()
+        .await
+        .unwrap();
+    let reading = tokio::spawn(stream.text());
+    assert_eq!(device.terminate().await.code(), Some(0));
+    let text = reading.await.unwrap().unwrap();
+    assert!(text.starts_with("{\"message\":\"Streaming logs\",\"isSystem\":true}\n"));
+}
+
+#[tokio::test]
+async fn the_key_and_the_plugins_are_shown_whether_it_runs_or_not() {
+    let mut device = Supervisor::on_wasm().start().await;
+    let key = device.key().to_owned();
+    for running in [true, false] {
+        if !running {
+            device.terminate().await;
+        }
+        let shown = device.subcommand(&["api-key", "show"]);
+        assert_eq!(
+            (shown.stdout, shown.stderr),
+            (format!("{key}\n"), String::new())
+        );
+        let plugins = device.subcommand(&["plugins", "list"]);
+        assert!(plugins.status.success(), "{plugins:?}");
+        for name in ["device-info", "led-blink"] {
+            assert!(plugins.stdout.contains(name), "{}", plugins.stdout);
+        }
+    }
+}
+
+#[test]
+fn a_state_folder_where_nothing_ran_has_no_key() {
+    let empty = tempfile::tempdir().unwrap();
+    let shown = subcommand(&["api-key", "show"], empty.path());
+    assert!(!shown.status.success());
+    assert!(shown.stderr.contains(&empty.path().display().to_string()));
+    assert_eq!(fs::read_dir(empty.path()).unwrap().count(), 0);
+}

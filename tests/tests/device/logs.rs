@@ -1,0 +1,84 @@
+//! The log stream: what it says, and that its readers do not disturb each other.
+
+use serde_json::json;
+use tests::{Supervisor, guest, service, target};
+
+#[tokio::test]
+async fn lines_of_services_come_with_their_service_and_those_of_the_supervisor_without() {
+    let device = Supervisor::on_wasm().start().await;
+    let mut reader = device.read_logs().await;
+    let program = guest("guest");
+    device
+        .set_target(&target(
+            1,
+            &[
+                service(
+                    "good",
+                    &program,
+                    &json!({"command": ["print-and-wait", "hello there"]}),
+                ),
+                service(
+                    "bad",
+                    &program,
+                    &json!({"command": ["print-both", "oh fine", "oh dear"], "restart": "no"}),
+                ),
+            ],
+        ))
+        .await;
+    let (mut good, mut bad, mut own) = (None, None, None);
+    while good.is_none() || bad.is_none() || own.is_none() {
+        let line = reader.next().await.expect("the stream goes on");
+        match line["message"].as_str() {
+            Some("hello there") => good = Some(line),
+            Some("oh dear") => bad = Some(line),
+            _ if line["isSystem"] == true => own = Some(line),
+            _ => {}
+        }
+    }
+    let (good, bad, own) = (good.unwrap(), bad.unwrap(), own.unwrap());
+    assert_eq!(
+        (&good["serviceName"], &good["serviceId"]),
+        (&json!("good"), &json!(1))
+    );
+    assert_eq!(good.get("isStdErr"), None);
+    assert_eq!(
+        (&bad["serviceName"], &bad["isStdErr"]),
+        (&json!("bad"), &json!(true))
+    );
+    assert_eq!(own.get("serviceName"), None);
+    for line in [good, bad, own] {
+        let timestamp = line["timestamp"].as_i64().unwrap();
+        assert!(timestamp > 1_600_000_000_000, "milliseconds: {line}");
+    }
+}
+
+#[tokio::test]
+async fn a_slow_reader_loses_lines_with_a_notice_and_holds_up_nobody() {
+    let device = Supervisor::on_wasm().start().await;
+    let mut slow = device.read_logs().await;
+    let mut fast = Vec::new();
+    for _ in 0..20 {
+        fast.push(device.read_logs().await);
+    }
+    let flood = service("flood", &guest("guest"), &json!({"command": ["flood"]}));
+    device.set_target(&target(1, &[flood])).await;
+
+    // All that fits between the device and the slow reader is full before one of the others has read
+    // this much.
+    let enough = |reader: usize| if reader == 0 { 100_000 } else { 5_000 };
+    let readers = fast
+        .into_iter()
+        .enumerate()
+        .map(|(number, mut reader)| async move {
+            for _ in 0..enough(number) {
+                reader.next().await.expect("the stream goes on");
+            }
+        });
+    futures::future::join_all(readers).await;
+    assert_eq!(device.get("/ping").await.status, 200);
+
+    let notice = slow.until_message("lost").await;
+    assert_eq!(notice["isSystem"], true);
+    // It goes on with what is said now.
+    slow.next().await.expect("the stream goes on");
+}

@@ -1,0 +1,12 @@
+//! One device, from outside: the API, the services it keeps running, and what befalls the program.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "also the helpers of a test fail with what they did not find"
+)]
+
+mod api_auth;
+mod api_errors;
+mod lifecycle;
+mod logs;
+mod state;
