@@ -1,9 +1,12 @@
 //! What runs, read back from the names and labels that containers carry: no database is needed to know
 //! whose a container is (device behaviour 4.7).
 
+use std::time::Duration;
+
 use crate::{
     AppId, AppUuid, Branding, CONFIG_DIGEST_LABEL, Commit, Container, ContainerId, ContainerState,
-    DeviceUuid, EngineImageId, EngineKind, ImageId, ReleaseId, ServiceId, ServiceKey, ServiceName,
+    DeviceUuid, EngineImageId, EngineKind, ImageId, ReleaseId, STOP_GRACE_PERIOD_LABEL, ServiceId,
+    ServiceKey, ServiceName,
 };
 
 /// Before the name of a container that is handing over to its successor (device behaviour 4.7).
@@ -33,7 +36,12 @@ pub struct CurrentService {
     /// The digest of the configuration that it was made from; missing on containers from before this
     /// supervisor, which therefore differ from every target.
     pub digest: Option<String>,
+    /// How long it is given to stop: its own period, which its next release may change.
+    pub stop_grace: Duration,
 }
+
+/// What a container is given to stop where nothing says otherwise (device behaviour 4.4).
+const STOP_GRACE: Duration = Duration::from_secs(10);
 
 /// What a container's name says of the release that it belongs to; a rename changes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +87,8 @@ impl CurrentService {
             exit_code: container.exit_code,
             created_at_ms: container.created_at_ms,
             digest: label(container, branding, CONFIG_DIGEST_LABEL).ok(),
+            stop_grace: label(container, branding, STOP_GRACE_PERIOD_LABEL)
+                .map_or(STOP_GRACE, Duration::from_secs),
             key: ServiceKey {
                 app: label::<AppUuid>(container, branding, "app-uuid")?,
                 service,

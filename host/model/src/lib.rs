@@ -19,7 +19,8 @@ mod truthy;
 pub use branding::Branding;
 pub use compose::DeviceFacts;
 pub use container::{
-    CONFIG_DIGEST_LABEL, Container, ContainerState, EngineKind, Image, Network, Volume,
+    CONFIG_DIGEST_LABEL, Container, ContainerState, EngineKind, Image, Network,
+    STOP_GRACE_PERIOD_LABEL, Volume,
 };
 pub use current::{CurrentRelease, CurrentService, HANDING_OVER_PREFIX, UnreadableContainer};
 pub use desired::{

@@ -2,7 +2,6 @@
 //! disturb nothing), then what the locks are needed for, and last the record that all of it is done.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use model::{
     AppId, AppUuid, ContainerId, CurrentService, DesiredApp, DesiredService, EngineKind,
@@ -18,9 +17,6 @@ use crate::{
     ContainerRef, CurrentState, EngineHealth, Locked, LockedStep, Plan, Reason, ServiceWork,
     StartService, Step, Subject, WaitingOn,
 };
-
-/// How long a container that the target does not know may take to stop (the engines' own default).
-const DEFAULT_GRACE: Duration = Duration::from_secs(10);
 
 /// One app, as it is and as it should be.
 pub(crate) struct App<'a> {
@@ -240,10 +236,9 @@ fn plan_service(
         draft.unfinished = true;
         return None;
     }
-    let grace = Duration::from_secs(desired.config.stop_grace_period);
     let kill = |container: &CurrentService| LockedStep::Kill {
         container: reference(container),
-        grace,
+        grace: container.stop_grace,
     };
     let mut steps: Vec<LockedStep> = planned.surplus.iter().map(|c| kill(c)).collect();
     let mut start = false;
@@ -252,7 +247,7 @@ fn plan_service(
             if planned.is_to_stop() {
                 steps.push(LockedStep::Stop {
                     container: reference(container),
-                    grace,
+                    grace: container.stop_grace,
                 });
             }
             if planned.is_misnamed() && planned.fading {
@@ -390,7 +385,7 @@ fn plan_unwanted(
     }
     let steps = containers.iter().map(|container| LockedStep::Kill {
         container: reference(container),
-        grace: DEFAULT_GRACE,
+        grace: container.stop_grace,
     });
     Some(ServiceWork {
         service,

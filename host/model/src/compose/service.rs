@@ -10,6 +10,8 @@ use super::features::{self, Granted};
 use super::labels::UpdateRules;
 use super::reader::{Reader, is_true};
 use super::resolve::{ApiKeys, KeyError};
+use crate::STOP_GRACE_PERIOD_LABEL;
+
 use super::{dependencies, digest, environment, healthcheck, labels, mounts, ports, quantities};
 use crate::{
     DesiredService, DeviceFacts, Mount, NetworkMode, RestartPolicy, ServiceConfig, ServiceKey,
@@ -151,6 +153,11 @@ pub(super) fn service(
     config
         .labels
         .insert(digest::label(branding), digest.clone());
+    // After the digest, which has the period itself in it.
+    config.labels.insert(
+        branding.label(STOP_GRACE_PERIOD_LABEL),
+        config.stop_grace_period.to_string(),
+    );
     Ok(ReadService {
         service: DesiredService {
             key: ServiceKey {

@@ -349,6 +349,7 @@ impl Device {
             image: service.config.image.as_str().to_owned(),
             engine_image: format!("id:{}", service.config.image).parse().unwrap(),
             state,
+            stop_grace: Duration::from_secs(10),
             digest: Some(service.digest.clone()),
             created_at_ms: i64::try_from(number).unwrap() * 1000,
             key: service.key,

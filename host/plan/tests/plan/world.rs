@@ -245,6 +245,7 @@ impl World {
                         image: service.config.image.to_string(),
                         engine_image: start.image,
                         state: ContainerState::Created,
+                        stop_grace: std::time::Duration::from_secs(10),
                         digest: Some(service.digest.clone()),
                         created_at_ms: 1_000_000 + i64::try_from(self.numbered).unwrap(),
                         app_id: service.app_id,

@@ -115,7 +115,7 @@ fn the_services_variables_and_labels_win_over_the_compositions() {
 #[test]
 fn forced_labels_cannot_be_overridden() {
     let labels = config(&json!({ "labels": {
-        "io.platform.app-id": "99", "io.platform.supervised": "false", "io.platform.config-digest": "x", "mine": "y",
+        "io.platform.app-id": "99", "io.platform.stop-grace-period": "0", "io.platform.supervised": "false", "io.platform.config-digest": "x", "mine": "y",
     } }))
     .labels;
     let digest = labels["io.platform.config-digest"].clone();
@@ -133,6 +133,7 @@ fn forced_labels_cannot_be_overridden() {
                 ),
                 ("io.platform.service-id", "1"),
                 ("io.platform.service-name", "web"),
+                ("io.platform.stop-grace-period", "10"),
                 ("io.platform.supervised", "true"),
                 ("mine", "y"),
             ]
