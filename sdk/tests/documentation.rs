@@ -36,6 +36,8 @@ fn the_code_of_the_page_is_the_code_that_is_tested() {
         .collect();
     check("first", &first);
     check("greeter", include_str!("../../examples/greeter/src/lib.rs"));
+    let test = include_str!("../../examples/greeter/tests/greeter.rs");
+    check("harness", test);
 }
 
 #[test]

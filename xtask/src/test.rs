@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::cargo;
-use crate::layout::{self, build_components, components_folder, guest_crates};
+use crate::layout::{self, build_components, components_folder, crates_in, guest_crates};
 use crate::private_docker::{PrivateDocker, install_packages_if_debian_root};
 
 #[derive(clap::Args)]
@@ -36,6 +36,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     docker.give_to(&mut test);
     cargo::finish(test)?;
     if arguments.rest.is_empty() {
+        // They are no default members, since a bare `cargo build` would build them for this machine.
+        let mut test = cargo::cargo(["test", "--no-fail-fast"]);
+        test.env("SUPERVISOR_DIST", &layout.folder);
+        test.args([
+            "--package",
+            "supervisor-sdk",
+            "--package",
+            "supervisor-testing",
+        ]);
+        for plugin in plugin_crates()? {
+            test.args(["--package", &plugin]);
+        }
+        cargo::finish(test)?;
+
         // By itself, since its code generator must not be unified into the others.
         let arguments = [
             "test",
@@ -97,4 +111,19 @@ impl DockerForTests {
         );
         Ok(())
     }
+}
+
+/// The crates of plugins, the examples among them: those that are written with the SDK.
+fn plugin_crates() -> Result<Vec<String>> {
+    let mut crates = crates_in("plugins")?;
+    for example in crates_in("examples")? {
+        let manifest = cargo::repository()
+            .join("examples")
+            .join(&example)
+            .join("Cargo.toml");
+        if std::fs::read_to_string(manifest)?.contains("supervisor-sdk") {
+            crates.push(example);
+        }
+    }
+    Ok(crates)
 }

@@ -11,7 +11,7 @@ plugin! {
         GET "/v3/ticks" => ticks,
         POST "/v3/shout" => shout,
     }
-    limits: { wall_ms: 30000, concurrency: 8 }
+    limits: { wall_ms: 30000, body_kib: 4096 }
 }
 
 #[derive(Deserialize)]

@@ -1,0 +1,461 @@
+//! Plugins on a running supervisor: what the first ones answer, and what happens when files, policies
+//! and components change or fail under it.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use futures::StreamExt as _;
+use serde_json::{Value, json};
+use tests::{Builder, Supervisor, distribution, guest, until};
+
+/// How long a device shows itself (device API, "Limits").
+const WINDOW: Duration = Duration::from_secs(15);
+/// What LEDs show before anything takes them: no pattern shows it, so that seeing it again means that
+/// the LED was given back.
+const BEFORE: u32 = 7;
+
+const POLICY: &str = r#"
+    [plugins.device-info]
+    grants = ["device"]
+    [plugins.led-blink]
+    grants = ["led"]
+    [plugins.greeter]
+    grants = ["device"]
+    [plugins.board-leds]
+    grants = ["led"]
+    [plugins.led-guests]
+    grants = ["led"]
+"#;
+
+/// A supervisor with plugins of the test's choice.
+struct Device {
+    supervisor: Supervisor,
+    folder: tempfile::TempDir,
+}
+
+impl Device {
+    async fn with(plugins: &[PathBuf]) -> Self {
+        Self::on_board("unknown", plugins, "").await
+    }
+
+    async fn on_board(device_type: &str, plugins: &[PathBuf], configuration: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("plugins")).unwrap();
+        for plugin in plugins {
+            install(plugin, &folder.path().join("plugins"));
+        }
+        fs::write(folder.path().join("policy.toml"), POLICY).unwrap();
+        let board = json!({ "slug": device_type, "arch": "aarch64" });
+        fs::write(folder.path().join("device-type.json"), board.to_string()).unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let builder: Builder = Supervisor::on_wasm()
+            .argument("--plugin-dir")
+            .argument(path("plugins"))
+            .argument("--policy")
+            .argument(path("policy.toml"))
+            .argument("--device-type")
+            .argument(path("device-type.json"))
+            .configuration(configuration);
+        Device {
+            supervisor: builder.start().await,
+            folder,
+        }
+    }
+
+    fn plugins(&self) -> PathBuf {
+        self.folder.path().join("plugins")
+    }
+
+    fn led_file(&self, name: &str) -> PathBuf {
+        let class = self.supervisor.host_root().join("sys/class/leds");
+        class.join(name).join("brightness")
+    }
+
+    /// An LED in the shape of the kernel's LED class.
+    fn add_led(&self, name: &str, max: u32) {
+        let file = self.led_file(name);
+        let folder = file.parent().unwrap();
+        fs::create_dir_all(folder).unwrap();
+        fs::write(folder.join("max_brightness"), format!("{max}\n")).unwrap();
+        fs::write(folder.join("trigger"), "[none] timer heartbeat\n").unwrap();
+        fs::write(file, format!("{BEFORE}\n")).unwrap();
+    }
+
+    fn led(&self, name: &str) -> u32 {
+        let text = fs::read_to_string(self.led_file(name)).unwrap();
+        // The file is empty for the moment between its truncation and its writing.
+        text.trim().parse().unwrap_or(u32::MAX)
+    }
+
+    async fn until_led_shows(&self, name: &str, brightness: u32) {
+        until(&format!("the LED {name} to show {brightness}"), || async {
+            let shown = self.led(name);
+            if shown == brightness {
+                Ok(())
+            } else {
+                Err(shown)
+            }
+        })
+        .await;
+    }
+
+    async fn blink(&self) {
+        let answer = self.supervisor.post("/v1/blink", &json!({})).await;
+        assert_eq!((answer.status, answer.text.as_str()), (200, ""));
+    }
+
+    async fn report(&self, plugin: &str) -> Value {
+        let all = self.supervisor.json("/v3/plugins").await;
+        let plugins = all["plugins"].as_array().unwrap();
+        let found = plugins.iter().find(|report| report["name"] == plugin);
+        found.cloned().unwrap_or(Value::Null)
+    }
+
+    async fn until_status(&self, path: &str, status: u16) {
+        until(&format!("{path} to answer {status}"), || async {
+            let answer = self.supervisor.get(path).await;
+            if answer.status == status {
+                Ok(())
+            } else {
+                Err(answer)
+            }
+        })
+        .await;
+    }
+}
+
+fn stock(name: &str) -> PathBuf {
+    distribution().join("plugins").join(format!("{name}.wasm"))
+}
+
+/// Copies beside the place and renames, so that no half of a file is ever seen.
+fn install(component: &Path, folder: &Path) {
+    let name = component.file_name().unwrap();
+    let beside = folder.join(name).with_extension("part");
+    fs::copy(component, &beside).unwrap();
+    fs::rename(beside, folder.join(name)).unwrap();
+}
+
+#[tokio::test]
+async fn every_plugin_of_the_layout_runs_with_the_policy_that_is_shipped() {
+    let supervisor = Supervisor::on_wasm().start().await;
+    let report = supervisor.json("/v3/plugins").await;
+    let plugins = report["plugins"].as_array().unwrap();
+    let shipped = fs::read_dir(distribution().join("plugins"))
+        .unwrap()
+        .count();
+    assert_eq!(plugins.len(), shipped);
+    for plugin in plugins {
+        assert_eq!(plugin["state"], "running", "{plugin}");
+        assert!(plugin["refused"].is_null(), "{plugin}");
+    }
+    let info = supervisor.get("/v2/local/device-info").await;
+    assert_eq!(info.status, 200);
+}
+
+#[tokio::test]
+async fn the_first_plugins_answer_from_what_the_host_says_of_its_board() {
+    let device = Device::on_board("raspberrypi4-64", &[stock("device_info")], "").await;
+    let info = json!({ "arch": "aarch64", "deviceType": "raspberrypi4-64" });
+    let answer = device.supervisor.get("/v2/local/device-info").await;
+    assert_eq!(answer.status, 200);
+    let kind = answer.content_type.as_deref();
+    assert_eq!(kind, Some("application/json; charset=utf-8"));
+    assert_eq!(answer.json(), json!({ "status": "success", "info": info }));
+    let name = device.supervisor.json("/v2/device/name").await;
+    assert_eq!(name, json!({ "status": "success", "deviceName": "local" }));
+
+    let wrong = device.supervisor.post("/v2/device/name", &json!({})).await;
+    assert_eq!(
+        (wrong.status, wrong.allow.as_deref()),
+        (405, Some("GET, HEAD"))
+    );
+    let request = device
+        .supervisor
+        .request_without_key("GET", "/v2/device/name");
+    assert_eq!(device.supervisor.send(request).await.status, 401);
+}
+
+#[tokio::test]
+async fn a_third_partys_endpoint_reads_path_query_and_body_and_tells_what_is_wrong() {
+    let device = Device::with(&[guest("greeter")]).await;
+    let answer = device
+        .supervisor
+        .json("/v3/greet/Ada%20L?greeting=Salut")
+        .await;
+    assert_eq!(answer, json!({ "greeting": "Salut, Ada L! I am local." }));
+    let hi = json!({ "greeting": "Hi" });
+    let answer = device.supervisor.post("/v3/greet/Ada", &hi).await;
+    assert_eq!(answer.json(), json!({ "greeting": "Hi, Ada! I am local." }));
+
+    let missing = device.supervisor.get("/v3/greet/Ada").await;
+    assert_eq!(missing.status, 400);
+    let message = missing.failure().unwrap();
+    assert_eq!(message, "query parameter `greeting` is missing");
+    let large = json!({ "greeting": "x".repeat(2 << 20) });
+    assert_eq!(
+        device.supervisor.post("/v3/greet/Ada", &large).await.status,
+        413
+    );
+}
+
+#[tokio::test]
+async fn a_stream_arrives_while_it_is_written_and_ends_when_its_reader_leaves() {
+    let device = Device::with(&[guest("ticker")]).await;
+    let request = device.supervisor.request("GET", "/v3/ticks?every_ms=10");
+    let mut body = request.send().await.unwrap().bytes_stream();
+    let mut seen = Vec::new();
+    while !String::from_utf8_lossy(&seen).contains("tick 5\n") {
+        seen.extend_from_slice(&body.next().await.unwrap().unwrap());
+    }
+    drop(body);
+    // Eight calls at a time are allowed: were the streams of readers who left still there, the last ones
+    // would not be answered.
+    for _ in 0..20 {
+        let request = device.supervisor.request("GET", "/v3/ticks?every_ms=10");
+        let mut body = request.send().await.unwrap().bytes_stream();
+        assert!(body.next().await.unwrap().is_ok());
+    }
+    let all = device.supervisor.get("/v3/ticks?every_ms=1&count=3").await;
+    assert_eq!(all.text, "tick 1\ntick 2\ntick 3\n");
+}
+
+#[tokio::test]
+async fn the_led_blinks_for_the_window_a_second_call_extends_it_and_the_led_is_given_back() {
+    let device = Device::with(&[stock("led_blink")]).await;
+    device.add_led("ACT", 255);
+    device.blink().await;
+    device.until_led_shows("ACT", 255).await;
+    device.until_led_shows("ACT", 0).await;
+    device.until_led_shows("ACT", 255).await;
+    device.blink().await;
+    let second = Instant::now();
+    device.until_led_shows("ACT", BEFORE).await;
+    let lasted = second.elapsed();
+    assert!(lasted + Duration::from_secs(1) > WINDOW, "{lasted:?}");
+    let report = device.report("led-blink").await;
+    assert_eq!(
+        (&report["calls"], &report["failures"]),
+        (&json!(1), &json!(0))
+    );
+}
+
+#[tokio::test]
+async fn blinking_a_device_without_an_led_or_without_a_plugin_is_a_success() {
+    for plugins in [vec![stock("led_blink")], vec![]] {
+        let device = Device::with(&plugins).await;
+        device.blink().await;
+        device.blink().await;
+    }
+}
+
+#[tokio::test]
+async fn an_led_is_given_back_after_a_trap_and_after_a_time_out() {
+    let device = Device::with(&[guest("led_guests")]).await;
+    device.add_led("ACT", 255);
+    for (fault, status) in [("trap", 500), ("wait", 504), ("spin", 504)] {
+        let path = format!("/v3/led-guests/ACT/{fault}");
+        let body = json!({});
+        let (answer, ()) = tokio::join!(device.supervisor.post(&path, &body), async {
+            if fault != "trap" {
+                device.until_led_shows("ACT", 255).await;
+            }
+        });
+        assert_eq!(answer.status, status, "{fault}: {answer:?}");
+        assert!(
+            answer.failure().unwrap().contains("led-guests"),
+            "{answer:?}"
+        );
+        device.until_led_shows("ACT", BEFORE).await;
+    }
+    let log = device.supervisor.log();
+    assert!(
+        log.contains("with an LED in its hands"),
+        "the panic is in the log"
+    );
+}
+
+#[tokio::test]
+async fn an_led_is_given_back_at_the_start_after_a_kill() {
+    let mut device = Device::with(&[stock("led_blink")]).await;
+    device.add_led("ACT", 255);
+    device.blink().await;
+    device.until_led_shows("ACT", 255).await;
+    device.supervisor.kill().await;
+    assert_ne!(device.led("ACT"), BEFORE);
+    device.supervisor.start_again().await;
+    device.until_led_shows("ACT", BEFORE).await;
+}
+
+#[tokio::test]
+async fn the_configuration_of_a_plugin_reaches_it() {
+    let configuration = "[plugins.led-blink]\nled = \"board:green:status\"";
+    let plugins = [stock("led_blink")];
+    let device = Device::on_board("unknown", &plugins, configuration).await;
+    device.add_led("ACT", 255);
+    device.add_led("board:green:status", 31);
+    device.blink().await;
+    device.until_led_shows("board:green:status", 31).await;
+    assert_eq!(device.led("ACT"), BEFORE);
+}
+
+#[tokio::test]
+async fn a_boards_plugin_takes_the_place_of_the_stock_one_on_its_boards_only() {
+    let plugins = [stock("led_blink"), guest("board_leds")];
+    for (device_type, leds) in [
+        (
+            "acme-gateway2",
+            ["acme:green:left", "acme:green:right"].as_slice(),
+        ),
+        ("raspberrypi4-64", ["ACT"].as_slice()),
+    ] {
+        let device = Device::on_board(device_type, &plugins, "").await;
+        let all = ["ACT", "acme:green:left", "acme:green:right"];
+        for led in all {
+            device.add_led(led, 1);
+        }
+        device.blink().await;
+        for led in leds {
+            device.until_led_shows(led, 1).await;
+            device.until_led_shows(led, 0).await;
+        }
+        for other in all.iter().filter(|led| !leds.contains(led)) {
+            assert_eq!(device.led(other), BEFORE, "{device_type}: {other}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_plugin_that_is_put_into_the_folder_serves_and_one_that_is_taken_out_does_not() {
+    let device = Device::with(&[]).await;
+    let path = "/v3/greet/Ada?greeting=Hi";
+    assert_eq!(device.supervisor.get(path).await.status, 404);
+    install(&guest("greeter"), &device.plugins());
+    device.until_status(path, 200).await;
+    fs::remove_file(device.plugins().join("greeter.wasm")).unwrap();
+    device.until_status(path, 404).await;
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_plugin_leaves_the_one_before_it_serving() {
+    let device = Device::with(&[guest("greeter")]).await;
+    let path = "/v3/greet/Ada?greeting=Hi";
+    assert_eq!(device.supervisor.get(path).await.status, 200);
+    fs::write(device.plugins().join("greeter.wasm"), b"not a component").unwrap();
+    until("the refusal to be reported", || async {
+        let report = device.report("greeter").await;
+        if report["refused"].is_string() {
+            Ok(())
+        } else {
+            Err(report)
+        }
+    })
+    .await;
+    assert_eq!(device.supervisor.get(path).await.status, 200);
+    install(&guest("greeter"), &device.plugins());
+    until("the refusal to be gone", || async {
+        let report = device.report("greeter").await;
+        if report["refused"].is_null() {
+            Ok(())
+        } else {
+            Err(report)
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_changed_policy_takes_effect_without_a_restart() {
+    let device = Device::with(&[guest("greeter"), stock("device_info")]).await;
+    let path = "/v3/greet/Ada?greeting=Hi";
+    assert_eq!(device.supervisor.get(path).await.status, 200);
+
+    let policy = device.folder.path().join("policy.toml");
+    fs::write(&policy, "[plugins.device-info]\ngrants = [\"device\"]\n").unwrap();
+    until("the grant to be withdrawn", || async {
+        let report = device.report("greeter").await;
+        if report["state"] == "refused" {
+            Ok(())
+        } else {
+            Err(report)
+        }
+    })
+    .await;
+    assert_eq!(device.supervisor.get(path).await.status, 404);
+    let refused = device.report("greeter").await["refused"].clone();
+    let line = "[plugins.greeter] grants = [\"device\"]";
+    assert!(refused.as_str().unwrap().contains(line), "{refused}");
+    let answer = device.supervisor.get("/v2/device/name").await;
+    assert_eq!(answer.status, 200, "another plugin was disturbed");
+
+    fs::write(&policy, POLICY).unwrap();
+    device.until_status(path, 200).await;
+}
+
+#[test]
+fn a_component_imports_only_what_it_uses() {
+    let table: [(PathBuf, &[&str]); 6] = [
+        (stock("device_info"), &["device", "types"]),
+        (
+            stock("led_blink"),
+            &["config", "identify-window", "led", "log", "timer"],
+        ),
+        (guest("greeter"), &["device", "types"]),
+        (guest("ticker"), &["timer", "types"]),
+        (
+            guest("board_leds"),
+            &["config", "identify-window", "led", "timer"],
+        ),
+        (guest("led_guests"), &["led", "timer", "types"]),
+    ];
+    for (file, expected) in table {
+        let imports = imports(&fs::read(&file).unwrap());
+        let ours: Vec<_> = imports
+            .iter()
+            .filter_map(|name| {
+                name.strip_prefix("platform:supervisor/")?
+                    .strip_suffix("@1.0.0")
+            })
+            .collect();
+        assert_eq!(ours, expected, "{}", file.display());
+        let reach = [
+            "wasi:clocks",
+            "wasi:filesystem",
+            "wasi:sockets",
+            "wasi:http",
+            "wasi:random/random",
+        ];
+        let others = imports
+            .iter()
+            .find(|name| reach.iter().any(|reach| name.starts_with(reach)));
+        assert_eq!(others, None, "{}", file.display());
+    }
+}
+
+/// The imports of a component, sorted.
+fn imports(component: &[u8]) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut depth = 0;
+    for payload in wasmparser::Parser::new(0).parse_all(component) {
+        match payload.unwrap() {
+            wasmparser::Payload::ModuleSection { .. }
+            | wasmparser::Payload::ComponentSection { .. } => {
+                depth += 1;
+            }
+            wasmparser::Payload::End(_) => depth -= 1,
+            wasmparser::Payload::ComponentImportSection(section) if depth == 0 => {
+                names.extend(
+                    section
+                        .into_iter()
+                        .map(|import| import.unwrap().name.name.to_owned()),
+                );
+            }
+            _ => {}
+        }
+    }
+    names.sort();
+    names
+}
