@@ -1,5 +1,8 @@
 //! Links what is granted. [`crate::grants`] has checked before that nothing else is asked for.
 
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, PoisonError};
+
 use wasmtime::Engine;
 use wasmtime::component::Linker;
 
@@ -8,11 +11,30 @@ use crate::bindings::platform::supervisor::{
 };
 use crate::capability::Capability;
 use crate::guest::{Guest, ThisGuest};
-use crate::policy::Grants;
 use crate::wasi;
 
-/// A linker with all that a plugin with these grants gets, and nothing else.
-pub(crate) fn granted(engine: &Engine, grants: &Grants) -> wasmtime::Result<Linker<Guest>> {
+/// The linkers made so far, one for each set of capabilities: plugins that may do the same share one.
+#[derive(Default)]
+pub(crate) struct Linkers(Mutex<HashMap<BTreeSet<Capability>, Linker<Guest>>>);
+
+impl Linkers {
+    /// Links with all that a plugin with these grants gets, and nothing else.
+    pub(crate) fn granted<R>(
+        &self,
+        engine: &Engine,
+        grants: &BTreeSet<Capability>,
+        link: impl FnOnce(&Linker<Guest>) -> wasmtime::Result<R>,
+    ) -> wasmtime::Result<R> {
+        let mut linkers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(linker) = linkers.get(grants) {
+            return link(linker);
+        }
+        let linker = linker(engine, grants)?;
+        link(linkers.entry(grants.clone()).or_insert(linker))
+    }
+}
+
+fn linker(engine: &Engine, grants: &BTreeSet<Capability>) -> wasmtime::Result<Linker<Guest>> {
     let mut linker = Linker::new(engine);
     wasi::link(&mut linker, grants)?;
     types::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?;
@@ -20,7 +42,7 @@ pub(crate) fn granted(engine: &Engine, grants: &Grants) -> wasmtime::Result<Link
     config::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?;
     timer::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?;
     identify_window::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?;
-    for capability in &grants.grants {
+    for capability in grants {
         match capability {
             Capability::Device => {
                 device::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?

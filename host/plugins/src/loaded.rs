@@ -17,7 +17,7 @@ use crate::grants::{self, GrantError};
 use crate::guest::{Guest, Surroundings};
 use crate::identify::Identify;
 use crate::limits::Limits;
-use crate::linker;
+use crate::linker::Linkers;
 use crate::manifest::{Action, Manifest};
 use crate::policy::{Grants, Policy};
 use crate::pool::Pool;
@@ -95,6 +95,7 @@ pub(crate) struct Workshop {
     pub(crate) data: Arc<dyn PluginData>,
     pub(crate) device: Arc<dyn Device>,
     pub(crate) identify: Identify,
+    pub(crate) linkers: Linkers,
 }
 
 /// Why a version is not loaded.
@@ -129,9 +130,10 @@ impl Workshop {
     ) -> Result<Loaded, LoadError> {
         let engine = &self.pool.engine;
         let name = file.display().to_string();
+        let source = sandbox::Source::with_digest(&name, wasm, digest.clone());
         let component = self
             .cache
-            .load(&name, wasm, sandbox::Profile::Plugin, engine)
+            .load(&source, sandbox::Profile::Plugin, engine)
             .await?;
 
         let grants = policy.of(&manifest.name);
@@ -156,8 +158,12 @@ impl Workshop {
         )?;
 
         let link = |error: wasmtime::Error| LoadError::Link(format!("{error:#}"));
-        let linker = linker::granted(engine, &grants).map_err(link)?;
-        let pre = linker.instantiate_pre(&component).map_err(link)?;
+        let pre = self
+            .linkers
+            .granted(engine, &grants.grants, |linker| {
+                linker.instantiate_pre(&component)
+            })
+            .map_err(link)?;
         let handler = handler::GuestIndices::new(&pre);
         let identify = identify::GuestIndices::new(&pre);
         if !manifest.routes.is_empty() && handler.is_err() {

@@ -9,14 +9,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sha2::{Digest as _, Sha256};
+use futures::stream::{self, StreamExt as _};
 
 use crate::loaded::{Counters, Loaded, Workshop};
 use crate::manifest::{Action, Manifest};
 use crate::policy::Policy;
 use crate::routes::{Reserved, overlap};
-use crate::settled_file::{Stamp, read};
+use crate::settled_file::{PluginFile, Stamp, read};
 use crate::table::{Entry, Other, Table, log_change};
+
+/// How many files are loaded at a time.
+const AT_ONCE: usize = 4;
 
 /// Loads plugins, lap by lap.
 pub(crate) struct Loader {
@@ -64,16 +67,21 @@ impl Loader {
             // What is linked follows from the policy: all are linked again.
             last.clear();
         }
-        let loading: Vec<_> = files
+        let looks: Vec<_> = files
             .into_iter()
             .map(|file| {
                 let last = last.remove(&file);
                 self.look(file, last, before)
             })
             .collect();
+        // Each holds a whole file in memory.
+        let looks = stream::iter(looks)
+            .buffered(AT_ONCE)
+            .collect::<Vec<_>>()
+            .await;
         let mut seen = BTreeMap::new();
         let mut found = BTreeMap::new();
-        for (file, now, what) in futures::future::join_all(loading).await {
+        for (file, now, what) in looks {
             seen.extend(now.map(|now| (file.clone(), now)));
             found.insert(file, what);
         }
@@ -146,23 +154,31 @@ impl Loader {
         }
         // Nobody is writing yet when the device starts, and someone is waiting.
         let settle = !before.entries.is_empty();
-        let (stamp, wasm) = match read(file.clone(), settle).await {
-            Ok(read) => read,
+        match read(file.clone(), settle).await {
+            Ok(read) => {
+                let stamp = read.stamp.clone();
+                let found = self.load(&file, read).await;
+                (file, Some(stamp), found)
+            }
             Err(reason) => {
+                let (manifest, digest) = (None, String::new());
                 let other = Other {
-                    manifest: None,
-                    digest: String::new(),
+                    manifest,
+                    digest,
                     refused: Some(reason),
                 };
-                return (file, None, Found::Other(Box::new(other)));
+                (file, None, Found::Other(Box::new(other)))
             }
-        };
-        let digest = hex::encode(Sha256::digest(&wasm));
-        let found = self.load(&file, digest, &wasm).await;
-        (file, Some(stamp), found)
+        }
     }
 
-    async fn load(&self, file: &Path, digest: String, wasm: &[u8]) -> Found {
+    async fn load(&self, file: &Path, read: PluginFile) -> Found {
+        let PluginFile {
+            wasm,
+            digest,
+            manifest,
+            ..
+        } = read;
         let refused = |manifest, reason: String| {
             let digest = digest.clone();
             Found::Other(Box::new(Other {
@@ -171,7 +187,7 @@ impl Loader {
                 refused: Some(reason),
             }))
         };
-        let manifest = match Manifest::of(wasm) {
+        let manifest = match manifest {
             Ok(manifest) => manifest,
             Err(error) => return refused(None, chain(&error)),
         };
@@ -190,7 +206,14 @@ impl Loader {
         let known = manifest.clone();
         match self
             .workshop
-            .load(file, digest.clone(), wasm, manifest, &self.policy, counters)
+            .load(
+                file,
+                digest.clone(),
+                &wasm,
+                manifest,
+                &self.policy,
+                counters,
+            )
             .await
         {
             Ok(loaded) => Found::New(Arc::new(loaded)),

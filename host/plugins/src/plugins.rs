@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 use crate::call::Caller;
 use crate::capabilities::led_memory::LedMemory;
 use crate::identify::Identify;
+use crate::linker::Linkers;
 use crate::loaded::{Loaded, Workshop};
 use crate::loader::Loader;
 use crate::pool::Pool;
@@ -101,6 +102,7 @@ impl Plugins {
             data: config.data,
             device: config.device,
             identify: identify.clone(),
+            linkers: Linkers::default(),
         });
         let caller = Caller {
             spares: Arc::new(Spares::start(Arc::clone(&pool))),

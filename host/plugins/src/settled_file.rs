@@ -5,6 +5,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use crate::manifest::{Manifest, ManifestError};
+
 /// The largest plugin, in bytes.
 const SIZE: u64 = 64 << 20;
 /// For how long a file has to stay as it is before it is taken for a whole one.
@@ -31,31 +33,45 @@ impl Stamp {
     }
 }
 
-/// Reads a file once nobody changes it any more (`settle`), with the stamp that it then has.
-pub(crate) async fn read(file: PathBuf, settle: bool) -> Result<(Stamp, Vec<u8>), String> {
-    let failed = |error: std::io::Error| format!("it cannot be read: {error}");
+/// A plugin's file, read.
+pub(crate) struct PluginFile {
+    pub(crate) stamp: Stamp,
+    pub(crate) wasm: Vec<u8>,
+    pub(crate) digest: String,
+    pub(crate) manifest: Result<Manifest, ManifestError>,
+}
+
+/// Reads a file once nobody changes it any more (`settle`).
+pub(crate) async fn read(file: PathBuf, settle: bool) -> Result<PluginFile, String> {
     for _ in 0..LOOKS {
         let path = file.clone();
-        let read = tokio::task::spawn_blocking(move || {
-            let stamp = Stamp::of(&path)?;
-            if stamp.size > SIZE {
-                return Ok((stamp, Vec::new()));
-            }
-            Ok((stamp, fs::read(&path)?))
-        });
-        let (stamp, wasm) = read
-            .await
-            .unwrap_or_else(|_| Err(std::io::Error::other("cut short")))
-            .map_err(failed)?;
-        if stamp.size > SIZE {
-            return Err(format!("it has {} bytes, more than {SIZE}", stamp.size));
-        }
+        let read = tokio::task::spawn_blocking(move || PluginFile::read(&path)).await;
+        let read = read.unwrap_or_else(|_| Err("reading it was cut short".to_owned()))?;
         if settle {
             tokio::time::sleep(SETTLED).await;
         }
-        if Stamp::of(&file).is_ok_and(|now| now == stamp) && stamp.size == wasm.len() as u64 {
-            return Ok((stamp, wasm));
+        let unchanged = Stamp::of(&file).is_ok_and(|now| now == read.stamp);
+        if unchanged && read.stamp.size == read.wasm.len() as u64 {
+            return Ok(read);
         }
     }
     Err("it changes all the time".to_owned())
+}
+
+impl PluginFile {
+    fn read(path: &Path) -> Result<PluginFile, String> {
+        let failed = |error: std::io::Error| format!("it cannot be read: {error}");
+        let stamp = Stamp::of(path).map_err(failed)?;
+        if stamp.size > SIZE {
+            return Err(format!("it has {} bytes, more than {SIZE}", stamp.size));
+        }
+        let wasm = fs::read(path).map_err(failed)?;
+        let (digest, manifest) = (sandbox::digest(&wasm), Manifest::of(&wasm));
+        Ok(PluginFile {
+            stamp,
+            wasm,
+            digest,
+            manifest,
+        })
+    }
 }

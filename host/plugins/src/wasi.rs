@@ -1,6 +1,7 @@
 //! What of WASI a plugin sees: nothing, but for what a standard library needs to start, its output as
 //! lines of the log, and what its grants add, interface by interface.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use wasmtime::component::{HasData, Linker, ResourceTable};
@@ -15,7 +16,6 @@ use wasmtime_wasi_io::bindings::wasi::io;
 use crate::capabilities::log::{LogBudget, LogOutput};
 use crate::capability::Capability;
 use crate::guest::{Guest, Surroundings};
-use crate::policy::Grants;
 
 /// The most random bytes that a plugin gets at once.
 const RANDOM_BYTES: u64 = 64 << 10;
@@ -27,7 +27,10 @@ impl HasData for Table {
 }
 
 /// Links what every plugin gets, and what `grants` add.
-pub(crate) fn link(linker: &mut Linker<Guest>, grants: &Grants) -> wasmtime::Result<()> {
+pub(crate) fn link(
+    linker: &mut Linker<Guest>,
+    grants: &BTreeSet<Capability>,
+) -> wasmtime::Result<()> {
     io::error::add_to_linker::<Guest, Table>(linker, |guest| &mut guest.table)?;
     io::poll::add_to_linker::<Guest, Table>(linker, |guest| &mut guest.table)?;
     io::streams::add_to_linker::<Guest, Table>(linker, |guest| &mut guest.table)?;
@@ -45,7 +48,7 @@ pub(crate) fn link(linker: &mut Linker<Guest>, grants: &Grants) -> wasmtime::Res
         guest.ctx().ctx.random()
     })?;
 
-    let granted = |capability| grants.grants.contains(&capability);
+    let granted = |capability| grants.contains(&capability);
     if granted(Capability::Clock) {
         clocks::monotonic_clock::add_to_linker::<Guest, WasiClocks>(linker, Guest::clocks)?;
     }

@@ -24,6 +24,37 @@ pub struct Cache {
     shared: Arc<Inner>,
 }
 
+/// A component's bytes, with the digest that it is known by.
+pub struct Source<'a> {
+    name: &'a str,
+    wasm: &'a [u8],
+    digest: String,
+}
+
+impl<'a> Source<'a> {
+    /// Digests `wasm`; `name` is for messages: the component's file.
+    #[must_use]
+    pub fn new(name: &'a str, wasm: &'a [u8]) -> Source<'a> {
+        Source {
+            name,
+            wasm,
+            digest: digest(wasm),
+        }
+    }
+
+    /// The same where the digest is known already; it has to be [`digest`]'s.
+    #[must_use]
+    pub fn with_digest(name: &'a str, wasm: &'a [u8], digest: String) -> Source<'a> {
+        Source { name, wasm, digest }
+    }
+}
+
+/// What a component is known by: SHA-256, in hexadecimal.
+#[must_use]
+pub fn digest(wasm: &[u8]) -> String {
+    hex::encode(Sha256::digest(wasm))
+}
+
 struct Inner {
     folder: PathBuf,
     compiler: PathBuf,
@@ -74,10 +105,8 @@ impl Cache {
         profile: Profile,
         engine: &Engine,
     ) -> Result<PathBuf, CompileError> {
-        Ok(self
-            .path_and_component(name, wasm, profile, engine)
-            .await?
-            .0)
+        let source = Source::new(name, wasm);
+        Ok(self.path_and_component(&source, profile, engine).await?.0)
     }
 
     /// As [`Cache::compiled`], of the component in the file at `path`.
@@ -104,38 +133,30 @@ impl Cache {
     /// As [`Cache::compiled`].
     pub async fn load(
         &self,
-        name: &str,
-        wasm: &[u8],
+        source: &Source<'_>,
         profile: Profile,
         engine: &Engine,
     ) -> Result<Component, CompileError> {
-        Ok(self
-            .path_and_component(name, wasm, profile, engine)
-            .await?
-            .1)
+        Ok(self.path_and_component(source, profile, engine).await?.1)
     }
 
     async fn path_and_component(
         &self,
-        name: &str,
-        wasm: &[u8],
+        source: &Source<'_>,
         profile: Profile,
         engine: &Engine,
     ) -> Result<(PathBuf, Component), CompileError> {
+        let Source { name, wasm, digest } = source;
         let (size, limit) = (wasm.len() as u64, self.shared.limits.wasm);
         if size > limit {
             return Err(CompileError::TooLarge {
-                name: name.to_owned(),
+                name: (*name).to_owned(),
                 size,
                 limit,
             });
         }
-        let digest = hex::encode(Sha256::digest(wasm));
-        let path = self.shared.folder.join(entries::file_name(
-            &digest,
-            profile.name(),
-            &settings(profile),
-        ));
+        let file = entries::file_name(digest, profile.name(), &settings(profile));
+        let path = self.shared.folder.join(file);
         if path.exists() {
             match deserialize(engine, &path) {
                 Ok(component) => {
@@ -157,7 +178,7 @@ impl Cache {
                 let compiler = self.shared.compiler.clone();
                 let reason = format!("{error:#}");
                 Err(CompileError::Unusable {
-                    name: name.to_owned(),
+                    name: (*name).to_owned(),
                     compiler,
                     reason,
                 })

@@ -17,7 +17,7 @@ mod entries;
 mod error;
 mod profile;
 
-pub use cache::Cache;
+pub use cache::{Cache, Source, digest};
 pub use child::Limits;
 #[cfg(feature = "compiler")]
 pub use compiler::precompile;
