@@ -123,12 +123,10 @@ impl Caller {
             ready.wake();
             return Ok(ready);
         }
-        let slot = match self.pool.try_slot() {
+        // Where none is free, a spare of some other plugin's is less urgent than this call.
+        let slot = match self.pool.try_slot().or_else(|| self.spares.give_up_one()) {
             Some(slot) => slot,
-            None => {
-                self.spares.give_up_one();
-                self.pool.slot().await.ok_or(Failure::Busy)?
-            }
+            None => self.pool.slot().await.ok_or(Failure::Busy)?,
         };
         Instance::new(&self.pool, plugin, slot).await
     }

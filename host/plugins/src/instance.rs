@@ -26,7 +26,7 @@ pub(crate) struct Instance {
     pub(crate) identify: Option<identify::Guest>,
     pub(crate) meter: Arc<Meter>,
     /// Dropped after the store, as the fields' order has it.
-    _slot: Slot,
+    slot: Slot,
 }
 
 impl Instance {
@@ -96,8 +96,15 @@ impl Instance {
             handler,
             identify,
             meter,
-            _slot: slot,
+            slot,
         })
+    }
+
+    /// Throws the instance away and keeps its slot for another.
+    pub(crate) fn into_slot(self) -> Slot {
+        let Instance { store, slot, .. } = self;
+        drop(store);
+        slot
     }
 
     /// To be called before the instance is used: time has passed since it was made.

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use crate::instance::Instance;
 use crate::loaded::Loaded;
-use crate::pool::Pool;
+use crate::pool::{Pool, Slot};
 
 /// How many are kept ready for one plugin.
 const EACH: usize = 2;
@@ -80,15 +80,15 @@ impl Spares {
         });
     }
 
-    /// Gives up the instance that is needed least, so that its slot is free. Whether there was one.
-    pub(crate) fn give_up_one(&self) -> bool {
+    /// Gives up the instance that is needed least, for its slot.
+    pub(crate) fn give_up_one(&self) -> Option<Slot> {
         let given_up = self
             .shared
             .lock()
             .iter_mut()
             .rev()
             .find_map(|entry| entry.instances.pop());
-        given_up.is_some()
+        given_up.map(Instance::into_slot)
     }
 
     /// Gives up those of versions that are no longer loaded.
