@@ -44,7 +44,11 @@ impl Registry {
             // It ends with the test.
             let _ = axum::serve(listener, router).await;
         });
-        Registry { address, contents, server: server.abort_handle() }
+        Registry {
+            address,
+            contents,
+            server: server.abort_handle(),
+        }
     }
 
     /// Publishes a component as an image of the wasm engine, made unlike any other by `note`.
@@ -65,7 +69,11 @@ impl Registry {
     /// Where there is no busybox.
     pub fn publish_busybox(&self, note: &str) -> String {
         let layer = busybox_layer(note);
-        let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
+        let architecture = if cfg!(target_arch = "aarch64") {
+            "arm64"
+        } else {
+            "amd64"
+        };
         let configuration = json!({
             "architecture": architecture,
             "os": "linux",
@@ -135,7 +143,10 @@ async fn serve(
         Some((media_type, bytes)) => (
             [
                 (header::CONTENT_TYPE, media_type.clone()),
-                (header::HeaderName::from_static("docker-content-digest"), digest(bytes)),
+                (
+                    header::HeaderName::from_static("docker-content-digest"),
+                    digest(bytes),
+                ),
             ],
             bytes.clone(),
         )
@@ -167,7 +178,9 @@ fn busybox_layer(note: &str) -> Vec<u8> {
         let mut header = tar::Header::new_gnu();
         header.set_mode(0o755);
         header.set_size(bytes.len() as u64);
-        archive.append_data(&mut header, path, bytes).expect("writing to memory");
+        archive
+            .append_data(&mut header, path, bytes)
+            .expect("writing to memory");
     };
     file("bin/busybox", &busybox);
     file("note", note.as_bytes());

@@ -1,6 +1,7 @@
 //! A supervisor under test.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Instant;
@@ -20,9 +21,17 @@ use crate::until::{DEADLINE, until};
 pub struct Builder {
     arguments: Vec<String>,
     configuration: String,
+    program: Option<PathBuf>,
 }
 
 impl Builder {
+    /// Another program than the layout's.
+    #[must_use]
+    pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
+        self.program = Some(program.into());
+        self
+    }
+
     /// One more argument of `supervisor run`.
     #[must_use]
     pub fn argument(mut self, argument: impl Into<String>) -> Self {
@@ -56,7 +65,7 @@ impl Builder {
             client: reqwest::Client::new(),
         };
         compiled::bring(&supervisor.state_dir);
-        supervisor.begin().await;
+        supervisor.begin(&[]).await;
         supervisor
     }
 }
@@ -243,7 +252,21 @@ impl Supervisor {
 
     /// Starts it again on the same folders after [`Supervisor::terminate`] or [`Supervisor::kill`].
     pub async fn start_again(&mut self) {
-        self.begin().await;
+        self.begin(&[]).await;
+    }
+
+    /// As [`Supervisor::start_again`], with these environment variables for this run.
+    pub async fn start_again_with(&mut self, variables: &[(&str, &str)]) {
+        self.begin(variables).await;
+    }
+
+    /// Waits until it has ended by itself, by SIGKILL.
+    ///
+    /// # Panics
+    /// Where it does not end, or ends otherwise.
+    pub async fn until_killed(&mut self) {
+        let status = self.ended().await;
+        assert_eq!(status.signal(), Some(9), "{status}\n{}", self.log());
     }
 
     /// Runs `supervisor run` a second time with the same flags, which is expected to end by itself.
@@ -264,7 +287,7 @@ impl Supervisor {
         subcommand(words, &self.state_dir)
     }
 
-    async fn begin(&mut self) {
+    async fn begin(&mut self, variables: &[(&str, &str)]) {
         let log = fs::File::options()
             .create(true)
             .append(true)
@@ -272,6 +295,7 @@ impl Supervisor {
             .expect("a log file");
         let process = self
             .command()
+            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(log.try_clone().expect("a second handle"))
             .stderr(log)
@@ -287,7 +311,7 @@ impl Supervisor {
     fn command(&self) -> Command {
         let configuration = self.folders.path().join("supervisor.toml");
         fs::write(&configuration, &self.builder.configuration).expect("a configuration file");
-        let mut command = Command::new(program());
+        let mut command = Command::new(self.builder.program.clone().unwrap_or_else(program));
         command
             .args(["run", "--listen", "127.0.0.1:0"])
             .arg("--state-dir")

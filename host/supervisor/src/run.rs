@@ -4,11 +4,11 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use engine::Scope;
 use model::compose::DeviceFacts as ServiceFacts;
 use plugins::PluginsConfig;
-use reconcile::{Limits, Reconciler, ReconcilerConfig};
+use reconcile::{AbortAt, Limits, Reconciler, ReconcilerConfig};
 use store::{Opened, Store, TargetSource};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -130,7 +130,7 @@ impl Parts {
             host_root: configuration.host_root.clone(),
             managed: false,
             limits: Limits::default(),
-            abort_at: None,
+            abort_at: abort_at()?,
         })?;
         let device = Arc::new(RunningDevice {
             reconciler,
@@ -151,6 +151,18 @@ impl Parts {
             endpoints,
             has_docker,
         })
+    }
+}
+
+/// The moment at which a test wants this process killed ([`AbortAt`]).
+fn abort_at() -> Result<Option<Arc<AbortAt>>> {
+    let variable = "SUPERVISOR_TEST_ABORT_AT";
+    let Some(value) = std::env::var_os(variable) else {
+        return Ok(None);
+    };
+    match value.to_string_lossy().parse() {
+        Ok(moment) => Ok(Some(Arc::new(moment))),
+        Err(error) => Err(anyhow!("{variable}: {error}")),
     }
 }
 

@@ -7,6 +7,8 @@
 
 mod api_auth;
 mod api_errors;
+mod kills;
+mod layout;
 mod lifecycle;
 mod logs;
 mod state;

@@ -1,0 +1,367 @@
+//! `kill -9` of the supervisor in the middle of an update: it ends in the target all the same, with
+//! nothing duplicated, lost or left locked, and what the update does not touch keeps running.
+//!
+//! Every round changes one release to the next. Of its services one only changes its name (`kept`), one
+//! is made anew (`changed`) and one gets an image that must be pulled (`pulled`); a second app stands
+//! by. The process kills itself at a named moment, as `SUPERVISOR_TEST_ABORT_AT` says, and is started
+//! again without it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use bollard::Docker;
+use bollard::query_parameters::{InspectContainerOptions, ListContainersOptionsBuilder};
+use serde_json::{Value, json};
+use tests::{Registry, Supervisor, guest, services_of, until};
+
+const ROUNDS: u64 = 20;
+/// The moments, and how often an update of [`Story::release`] comes to each.
+const MOMENTS: [(&str, u64); 5] = [
+    ("in-pull", 1),
+    ("after-create", 2),
+    ("lock-taken", 1),
+    ("killed-not-started", 2),
+    ("renamed", 1),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_update_on_wasm_survives_being_killed_at_any_step() {
+    Story::new(Supervisor::on_wasm().start().await, World::Wasm)
+        .await
+        .tell()
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_update_on_docker_survives_being_killed_at_any_step() {
+    let Some(device) = Supervisor::on_docker() else {
+        return;
+    };
+    let docker = docker().await;
+    Story::new(device.start().await, World::Docker(docker))
+        .await
+        .tell()
+        .await;
+}
+
+async fn docker() -> Docker {
+    let uri = std::env::var("SUPERVISOR_TEST_DOCKER").unwrap();
+    Docker::connect_with_host(&uri)
+        .unwrap()
+        .negotiate_version()
+        .await
+        .unwrap()
+}
+
+/// Where services are looked at without asking the supervisor.
+enum World {
+    Wasm,
+    Docker(Docker),
+}
+
+/// One running service: its container's id, and what changes when it is started anew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Running {
+    id: String,
+    started: String,
+}
+
+struct Story {
+    device: Supervisor,
+    world: World,
+    registry: Registry,
+    /// Told apart from services of other tests on the same engine.
+    suffix: String,
+    seed: u64,
+    /// Image of `kept`, `changed` and `bystander`.
+    image: String,
+}
+
+impl Story {
+    async fn new(device: Supervisor, world: World) -> Self {
+        let seed = match std::env::var("SUPERVISOR_TEST_SEED") {
+            Ok(seed) => seed.parse().unwrap(),
+            Err(_) => u64::from(std::process::id()),
+        };
+        println!("SUPERVISOR_TEST_SEED={seed} repeats this run");
+        let registry = Registry::start().await;
+        let mut story = Story {
+            device,
+            world,
+            registry,
+            suffix: format!("{seed:x}"),
+            seed,
+            image: String::new(),
+        };
+        story.image = story.publish("base");
+        story
+    }
+
+    fn publish(&self, note: &str) -> String {
+        let note = format!("{note}-{}", self.suffix);
+        match self.world {
+            World::Wasm => self
+                .registry
+                .publish_component(&fs::read(guest("guest")).unwrap(), &note),
+            World::Docker(_) => self.registry.publish_busybox(&note),
+        }
+    }
+
+    fn name(&self, service: &str) -> String {
+        format!("{service}-{}", self.suffix)
+    }
+
+    /// The target whose first app is at this release.
+    fn release(&self, number: u64) -> Value {
+        let command = match self.world {
+            World::Wasm => json!(["wait"]),
+            World::Docker(_) => json!(["sleep", "infinity"]),
+        };
+        let service = |name: &str, image: &str, revision: u64| {
+            json!({
+                "serviceName": self.name(name),
+                "imageId": 1,
+                "image": image,
+                "environment": { "REVISION": revision.to_string() },
+                "labels": {},
+                "running": true,
+                "command": command,
+                "stop_signal": "SIGKILL",
+                "stop_grace_period": "1s",
+                "volumes": [format!("data:/data")],
+            })
+        };
+        let app = |commit: String, release: u64, services: Value| {
+            json!({
+                "name": "app",
+                "commit": commit,
+                "releaseId": release.to_string(),
+                "services": services,
+                "volumes": { "data": {} },
+                "networks": {},
+            })
+        };
+        let pulled = self.publish(&format!("pulled{number}"));
+        json!({ "local": { "name": "test", "config": {}, "apps": {
+            "1": app(format!("commit{number}"), number, json!({
+                "1": service("kept", &self.image, 0),
+                "2": service("changed", &self.image, number),
+                "3": service("pulled", &pulled, 0),
+            })),
+            "2": app("standing".into(), 1, json!({
+                "1": service("bystander", &self.image, 0),
+            })),
+        } } })
+    }
+
+    async fn tell(mut self) {
+        self.device.set_target(&self.release(1)).await;
+        self.device.until_applied().await;
+        let mut before = self.running().await;
+        assert_eq!(before.len(), 4, "{before:?}");
+        let marker = self.volume().await.join("marker");
+        fs::write(&marker, "kept").unwrap();
+
+        for round in 0..ROUNDS {
+            let moment = self.moment(round);
+            println!("round {round}: killed at {moment}");
+            self.device.terminate().await;
+            self.device
+                .start_again_with(&[("SUPERVISOR_TEST_ABORT_AT", &moment)])
+                .await;
+            // Its answer may be lost with the process.
+            let target = self.release(round + 2);
+            let _ = self
+                .device
+                .request("POST", "/v2/local/target-state")
+                .json(&target)
+                .send()
+                .await;
+            self.device.until_killed().await;
+            let while_dead = self.running().await;
+            for untouched in ["kept", "bystander"] {
+                let name = self.name(untouched);
+                assert_eq!(
+                    while_dead.get(&name),
+                    before.get(&name),
+                    "{moment}: {untouched}"
+                );
+            }
+
+            self.device.start_again().await;
+            self.until_at(round + 2).await;
+            let after = self.running().await;
+            let names: Vec<&String> = after.keys().collect();
+            assert_eq!(names, before.keys().collect::<Vec<_>>(), "{moment}");
+            for untouched in ["kept", "bystander"] {
+                let name = self.name(untouched);
+                assert_eq!(
+                    after[&name], before[&name],
+                    "{moment}: {untouched} was disturbed"
+                );
+            }
+            for replaced in ["changed", "pulled"] {
+                let name = self.name(replaced);
+                assert_ne!(after[&name].id, before[&name].id, "{moment}: {replaced}");
+            }
+            assert_eq!(
+                locks_below(self.device.host_root()),
+                Vec::<PathBuf>::new(),
+                "{moment}"
+            );
+            assert_eq!(fs::read_to_string(&marker).unwrap(), "kept", "{moment}");
+            before = after;
+        }
+        let nothing = json!({ "local": { "name": "test", "config": {}, "apps": {} } });
+        self.device.set_target(&nothing).await;
+        self.device.until_applied().await;
+        assert_eq!(self.running().await, BTreeMap::new());
+    }
+
+    /// `<moment>:<n>` of a round: each moment comes in turn, and the seed says how late it is taken.
+    fn moment(&self, round: u64) -> String {
+        let (moment, most) = MOMENTS[usize::try_from(round % 5).unwrap()];
+        let draw = (self.seed ^ (round << 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
+        format!("{moment}:{}", 1 + draw % most)
+    }
+
+    /// Waits until the first app's release is applied and settled.
+    async fn until_at(&self, number: u64) {
+        let commit = format!("commit{number}");
+        until("the release to be applied", || async {
+            let app = self.device.json("/v2/applications/1/state").await;
+            let status = self.device.json("/v2/state/status").await;
+            if app["commit"] == commit && status["appState"] == "applied" {
+                Ok(())
+            } else {
+                Err((app, status, self.device.log()))
+            }
+        })
+        .await;
+    }
+
+    /// What runs, by service name.
+    ///
+    /// Every container must run, and each service have one: anything else is a duplicate or a rest.
+    async fn running(&self) -> BTreeMap<String, Running> {
+        match &self.world {
+            World::Wasm => running_processes(self.device.state_dir()),
+            World::Docker(docker) => running_containers(docker, &self.suffix).await,
+        }
+    }
+
+    /// The folder of the first app's volume on this machine.
+    async fn volume(&self) -> PathBuf {
+        match &self.world {
+            World::Wasm => find(self.device.state_dir(), &|path| {
+                path.ends_with("data") && path.is_dir()
+            })
+            .into_iter()
+            .find(|path| {
+                let record = path.with_file_name("volume.json");
+                fs::read_to_string(record).is_ok_and(|record| record.contains("\"1_data\""))
+            })
+            .unwrap(),
+            World::Docker(docker) => docker
+                .inspect_volume("1_data")
+                .await
+                .unwrap()
+                .mountpoint
+                .into(),
+        }
+    }
+}
+
+fn running_processes(state_dir: &Path) -> BTreeMap<String, Running> {
+    let mut running = BTreeMap::new();
+    let mut records = Vec::new();
+    for pid in services_of(state_dir) {
+        let command = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let Some(record) = command.split('\0').find(|word| {
+            Path::new(word).is_absolute() && Path::new(word).join("container.json").is_file()
+        }) else {
+            continue;
+        };
+        let record = PathBuf::from(record);
+        let container: Value =
+            serde_json::from_str(&fs::read_to_string(record.join("container.json")).unwrap())
+                .unwrap();
+        let name = label(&container, "io.platform.service-name");
+        let id = record.file_name().unwrap().to_string_lossy().into_owned();
+        let one = Running {
+            id,
+            started: pid.to_string(),
+        };
+        let other = running.insert(name.clone(), one);
+        assert_eq!(other, None, "`{name}` runs twice");
+        records.push(record);
+    }
+    running
+}
+
+/// The first value of `key` anywhere in the document.
+fn label(document: &Value, key: &str) -> String {
+    fn search(value: &Value, key: &str) -> Option<String> {
+        match value {
+            Value::Object(entries) => entries.iter().find_map(|(name, value)| match value {
+                Value::String(text) if name == key => Some(text.clone()),
+                other => search(other, key),
+            }),
+            Value::Array(values) => values.iter().find_map(|value| search(value, key)),
+            _ => None,
+        }
+    }
+    search(document, key).unwrap()
+}
+
+async fn running_containers(docker: &Docker, suffix: &str) -> BTreeMap<String, Running> {
+    let mut running = BTreeMap::new();
+    let all = ListContainersOptionsBuilder::new().all(true).build();
+    for container in docker.list_containers(Some(all)).await.unwrap() {
+        let labels = container.labels.unwrap_or_default();
+        let Some(name) = labels.get("io.platform.service-name") else {
+            continue;
+        };
+        if !name.ends_with(&format!("-{suffix}")) {
+            continue;
+        }
+        let id = container.id.unwrap();
+        let inspected = docker
+            .inspect_container(&id, None::<InspectContainerOptions>)
+            .await
+            .unwrap();
+        let state = inspected.state.unwrap();
+        if state.running != Some(true) {
+            // Only a dead supervisor may leave one that is made and not started.
+            continue;
+        }
+        let one = Running {
+            id,
+            started: state.started_at.unwrap(),
+        };
+        let other = running.insert(name.clone(), one);
+        assert_eq!(other, None, "`{name}` runs twice");
+    }
+    running
+}
+
+fn locks_below(folder: &Path) -> Vec<PathBuf> {
+    find(folder, &|path| {
+        path.to_string_lossy().ends_with("updates.lock")
+    })
+}
+
+fn find(folder: &Path, wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if wanted(&path) {
+            found.push(path.clone());
+        }
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            found.extend(find(&path, wanted));
+        }
+    }
+    found
+}
