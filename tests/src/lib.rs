@@ -10,6 +10,7 @@
 )]
 
 mod answer;
+mod client;
 mod compiled;
 mod layout;
 mod log_reader;
@@ -20,6 +21,7 @@ mod target;
 mod until;
 
 pub use answer::Answer;
+pub use client::client;
 pub use layout::{distribution, guest, repository};
 pub use log_reader::LogReader;
 pub use processes::services_of;

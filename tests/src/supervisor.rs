@@ -11,6 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::answer::Answer;
+use crate::client::client;
 use crate::compiled;
 use crate::layout::distribution;
 use crate::processes::{kill, kill_services_of};
@@ -62,7 +63,7 @@ impl Builder {
             process: None,
             base: String::new(),
             key: String::new(),
-            client: reqwest::Client::new(),
+            client: client(),
         };
         compiled::bring(&supervisor.state_dir);
         supervisor.begin(&[]).await;

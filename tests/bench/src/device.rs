@@ -40,7 +40,7 @@ impl Device {
                 .map(|argument| (*argument).to_owned())
                 .collect(),
             process: None,
-            client: reqwest::Client::new(),
+            client: tests::client(),
         })
     }
 

@@ -91,7 +91,13 @@ async fn wait_for_plugins(device: &Device) -> Result<()> {
         device.key()?
     );
     loop {
-        if reqwest::get(&url).await?.status().is_success() {
+        if tests::client()
+            .get(&url)
+            .send()
+            .await?
+            .status()
+            .is_success()
+        {
             return Ok(());
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
