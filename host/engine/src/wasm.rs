@@ -25,7 +25,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use model::{Container, ContainerId, EngineKind, Image, ImageRef, Network, Volume};
+use model::{Container, ContainerId, EngineImageId, EngineKind, Image, ImageRef, Network, Volume};
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 use tokio_stream::wrappers::BroadcastStream;
@@ -86,6 +86,8 @@ struct Shared {
     events: broadcast::Sender<EngineEvent>,
     /// Held by whoever changes records, so that a look and the change that depends on it are one.
     changing: Mutex<()>,
+    /// Components that are being pulled, and how often, see [`image_table::Arriving`].
+    arriving: Mutex<BTreeMap<EngineImageId, usize>>,
     /// One for each container whose process is watched.
     watches: Mutex<HashMap<ContainerId, AbortHandle>>,
     /// What watches the folders.
@@ -111,6 +113,7 @@ impl Wasm {
                 engine,
                 events,
                 changing: Mutex::default(),
+                arriving: Mutex::default(),
                 watches: Mutex::default(),
                 background: Mutex::default(),
             }),

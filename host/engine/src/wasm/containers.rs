@@ -3,6 +3,7 @@
 
 use std::net::Ipv4Addr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use model::{
@@ -110,7 +111,7 @@ impl Shared {
         }
     }
 
-    fn put_container(&self, mut record: ContainerRecord) -> Result<(), EngineError> {
+    fn put_container(self: &Arc<Self>, mut record: ContainerRecord) -> Result<(), EngineError> {
         let _changing = self.change();
         let others = self.container_records();
         check_name(&record.name, &record.id, &others)?;
@@ -159,12 +160,16 @@ impl Shared {
     }
 
     /// A file that changed since it was pulled is another image, which nobody has taken in yet.
-    fn keep_component(&self, image: &ImageRef, id: &EngineImageId) -> Result<(), EngineError> {
+    fn keep_component(
+        self: &Arc<Self>,
+        image: &ImageRef,
+        id: &EngineImageId,
+    ) -> Result<(), EngineError> {
         if self.has_component(id) {
             return Ok(());
         }
         if image.is_file() {
-            let taken = self.take_file(image, &file_path(image)?)?;
+            let (taken, _) = self.take_file(image, &file_path(image)?)?;
             if taken.id == *id {
                 return Ok(());
             }

@@ -5,6 +5,7 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use model::{EngineImageId, EngineKind, Image, ImageRef};
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,32 @@ impl FileMark {
             size: metadata.len(),
             modified: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
             changed: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+}
+
+/// Components that are stored and that no record names yet. They are not swept while this is held.
+pub(super) struct Arriving {
+    shared: Arc<Shared>,
+    id: EngineImageId,
+}
+
+impl Arriving {
+    pub(super) fn new(shared: &Arc<Shared>, id: &EngineImageId) -> Self {
+        let (shared, id) = (shared.clone(), id.clone());
+        *shared.arriving().entry(id.clone()).or_default() += 1;
+        Arriving { shared, id }
+    }
+}
+
+impl Drop for Arriving {
+    fn drop(&mut self) {
+        let mut arriving = self.shared.arriving();
+        if let Some(count) = arriving.get_mut(&self.id) {
+            *count -= 1;
+            if *count == 0 {
+                arriving.remove(&self.id);
+            }
         }
     }
 }
@@ -173,11 +200,19 @@ impl Shared {
         self.folders.component(id.as_str()).is_file()
     }
 
-    /// Removes the components that neither a reference nor a container needs.
+    fn arriving(&self) -> MutexGuard<'_, BTreeMap<EngineImageId, usize>> {
+        self.arriving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes the components that neither a reference nor a container needs. Held by the caller: the
+    /// right to change records.
     pub(super) fn sweep_components(&self) {
+        // Before the records: what arrives is recorded before it no longer counts as arriving.
+        let arriving: Vec<EngineImageId> = self.arriving().keys().cloned().collect();
         let images = self.image_records().into_iter().map(|record| record.id);
         let containers = self.container_records().into_iter();
         let needed: Vec<PathBuf> = images
+            .chain(arriving)
             .chain(containers.map(|container| container.image_id))
             .map(|id| self.folders.component(id.as_str()))
             .collect();
@@ -193,10 +228,10 @@ impl Shared {
 
     /// Takes the file at `path` in among the components, and answers it as it was then.
     pub(super) fn take_file(
-        &self,
+        self: &Arc<Self>,
         reference: &ImageRef,
         path: &Path,
-    ) -> Result<ImageRecord, EngineError> {
+    ) -> Result<(ImageRecord, Arriving), EngineError> {
         let action = || format!("read `{}`", path.display());
         let file = File::open(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => EngineError::NotFound {
@@ -219,13 +254,15 @@ impl Shared {
         }
         check_component(reference, &bytes)?;
         let id = image_id(&Sha256::digest(&bytes))?;
+        let arriving = Arriving::new(self, &id);
         self.put_component(&id, &bytes)?;
-        Ok(ImageRecord {
+        let record = ImageRecord {
             reference: reference.clone(),
             id,
             size: bytes.len() as u64,
             file: Some(FileMark::of(&metadata)),
-        })
+        };
+        Ok((record, arriving))
     }
 
     pub(super) fn put_component(

@@ -10,7 +10,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::Wasm;
 use super::image_table::{
-    ImageRecord, MAX_COMPONENT, check_component, file_path, image_id, repository, too_large,
+    Arriving, ImageRecord, MAX_COMPONENT, check_component, file_path, image_id, repository,
+    too_large,
 };
 use crate::registry::{Repository, sha256_digest};
 use crate::{EngineError, EngineEvent, PullProgress, RegistryAuth, WASM_CONFIG_MEDIA_TYPE};
@@ -35,8 +36,9 @@ impl Wasm {
             progress(PullProgress { percent: 100 });
             return Ok(present);
         }
-        let records = if image.is_file() {
-            vec![self.take_file(image).await?]
+        let (records, arriving) = if image.is_file() {
+            let (record, arriving) = self.take_file(image).await?;
+            (vec![record], arriving)
         } else {
             self.fetch(image, auth, progress).await?
         };
@@ -50,6 +52,8 @@ impl Wasm {
                     EngineError::failed(format!("record the image `{}`", record.reference), error)
                 })?;
             }
+            drop(arriving);
+            // A reference may have named another component before.
             shared.sweep_components();
             shared.tell(EngineEvent::Other);
             Ok(())
@@ -79,7 +83,7 @@ impl Wasm {
         compiled.map_err(|error| EngineError::failed(format!("compile the image `{id}`"), error))
     }
 
-    async fn take_file(&self, image: &ImageRef) -> Result<ImageRecord, EngineError> {
+    async fn take_file(&self, image: &ImageRef) -> Result<(ImageRecord, Arriving), EngineError> {
         let path = file_path(image)?;
         let image = image.clone();
         self.blocking(move |shared| shared.take_file(&image, &path))
@@ -92,7 +96,7 @@ impl Wasm {
         image: &ImageRef,
         auth: Option<&RegistryAuth>,
         progress: &(dyn Fn(PullProgress) + Send + Sync),
-    ) -> Result<Vec<ImageRecord>, EngineError> {
+    ) -> Result<(Vec<ImageRecord>, Arriving), EngineError> {
         let repository_of_image = Repository::of(image, auth)?;
         let bytes = repository_of_image.manifest(None).await?;
         let digest = sha256_digest(&bytes);
@@ -109,6 +113,7 @@ impl Wasm {
             EngineError::failed(format!("read the manifest of `{image}`"), error)
         })?;
         let size = layer.size;
+        let arriving = Arriving::new(&self.shared, &id);
         let has = {
             let id = id.clone();
             self.blocking(move |shared| Ok(shared.has_component(&id)))
@@ -133,7 +138,7 @@ impl Wasm {
         {
             records.push(record(by_digest));
         }
-        Ok(records)
+        Ok((records, arriving))
     }
 }
 

@@ -221,3 +221,31 @@ fn tag_takes_its_digest_along_when_it_goes_and_a_digest_leaves_the_tag() {
         .await;
     });
 }
+
+#[test]
+fn pulls_at_the_same_time_do_not_take_each_others_components_away() {
+    test(async |fixture| {
+        let engine = fixture.engine();
+        let mut images: Vec<ImageRef> = Vec::new();
+        for _ in 0..12 {
+            let published = fixture.publish().await;
+            images.push(
+                format!("{}/{published}", fixture.registry())
+                    .parse()
+                    .unwrap(),
+            );
+        }
+        let pulls = images
+            .iter()
+            .map(|image| engine.pull_image(image, None, &|_| {}));
+        for pulled in futures::future::join_all(pulls).await {
+            pulled.unwrap();
+        }
+        assert_eq!(engine.images().await.unwrap().len(), images.len());
+        let removals = images.iter().map(|image| engine.remove_image(image));
+        for removed in futures::future::join_all(removals).await {
+            removed.unwrap();
+        }
+        assert_eq!(engine.images().await.unwrap(), []);
+    });
+}
