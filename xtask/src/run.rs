@@ -62,12 +62,12 @@ async fn session(arguments: Arguments, layout: Layout) -> Result<()> {
 
     let temporary = tempfile::Builder::new().prefix("supervisor-").tempdir()?;
     let owner = short_name(temporary.path());
-    let state = arguments
-        .state_dir
-        .clone()
-        .unwrap_or_else(|| temporary.path().join("state"));
+    let state = match &arguments.state_dir {
+        Some(folder) => std::path::absolute(folder)?,
+        None => temporary.path().join("state"),
+    };
     let host_root = temporary.path().join("host");
-    fs::create_dir_all(&host_root)?;
+    describe_board(&host_root)?;
 
     let samples = match (arguments.no_sample, engine) {
         (true, _) => None,
@@ -80,6 +80,7 @@ async fn session(arguments: Arguments, layout: Layout) -> Result<()> {
 
     println!("\nstopping the device, its services and its sample images");
     device.stop().await;
+    kill_services_left_in(&state);
     if let Some(samples) = samples {
         samples.remove().await;
     }
@@ -90,6 +91,18 @@ async fn session(arguments: Arguments, layout: Layout) -> Result<()> {
         );
     }
     outcome
+}
+
+/// What a device's image says of its board, for the scratch host root.
+fn describe_board(host_root: &Path) -> Result<()> {
+    let boot = host_root.join("mnt/boot");
+    fs::create_dir_all(&boot)?;
+    let arch = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        other => other,
+    };
+    let board = json!({ "slug": format!("generic-{arch}"), "arch": arch });
+    Ok(fs::write(boot.join("device-type.json"), board.to_string())?)
 }
 
 /// Which engine the device gets, and why.
@@ -285,6 +298,29 @@ impl Device {
         }
         self.process.kill()?;
         self.process.wait().map(drop)
+    }
+}
+
+/// Wasm services outlive their supervisor by design. One that did not stop in time must not outlive us.
+fn kill_services_left_in(state: &Path) {
+    let state = state.to_string_lossy();
+    for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let command = fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let command = String::from_utf8_lossy(&command);
+        let mut words = command.split('\0').skip(1);
+        let is_service = words.next() == Some("wasm-service");
+        let is_ours = words.any(|word| word.starts_with(&*state));
+        let pid = process
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        if is_service
+            && is_ours
+            && let Some(pid) = pid.and_then(Pid::from_raw)
+        {
+            // It may have ended meanwhile.
+            let _ = kill_process(pid, Signal::KILL);
+        }
     }
 }
 

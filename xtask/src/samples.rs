@@ -1,12 +1,16 @@
 //! The two sample services of `cargo xtask run`: a server that greets and a client that asks it, from
 //! one source for both engines.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use bollard::Docker;
-use bollard::query_parameters::{CreateImageOptionsBuilder, RemoveImageOptionsBuilder};
+use bollard::query_parameters::{
+    CreateImageOptionsBuilder, ListContainersOptionsBuilder, RemoveContainerOptionsBuilder,
+    RemoveImageOptionsBuilder,
+};
 use futures::StreamExt;
 use http_body_util::{Either, Full};
 use serde_json::{Value, json};
@@ -127,16 +131,38 @@ impl Samples {
         Ok(())
     }
 
-    /// Takes the imported images away again.
+    /// Takes the imported images away again, with containers that a device left of them.
     pub(crate) async fn remove(self) {
         let Some(docker) = self.imported else { return };
         for image in &self.images {
+            if let Err(error) = remove_containers_of(&docker, image).await {
+                eprintln!("warning: failed to remove the containers of `{image}`: {error}");
+            }
             let options = RemoveImageOptionsBuilder::default().force(true).build();
             if let Err(error) = docker.remove_image(image, Some(options), None).await {
                 eprintln!("warning: failed to remove the sample image `{image}`: {error}");
             }
         }
     }
+}
+
+/// There are none but where the device was killed or its services did not stop in time.
+async fn remove_containers_of(docker: &Docker, image: &str) -> Result<()> {
+    let of_image = HashMap::from([("ancestor", vec![image])]);
+    let all = ListContainersOptionsBuilder::default()
+        .all(true)
+        .filters(&of_image)
+        .build();
+    for container in docker.list_containers(Some(all)).await? {
+        let force = RemoveContainerOptionsBuilder::default()
+            .force(true)
+            .v(true)
+            .build();
+        docker
+            .remove_container(&container.id.unwrap_or_default(), Some(force))
+            .await?;
+    }
+    Ok(())
 }
 
 fn build_programs() -> Result<Vec<PathBuf>> {
