@@ -22,7 +22,8 @@ fn compiler() -> PathBuf {
     let this = std::env::current_exe().unwrap();
     this.ancestors()
         .flat_map(|folder| {
-            ["dist/bin", "compiler", "release"].map(|sub| folder.join(sub).join("supervisor-compile"))
+            ["dist/bin", "compiler", "release"]
+                .map(|sub| folder.join(sub).join("supervisor-compile"))
         })
         .find(|path| path.is_file())
         .expect("no compiler: run `cargo xtask build`, or set SUPERVISOR_DIST")
