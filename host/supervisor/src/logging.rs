@@ -4,26 +4,30 @@
 use std::io::IsTerminal;
 
 use anyhow::{Context, Result};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// Starts to log what `filter` lets through.
 ///
 /// # Errors
 /// Where `filter` is not one.
 pub(crate) fn start(filter: &str) -> Result<()> {
-    let filter = EnvFilter::builder()
-        .parse(filter)
+    // Not `EnvFilter`, which can do more and brings a regular-expression engine for it.
+    let filter: Targets = filter
+        .parse()
         .with_context(|| format!("`{filter}` is not a log filter, such as `info,access=debug`"))?;
     let in_journal = std::env::var_os("JOURNAL_STREAM").is_some();
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let lines = fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(!in_journal && std::io::stderr().is_terminal())
         .compact();
+    let log = tracing_subscriber::registry().with(filter);
     if in_journal {
-        log.without_time().init();
+        log.with(lines.without_time()).init();
     } else {
-        log.init();
+        log.with(lines).init();
     }
     Ok(())
 }
