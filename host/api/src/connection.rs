@@ -18,6 +18,9 @@ use crate::unread::Received;
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
 /// The longest head, and how much of an answer is held for a client that reads slowly, in bytes.
 const BUFFER: usize = 64 << 10;
+/// How much of an answer the kernel holds for a client that reads slowly, in bytes. Left to itself it
+/// holds megabytes for each.
+const KERNEL_BUFFER: usize = 256 << 10;
 /// How long a client may leave what it is sent unread, or be silent on a connection that streams to it,
 /// before its connection ends (device behaviour 1.0, "Socket timeout").
 const UNREAD_FOR: Duration = Duration::from_secs(15 * 60);
@@ -65,6 +68,7 @@ pub(crate) async fn serve(app: App, stream: TcpStream, stopping: CancellationTok
 fn prepare(stream: &TcpStream) -> std::io::Result<()> {
     // Answers are small and written whole: waiting to fill a packet would only delay them.
     stream.set_nodelay(true)?;
+    sockopt::set_socket_send_buffer_size(stream, KERNEL_BUFFER)?;
     sockopt::set_socket_keepalive(stream, true)?;
     let unread = u32::try_from(UNREAD_FOR.as_millis()).unwrap_or(u32::MAX);
     sockopt::set_tcp_user_timeout(stream, unread)?;
