@@ -56,8 +56,15 @@ impl LogReader {
     /// Reads until a line says `text`, and answers it.
     ///
     /// # Panics
-    /// Where the stream ends or is silent before.
+    /// Where the stream ends before, or the [`DEADLINE`] comes.
     pub async fn until_message(&mut self, text: &str) -> Value {
+        match tokio::time::timeout(DEADLINE, self.find_message(text)).await {
+            Ok(line) => line,
+            Err(_) => panic!("nothing said `{text}` within {DEADLINE:?}"),
+        }
+    }
+
+    async fn find_message(&mut self, text: &str) -> Value {
         loop {
             let Some(line) = self.next().await else {
                 panic!("the stream ended before it said `{text}`");

@@ -23,6 +23,7 @@ pub struct Builder {
     arguments: Vec<String>,
     configuration: String,
     program: Option<PathBuf>,
+    environment: Vec<(String, String)>,
 }
 
 impl Builder {
@@ -44,6 +45,13 @@ impl Builder {
     #[must_use]
     pub fn configuration(mut self, toml: impl Into<String>) -> Self {
         self.configuration = toml.into();
+        self
+    }
+
+    /// One more environment variable.
+    #[must_use]
+    pub fn environment(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.environment.push((name.into(), value.into()));
         self
     }
 
@@ -314,7 +322,9 @@ impl Supervisor {
         fs::write(&configuration, &self.builder.configuration).expect("a configuration file");
         let mut command = Command::new(self.builder.program.clone().unwrap_or_else(program));
         command
-            .args(["run", "--listen", "127.0.0.1:0"])
+            .args(["run", "--listen"])
+            // A free port at first, then the same: services are told of it when they are made.
+            .arg(self.base.strip_prefix("http://").unwrap_or("127.0.0.1:0"))
             .arg("--state-dir")
             .arg(&self.state_dir)
             .arg("--host-root")
@@ -323,7 +333,8 @@ impl Supervisor {
             .arg(configuration)
             .args(&self.builder.arguments)
             .env_remove("NOTIFY_SOCKET")
-            .env_remove("WATCHDOG_USEC");
+            .env_remove("WATCHDOG_USEC")
+            .envs(self.builder.environment.iter().cloned());
         command
     }
 

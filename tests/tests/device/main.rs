@@ -2,13 +2,16 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::expect_used,
     reason = "also the helpers of a test fail with what they did not find"
 )]
 
 mod api_auth;
 mod api_errors;
+mod docker;
 mod kills;
 mod layout;
 mod lifecycle;
 mod logs;
 mod state;
+mod systemd;

@@ -1,0 +1,39 @@
+//! What the supervisor tells systemd.
+
+use std::os::unix::net::UnixDatagram;
+use std::time::Duration;
+
+use tests::{DEADLINE, Supervisor};
+
+/// Receives until `word` comes; what came before it must be of `others`.
+fn until_told(socket: &UnixDatagram, word: &str, others: &[&str]) {
+    loop {
+        let mut buffer = [0; 256];
+        let length = socket.recv(&mut buffer).expect("nothing was told in time");
+        let told = std::str::from_utf8(&buffer[..length]).unwrap().trim();
+        if told == word {
+            return;
+        }
+        assert!(others.contains(&told), "{told} before {word}");
+    }
+}
+
+#[tokio::test]
+async fn systemd_is_told_of_the_start_the_work_and_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(DEADLINE)).unwrap();
+    let period = Duration::from_millis(200).as_micros();
+    let mut device = Supervisor::on_wasm()
+        .environment("NOTIFY_SOCKET", path.to_str().unwrap())
+        .environment("WATCHDOG_USEC", period.to_string())
+        .start()
+        .await;
+    until_told(&socket, "READY=1", &[]);
+    for _ in 0..3 {
+        until_told(&socket, "WATCHDOG=1", &[]);
+    }
+    assert_eq!(device.terminate().await.code(), Some(0));
+    until_told(&socket, "STOPPING=1", &["WATCHDOG=1"]);
+}
