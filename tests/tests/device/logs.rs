@@ -65,7 +65,7 @@ async fn a_slow_reader_loses_lines_with_a_notice_and_holds_up_nobody() {
 
     // All that fits between the device and the slow reader is full before one of the others has read
     // this much.
-    let enough = |reader: usize| if reader == 0 { 60_000 } else { 2_000 };
+    let enough = |reader: usize| if reader == 0 { 15_000 } else { 1_000 };
     let readers = fast
         .into_iter()
         .enumerate()
@@ -77,8 +77,16 @@ async fn a_slow_reader_loses_lines_with_a_notice_and_holds_up_nobody() {
     futures::future::join_all(readers).await;
     assert_eq!(device.get("/ping").await.status, 200);
 
-    let notice = slow.until_message("lost").await;
-    assert_eq!(notice["isSystem"], true);
+    loop {
+        let notice = slow.until_message("lines were lost").await;
+        assert_eq!(notice["isSystem"], true);
+        let message = notice["message"].as_str().unwrap();
+        let lost: u64 = message.split(' ').next().unwrap().parse().unwrap();
+        // A burst may cost any reader a few hundred.
+        if lost > 1_000 {
+            break;
+        }
+    }
     // It goes on with what is said now.
     slow.next().await.expect("the stream goes on");
 }
