@@ -15,7 +15,11 @@ use crate::app::App;
 use crate::unread::Received;
 
 /// How long a client may take to send the head of a request. Also how long a connection may be idle.
-const HEAD_WITHIN: Duration = Duration::from_secs(30);
+const HEAD_WITHIN: Duration = if cfg!(test) {
+    Duration::from_secs(2)
+} else {
+    Duration::from_secs(30)
+};
 /// The longest head, and how much of an answer is held for a client that reads slowly, in bytes.
 const BUFFER: usize = 64 << 10;
 /// How much of an answer the kernel holds for a client that reads slowly, in bytes. Left to itself it

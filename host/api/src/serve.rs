@@ -15,7 +15,7 @@ use crate::connection;
 pub const GRACE: Duration = Duration::from_secs(5);
 /// Connections at the same time; the next client waits until one of them ends. Idle ones end by
 /// themselves.
-const MAX_CONNECTIONS: usize = 512;
+pub(crate) const MAX_CONNECTIONS: usize = if cfg!(test) { 8 } else { 512 };
 /// The pause after a failure to take a connection, which is mostly a lack of file descriptors.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
 

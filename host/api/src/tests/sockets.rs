@@ -7,6 +7,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 use crate::fake::{FakeDevice, Fixture, fixture};
+use crate::serve::MAX_CONNECTIONS;
 use crate::{LocalModeAuth, serve};
 
 /// Longer than anything here takes unless it hangs.
@@ -149,6 +150,29 @@ async fn what_is_not_http_is_refused_and_leaves_others_alone() {
         .send("GET /ping HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         .await;
     assert!(rest(&mut stream).await.ends_with("OK"));
+}
+
+#[tokio::test]
+async fn clients_that_send_no_head_go_and_make_room_for_others() {
+    let device = served(FakeDevice::default()).await;
+    let mut idle = Vec::new();
+    for number in 0..MAX_CONNECTIONS {
+        let begun = if number % 2 == 0 {
+            ""
+        } else {
+            "GET /ping HTTP/1.1\r\nHost:"
+        };
+        idle.push(device.send(begun).await);
+    }
+    // All places are taken; this one waits for the others to be told to go.
+    let mut patient = device
+        .send("GET /ping HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        .await;
+    assert!(rest(&mut patient).await.ends_with("OK"));
+    for mut stream in idle {
+        let answer = rest(&mut stream).await;
+        assert!(!answer.contains("200"), "{answer}");
+    }
 }
 
 #[tokio::test]
