@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
@@ -290,7 +290,7 @@ fn lock(folder: &Path) -> Result<File, StoreError> {
         .mode(0o600)
         .open(&path)
         .map_err(file_error("open", &path))?;
-    match file.try_lock() {
+    match try_lock(&file) {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
             let mut text = String::new();
@@ -325,5 +325,22 @@ pub(crate) fn file_error(
         action,
         path,
         source,
+    }
+}
+
+/// A process that is being started has its parent's open files for a moment, and with them the lock:
+/// the lock of one that has just ended may outlive it by as much.
+const OUTLIVES: Duration = Duration::from_millis(250);
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+fn try_lock(file: &File) -> Result<(), TryLockError> {
+    let deadline = Instant::now() + OUTLIVES;
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                std::thread::sleep(LOOK_AGAIN);
+            }
+            other => return other,
+        }
     }
 }
