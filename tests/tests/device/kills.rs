@@ -112,7 +112,8 @@ impl Story {
         format!("{service}-{}", self.suffix)
     }
 
-    /// The target whose first app is at this release.
+    /// The target whose first app is at this release. The apps' numbers are no other test's: volumes and
+    /// networks on one engine are named by them.
     fn release(&self, number: u64) -> Value {
         let command = match self.world {
             World::Wasm => json!(["wait"]),
@@ -144,12 +145,12 @@ impl Story {
         };
         let pulled = self.publish(&format!("pulled{number}"));
         json!({ "local": { "name": "test", "config": {}, "apps": {
-            "1": app(format!("commit{number}"), number, json!({
+            "7001": app(format!("commit{number}"), number, json!({
                 "1": service("kept", &self.image, 0),
                 "2": service("changed", &self.image, number),
                 "3": service("pulled", &pulled, 0),
             })),
-            "2": app("standing".into(), 1, json!({
+            "7002": app("standing".into(), 1, json!({
                 "1": service("bystander", &self.image, 0),
             })),
         } } })
@@ -230,7 +231,7 @@ impl Story {
     async fn until_at(&self, number: u64) {
         let commit = format!("commit{number}");
         until("the release to be applied", || async {
-            let app = self.device.json("/v2/applications/1/state").await;
+            let app = self.device.json("/v2/applications/7001/state").await;
             let status = self.device.json("/v2/state/status").await;
             if app["commit"] == commit && status["appState"] == "applied" {
                 Ok(())
@@ -260,11 +261,11 @@ impl Story {
             .into_iter()
             .find(|path| {
                 let record = path.with_file_name("volume.json");
-                fs::read_to_string(record).is_ok_and(|record| record.contains("\"1_data\""))
+                fs::read_to_string(record).is_ok_and(|record| record.contains("\"7001_data\""))
             })
             .unwrap(),
             World::Docker(docker) => docker
-                .inspect_volume("1_data")
+                .inspect_volume("7001_data")
                 .await
                 .unwrap()
                 .mountpoint
