@@ -11,8 +11,10 @@ pub(crate) const WASM_TARGET: &str = "wasm32-wasip2";
 
 /// The repository: the folder above this crate's.
 pub(crate) fn repository() -> PathBuf {
-    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
-    xtask.parent().unwrap_or(xtask).to_owned()
+    // Asked at run time, as cargo sets it: a target folder that moved with its repository has the old path built in.
+    let xtask = env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    xtask.parent().unwrap_or(&xtask).to_owned()
 }
 
 /// Cargo's target folder, which the environment may have moved.

@@ -126,6 +126,9 @@ pub(super) fn remove_traces(folder: &Path) {
     for mount in below.iter().rev() {
         let _ = quietly("umount", &["--lazy", mount]);
     }
+    for bridge in bridges_of(folder) {
+        let _ = quietly("ip", &["link", "delete", &bridge]);
+    }
     if let Some(addresses) = Addresses::of(folder) {
         addresses.release();
     }
@@ -134,6 +137,30 @@ pub(super) fn remove_traces(folder: &Path) {
     {
         eprintln!("failed to remove `{}`: {error}", folder.display());
     }
+}
+
+/// The bridges of the networks that the engine of `folder` had when it ended: one that stayed would take
+/// the traffic of the next engine's networks with the same addresses, the supervisor's own above all.
+fn bridges_of(folder: &Path) -> Vec<String> {
+    // The engine's database, which keeps each network under a key that ends with its id.
+    let database = fs::read(folder.join("data/network/files/local-kv.db")).unwrap_or_default();
+    let key = b"/network/v1.0/bridge/";
+    let mut bridges = Vec::new();
+    for start in 0..database.len() {
+        let Some(id) = database[start..].strip_prefix(key) else {
+            continue;
+        };
+        let id = id.get(..12).unwrap_or_default();
+        if id.iter().all(u8::is_ascii_hexdigit) && id.len() == 12 {
+            bridges.push(format!("br-{}", String::from_utf8_lossy(id)));
+        }
+    }
+    bridges.sort();
+    bridges.dedup();
+    bridges
+        .into_iter()
+        .filter(|bridge| Path::new("/sys/class/net").join(bridge).exists())
+        .collect()
 }
 
 /// Processes whose command line names the folder: the engine's containerd and its shims.
