@@ -39,6 +39,7 @@ pub mod endpoint {
             "platform:supervisor/device@1.0.0": super::capabilities::platform::supervisor::device,
             "platform:supervisor/store@1.0.0": super::capabilities::platform::supervisor::store,
             "platform:supervisor/led@1.0.0": super::capabilities::platform::supervisor::led,
+            "platform:supervisor/identify@1.0.0": super::capabilities::platform::supervisor::identify,
         },
     });
 }
@@ -57,6 +58,7 @@ pub mod identifier {
             "platform:supervisor/device@1.0.0": super::capabilities::platform::supervisor::device,
             "platform:supervisor/store@1.0.0": super::capabilities::platform::supervisor::store,
             "platform:supervisor/led@1.0.0": super::capabilities::platform::supervisor::led,
+            "platform:supervisor/identify@1.0.0": super::capabilities::platform::supervisor::identify,
             "platform:supervisor/identify-window@1.0.0": generate,
         },
     });

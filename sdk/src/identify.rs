@@ -1,16 +1,33 @@
 //! The action behind `POST /v1/blink`: the device shows itself to a person.
 //!
-//! The function that [`crate::plugin!`] names at `identify` runs in a task of its own after the request
-//! was answered. It shows its pattern until [`remaining`] is zero, then returns; the host ends it by
-//! force soon after. A second request extends the time rather than calling it again. Needs no capability
-//! (an LED does, see [`crate::led`]).
+//! **To provide it**: the function that [`crate::plugin!`] names at `identify` runs in a task of its own
+//! after the request was answered. It shows its pattern until [`remaining`] is zero, then returns; the host
+//! ends it by force soon after. A second request extends the time rather than calling it again. Needs no
+//! capability (an LED does, see [`crate::led`]).
+//!
+//! **To have it done**: [`run`], with the capability `identify`. Which plugin provides it, and on which
+//! LEDs, is the device's matter.
 
 use std::time::Duration;
 
-use crate::bindings::identifier::platform::supervisor::identify_window as wit;
+use crate::Error;
+use crate::bindings::capabilities::platform::supervisor::identify;
+use crate::bindings::identifier::platform::supervisor::identify_window;
 
 /// How long the device is still to show itself. Ask again at each step: it may grow.
 #[must_use]
 pub fn remaining() -> Duration {
-    Duration::from_millis(wit::remaining_ms().into())
+    Duration::from_millis(identify_window::remaining_ms().into())
+}
+
+/// Has the device show itself for 15 s from now, as `POST /v1/blink` does, and returns when that is over.
+/// A device with no plugin for it is a success at once. Capability `identify`.
+///
+/// Dropping the future does not end the pattern. A handler that waits for it needs the limit
+/// `wall_ms: 20000`, say: the default is 10 s.
+///
+/// # Errors
+/// 500 where the provider failed, with what it said.
+pub async fn run() -> Result<(), Error> {
+    identify::identify().await.map_err(Error::internal)
 }

@@ -21,8 +21,8 @@
 //!   400 that names the field, before the handler runs.
 //! - **Out**: whatever is an [`Answer`]: [`Json`], text, `()`, a [`Response`] (also a streaming one), or
 //!   a `Result` of these with [`Error`] or an error format of the plugin's own.
-//! - **Capabilities**: [`device`], [`store`] and [`led`] need a line in `capabilities` of [`plugin!`]
-//!   and a grant in the device's policy; [`log`], [`config`], [`timer`] and [`identify`] do not.
+//! - **Capabilities**: [`device`], [`store`], [`led`] and [`identify::run`] need a line in `capabilities`
+//!   of [`plugin!`] and a grant in the device's policy; [`log`], [`config`] and [`timer`] do not.
 //!
 //! A plugin keeps nothing in memory from one call to the next: each call runs in a fresh instance.
 //! The crate compiles natively too, so that a plugin's pure parts can be tested with `cargo test`; there

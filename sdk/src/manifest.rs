@@ -7,7 +7,9 @@
 pub const INTERFACE: &str = "1.0.0";
 
 /// What may stand in `capabilities`.
-const CAPABILITIES: &[&str] = &["device", "store", "led", "clock", "random", "files"];
+const CAPABILITIES: &[&str] = &[
+    "device", "store", "led", "identify", "clock", "random", "files",
+];
 /// What may stand in `limits`.
 const LIMITS: &[&str] = &["memory_mib", "cpu_ms", "wall_ms", "body_kib", "concurrency"];
 /// The methods that a route may have. HEAD and OPTIONS are the host's.
@@ -100,7 +102,7 @@ impl<const N: usize> Output<N> {
 pub const fn check_capability(name: &str) {
     assert!(
         contains(CAPABILITIES, name),
-        "no such capability: there are `device`, `store`, `led`, `clock`, `random` and `files` (`log`, `config` and `timer` need none)"
+        "no such capability: there are `device`, `store`, `led`, `identify`, `clock`, `random` and `files` (`log`, `config` and `timer` need none)"
     );
 }
 

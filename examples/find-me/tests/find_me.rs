@@ -1,0 +1,59 @@
+use serde_json::json;
+use supervisor_testing::{Host, build};
+
+const POLICY: &str = "[plugins.led-blink]\ngrants = [\"led\"]\n[plugins.find-me]\ngrants = [\"device\", \"identify\"]";
+
+fn stock() -> std::path::PathBuf {
+    build(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../plugins/led-blink"
+    ))
+}
+
+#[tokio::test]
+async fn the_stock_plugin_shows_the_device_for_whoever_asks() {
+    let host = Host::new()
+        .plugin(stock())
+        .plugin(build(env!("CARGO_MANIFEST_DIR")))
+        .policy(POLICY)
+        .led("ACT", 7, 255)
+        .start()
+        .await;
+    // Now the clock goes as fast as nobody works.
+    tokio::time::pause();
+    let begun = tokio::time::Instant::now();
+    let answer = host.post("/v3/find-me", json!({})).await;
+    assert_eq!(
+        (answer.status.as_u16(), answer.json()),
+        (200, json!({"shown": "local"}))
+    );
+    assert!(begun.elapsed().as_secs() >= 15);
+    assert_eq!(host.led("ACT"), 7, "the LED was given back");
+    host.called("led-blink", 1).await;
+}
+
+#[tokio::test]
+async fn without_a_plugin_that_shows_the_device_it_is_a_success_at_once() {
+    let host = Host::new()
+        .plugin(build(env!("CARGO_MANIFEST_DIR")))
+        .policy(POLICY)
+        .start()
+        .await;
+    assert_eq!(host.post("/v3/find-me", json!({})).await.status, 200);
+}
+
+#[tokio::test]
+async fn without_its_grant_it_is_refused_with_the_line_that_grants_it() {
+    let refused = Host::new()
+        .plugin(build(env!("CARGO_MANIFEST_DIR")))
+        .policy("[plugins.find-me]\ngrants = [\"device\"]")
+        .try_start()
+        .await
+        .err()
+        .map(|error| error.to_string())
+        .unwrap_or_default();
+    assert!(
+        refused.contains("[plugins.find-me] grants = [\"device\", \"identify\"]"),
+        "{refused}"
+    );
+}
