@@ -37,7 +37,8 @@ pub const MOST: Limits = Limits {
     cpu: Duration::from_secs(60),
     wall: Duration::from_secs(15 * 60),
     body: 16 << 20,
-    concurrency: 256,
+    // What `Workshop::load` gives where there are as many slots as a device has: half of them.
+    concurrency: crate::DEFAULT_SLOTS / 2,
 };
 
 /// Limits as the manifest and the policy write them: only those that they set.

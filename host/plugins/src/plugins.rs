@@ -240,10 +240,12 @@ struct Reload {
 }
 
 impl Reload {
-    async fn run(mut self, watch: Watch, changed: Arc<Notify>) {
-        let _watch = watch;
+    async fn run(mut self, mut watch: Watch, changed: Arc<Notify>) {
         loop {
             changed.notified().await;
+            if let Err(error) = watch.follow() {
+                tracing::error!("some changes of plugins and policy are not noticed: {error}");
+            }
             let before = Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner));
             let next = self.loader.lap(&before).await;
             self.identify.set_provider(

@@ -2,33 +2,51 @@
 //!
 //! The kernel tells (inotify), so that an idle device is not woken. What has changed is not asked of the
 //! event but of the files: an event that was lost or that came twice does no harm.
+//!
+//! A folder that is not there is waited for at the nearest one above it that is, so that a folder which
+//! is made, mounted or put in place later is as good as one that was there from the start.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use notify::event::{AccessKind, AccessMode, EventKind};
-use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
+use notify::{ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
+
+/// How often in a row a folder may be another one when it is looked at again.
+const ATTEMPTS: usize = 16;
 
 /// Watches until it is dropped.
 pub(crate) struct Watch {
-    _watcher: RecommendedWatcher,
+    watcher: RecommendedWatcher,
+    /// The plugin folders, and the policy's; absolute.
+    folders: Vec<PathBuf>,
+    /// What the kernel was asked to watch.
+    watched: Vec<PathBuf>,
 }
 
 impl Watch {
-    /// Notifies `changed` when a file of `folders`, or `policy`, was written, moved or removed.
+    /// Notifies `changed` when a file of `folders`, or `policy`, was written, moved or removed, or when a
+    /// folder came or went; after that [`Watch::follow`] is to be called.
     pub(crate) fn start(
         folders: &[PathBuf],
         policy: &Path,
         changed: Arc<Notify>,
     ) -> notify::Result<Watch> {
+        let policy = std::path::absolute(policy)?;
+        let mut all = Vec::new();
+        for folder in folders.iter().map(PathBuf::as_path).chain(policy.parent()) {
+            all.push(std::path::absolute(folder)?);
+        }
+        let ways = all.clone();
         let policy_name = policy.file_name().map(ToOwned::to_owned);
         let matters = move |path: &PathBuf| {
             path.extension()
                 .is_some_and(|extension| extension == "wasm")
                 || path.file_name() == policy_name.as_deref()
+                || ways.iter().any(|folder| folder.starts_with(path))
         };
-        let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+        let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             let wake = match event {
                 Ok(event) => {
                     is_change(event.kind)
@@ -41,17 +59,69 @@ impl Watch {
                 changed.notify_one();
             }
         })?;
-        let of_policy = policy
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
-        for folder in folders.iter().map(PathBuf::as_path).chain([of_policy]) {
-            // A folder that is not there holds no plugins; it is looked at again at the next start.
-            if folder.is_dir() {
-                watcher.watch(folder, RecursiveMode::NonRecursive)?;
+        let mut watch = Watch {
+            watcher,
+            folders: all,
+            watched: Vec::new(),
+        };
+        watch.follow()?;
+        Ok(watch)
+    }
+
+    /// Watches the folders as they are now. To be called before they are looked at.
+    ///
+    /// # Errors
+    /// Where the kernel watches nothing more; what was watched before still is.
+    pub(crate) fn follow(&mut self) -> notify::Result<()> {
+        let mut watched = Vec::new();
+        for folder in &self.folders {
+            for _ in 0..ATTEMPTS {
+                let places = places(folder);
+                for place in &places {
+                    // One that is watched already is asked for again: it may be another folder of that name.
+                    match self.watcher.watch(place, RecursiveMode::NonRecursive) {
+                        Err(error) if !is_gone(&error) => return Err(error),
+                        _ => {}
+                    }
+                }
+                // What came or went before the kernel watched did so unseen.
+                if places == self::places(folder) {
+                    watched.extend(places);
+                    break;
+                }
             }
         }
-        Ok(Watch { _watcher: watcher })
+        for place in &self.watched {
+            if !watched.contains(place) {
+                // It is gone, or nobody waits at it any more.
+                let _ = self.watcher.unwatch(place);
+            }
+        }
+        self.watched = watched;
+        Ok(())
+    }
+}
+
+/// Where changes of `folder` are seen: in itself, and, where it is a link or not there at all, in the
+/// nearest folder above it.
+fn places(folder: &Path) -> Vec<PathBuf> {
+    let mut places = Vec::new();
+    if folder.is_dir() {
+        places.push(folder.to_owned());
+        if !folder.is_symlink() {
+            return places;
+        }
+    }
+    let above = folder.ancestors().skip(1).find(|above| above.is_dir());
+    places.extend(above.map(ToOwned::to_owned));
+    places
+}
+
+fn is_gone(error: &notify::Error) -> bool {
+    match &error.kind {
+        ErrorKind::PathNotFound => true,
+        ErrorKind::Io(error) => error.kind() == std::io::ErrorKind::NotFound,
+        _ => false,
     }
 }
 

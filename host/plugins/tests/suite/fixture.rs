@@ -201,7 +201,7 @@ impl Setup {
         fs::create_dir_all(&state_dir).unwrap();
         let store = store::Store::open(&state_dir).unwrap().store;
         let config = PluginsConfig {
-            plugin_dirs: vec![root.join("plugins"), root.join("no-such-folder")],
+            plugin_dirs: vec![root.join("plugins"), root.join("later/more")],
             policy: root.join("policy.toml"),
             cache: cache(),
             state_dir,

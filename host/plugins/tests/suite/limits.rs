@@ -198,7 +198,7 @@ async fn one_call_too_many_waits_and_is_then_refused() {
 #[tokio::test]
 async fn a_busy_plugin_leaves_slots_to_others() {
     let device = setup()
-        .guest("a", "[limits]\nconcurrency = 256\nwall_ms = 60000\n")
+        .guest("a", "[limits]\nconcurrency = 16\nwall_ms = 60000\n")
         .guest("b", "")
         .guest("c", "")
         .slots(4)

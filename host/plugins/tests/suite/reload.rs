@@ -136,6 +136,43 @@ async fn plugins_come_and_go_with_their_files() {
     assert!(matches!(found, plugins::Found::None));
 }
 
+/// The second folder of plugins is not there at the start, and neither is the one above it.
+#[tokio::test]
+async fn a_folder_may_come_later_go_and_come_again() {
+    let device = setup().policy(&grant_all(&["a"])).start().await;
+    let gone = |plugins: &plugins::Plugins| plugins.report().is_empty();
+    let folder = device.path("later/more");
+    // Step by step.
+    fs::create_dir(device.path("later")).unwrap();
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("a.wasm"), version(1)).unwrap();
+    device.until("it serves", serves(1)).await;
+    // As a file system that is unmounted and mounted again.
+    fs::rename(device.path("later"), device.path("away")).unwrap();
+    device.until("it is gone", gone).await;
+    fs::rename(device.path("away"), device.path("later")).unwrap();
+    device.until("it serves again", serves(1)).await;
+    // It is watched as any other now.
+    fs::write(folder.join("new"), version(2)).unwrap();
+    fs::rename(folder.join("new"), folder.join("a.wasm")).unwrap();
+    device.until("its new version serves", serves(2)).await;
+    // Removed and made anew, in one go.
+    fs::remove_dir_all(&folder).unwrap();
+    fs::create_dir(&folder).unwrap();
+    device.until("it is gone", gone).await;
+    fs::write(folder.join("a.wasm"), version(1)).unwrap();
+    device.until("the other folder serves", serves(1)).await;
+    // A link to another folder in its place.
+    fs::create_dir(device.path("second")).unwrap();
+    fs::write(device.path("second/a.wasm"), version(2)).unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    std::os::unix::fs::symlink(device.path("second"), &folder).unwrap();
+    device.until("the link is followed", serves(2)).await;
+    std::os::unix::fs::symlink(device.path("plugins"), device.path("link")).unwrap();
+    fs::rename(device.path("link"), &folder).unwrap();
+    device.until("the new link is followed", gone).await;
+}
+
 #[tokio::test]
 async fn a_changed_policy_is_in_force_at_once() {
     let device = setup().guest("a", "").start().await;
