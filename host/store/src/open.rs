@@ -1,5 +1,6 @@
 //! Opening the database, and setting it aside where it is corrupt.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -21,6 +22,11 @@ pub const LOCK_NAME: &str = "supervisor.lock";
 const COMPANIONS: [&str; 3] = ["", "-wal", "-shm"];
 /// Bytes of a database's header.
 const HEADER: u64 = 100;
+/// How many files that were set aside are kept: a device whose disk fails sets one aside at each start,
+/// and must not fill the disk with them.
+const KEPT_ASIDE: usize = 3;
+/// What comes between the database's name and the date in the name of one that was set aside.
+const ASIDE: &str = ".corrupt-";
 /// How long a statement waits for another process (`supervisor api-key show` reads while we run).
 const BUSY: Duration = Duration::from_secs(5);
 
@@ -36,8 +42,8 @@ impl Store {
     /// Opens the store in `folder`, which is made if it is not there (for its owner alone, as is the
     /// file: keys are in it). The folder stays locked until the last clone is dropped.
     ///
-    /// A file that is not a sound database of ours is renamed, with the date in its name, and an empty
-    /// store takes its place.
+    /// A file that is not a sound database of ours is renamed, with the date and a number in its name, and an empty
+    /// store takes its place. Of the files that were set aside so the newest few are kept.
     ///
     /// # Errors
     /// [`StoreError::InUse`] where another supervisor has the folder, [`StoreError::Newer`] where a
@@ -60,6 +66,7 @@ impl Store {
                     path.display(),
                     aside.display()
                 );
+                remove_old_asides(&path);
                 match connect(&path) {
                     Ok(loaded) => (loaded, Some(aside)),
                     Err(Unusable::Other(error)) => return Err(error),
@@ -234,27 +241,34 @@ fn fault(connection: &Connection, path: &Path) -> rusqlite::Result<Option<String
     Ok(None)
 }
 
+/// What was set aside before: the number at the end of each name, and the database's path. The numbers
+/// go up, so that their order is right also where the clock is not (a device without a battery for it has
+/// every second of 1970 again and again).
+fn set_aside_before(path: &Path) -> BTreeMap<u64, PathBuf> {
+    let Some((folder, name)) = path.parent().zip(path.file_name()) else {
+        return BTreeMap::new();
+    };
+    let prefix = format!("{}{ASIDE}", name.to_string_lossy());
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let asides = entries.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        // A log without its database is what a kill left between two renames.
+        let database = COMPANIONS[1..]
+            .iter()
+            .find_map(|companion| name.strip_suffix(companion))
+            .unwrap_or(&name);
+        let (_date, number) = database.strip_prefix(&prefix)?.split_once('-')?;
+        Some((number.parse().ok()?, folder.join(database)))
+    });
+    asides.collect()
+}
+
 /// Renames the database and what belongs to it. Returns the database's new name.
 fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
-    let date = jiff::Timestamp::now()
-        .strftime("%Y%m%dT%H%M%SZ")
-        .to_string();
-    // A device without a battery-backed clock has had every second of 1970 before.
-    let mut number = 1;
-    let aside = loop {
-        let suffix = match number {
-            1 => format!(".corrupt-{date}"),
-            number => format!(".corrupt-{date}-{number}"),
-        };
-        let aside = beside(path, &suffix);
-        if COMPANIONS
-            .iter()
-            .all(|companion| fs::symlink_metadata(beside(&aside, companion)).is_err())
-        {
-            break aside;
-        }
-        number += 1;
-    };
+    let date = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+    let last = set_aside_before(path).last_key_value().map(|(n, _)| *n);
+    let number = last.unwrap_or(0).saturating_add(1);
+    let aside = beside(path, &format!("{ASIDE}{date}-{number}"));
     // The database last: as long as it is there, the next start finds it corrupt and goes on here.
     for companion in COMPANIONS.iter().rev() {
         match fs::rename(beside(path, companion), beside(&aside, companion)) {
@@ -266,6 +280,28 @@ fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
     }
     sync_folder_of(path)?;
     Ok(aside)
+}
+
+/// Removes what was set aside, but for the newest few. What cannot be removed is said in the log, and is
+/// no reason not to start.
+fn remove_old_asides(path: &Path) {
+    let asides = set_aside_before(path);
+    let too_many = asides.len().saturating_sub(KEPT_ASIDE);
+    for aside in asides.into_values().take(too_many) {
+        let removed = COMPANIONS.iter().rev().try_for_each(|companion| {
+            match fs::remove_file(beside(&aside, companion)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            }
+        });
+        match removed {
+            Ok(()) => tracing::warn!(
+                "removed `{}`: of the databases that were set aside the newest {KEPT_ASIDE} are kept",
+                aside.display()
+            ),
+            Err(error) => tracing::warn!(%error, "failed to remove `{}`", aside.display()),
+        }
+    }
 }
 
 /// Brings a rename in the folder to the disk.

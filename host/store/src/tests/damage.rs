@@ -175,21 +175,37 @@ fn a_newer_schema_is_refused_and_left_alone() {
 }
 
 #[test]
-fn what_was_set_aside_is_never_overwritten() {
+fn the_newest_that_were_set_aside_are_kept_as_they_are() {
     let folder = folder();
     let path = folder.path().join(FILE_NAME);
+    // Of a clock that was ahead, and what a kill left between two renames.
+    let ahead = beside(&path, ".corrupt-29991231T235959Z-3");
+    let log_alone = beside(&path, ".corrupt-20010101T000000Z-4");
+    let somebody_elses = beside(&path, ".corrupt-by-hand");
+    for file in [&ahead, &beside(&log_alone, "-wal"), &somebody_elses] {
+        fs::write(file, "before").unwrap();
+    }
     let mut asides = Vec::new();
-    for index in 0..5 {
+    for index in 0..12 {
         fs::write(&path, format!("damage {index}")).unwrap();
         fs::write(beside(&path, "-wal"), format!("log {index}")).unwrap();
         let opened = Store::open(folder.path()).unwrap();
-        asides.push(opened.set_aside.unwrap());
-    }
-    for (index, aside) in asides.iter().enumerate() {
+        let aside = opened.set_aside.unwrap();
         assert_eq!(
-            fs::read_to_string(aside).unwrap(),
-            format!("damage {index}")
+            fs::read_to_string(&aside).unwrap(),
+            format!("damage {index}"),
+            "the newest is always there"
         );
+        asides.push(aside);
+    }
+    for gone in asides[..9].iter().chain([&ahead, &log_alone]) {
+        for companion in ["", "-wal"] {
+            assert!(!beside(gone, companion).exists(), "{}", gone.display());
+        }
+    }
+    assert!(somebody_elses.exists());
+    for (index, kept) in asides.iter().enumerate().skip(9) {
+        assert_eq!(fs::read_to_string(kept).unwrap(), format!("damage {index}"));
     }
 }
 
