@@ -34,8 +34,15 @@ pub(crate) fn components_folder() -> PathBuf {
     cargo::target_folder().join(WASM_TARGET).join("wasm")
 }
 
+/// The steps that [`build`] says it takes.
+pub(crate) const STEPS: usize = 4;
+
 pub(crate) fn build(arguments: &Arguments) -> Result<Layout> {
-    let mut steps = Steps::new(4);
+    build_in(arguments, &mut Steps::new(STEPS))
+}
+
+/// As [`build`], as the first [`STEPS`] of more.
+pub(crate) fn build_in(arguments: &Arguments, steps: &mut Steps) -> Result<Layout> {
     let folder = cargo::target_folder().join("dist");
     let target = cargo::target_folder();
 

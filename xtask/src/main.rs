@@ -5,8 +5,10 @@
 mod bench;
 mod cargo;
 mod check;
+mod docker_address;
 mod layout;
 mod private_docker;
+mod processes;
 mod run;
 mod samples;
 mod test;

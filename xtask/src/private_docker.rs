@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::processes;
+
 mod addresses;
 mod busybox;
 mod clean_up;
@@ -169,7 +171,9 @@ impl Drop for PrivateDocker {
     fn drop(&mut self) {
         clean_up::remove_objects(&self.docker_uri());
         for child in self.children.iter_mut().rev() {
-            clean_up::end(child.id(), STOP_TIMEOUT);
+            if let Some(pid) = processes::pid(child.id()) {
+                processes::end(pid, STOP_TIMEOUT);
+            }
             // Reaps it, so that its end can be seen.
             let _ = child.wait();
         }

@@ -1,22 +1,20 @@
 //! The two sample services of `cargo xtask run`: a server that greets and a client that asks it, from
 //! one source for both engines.
 
-use std::collections::HashMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use bollard::Docker;
-use bollard::query_parameters::{
-    CreateImageOptionsBuilder, ListContainersOptionsBuilder, RemoveContainerOptionsBuilder,
-    RemoveImageOptionsBuilder,
-};
-use futures::StreamExt;
+use bollard::errors::Error;
+use bollard::query_parameters::{CreateImageOptionsBuilder, RemoveImageOptionsBuilder};
+use futures::TryStreamExt;
 use http_body_util::{Either, Full};
 use serde_json::{Value, json};
 
-use crate::cargo;
 use crate::layout::{build_components, components_folder};
+use crate::run::Engine;
+use crate::{cargo, docker_address};
 
 /// The crates, under `examples/`.
 const SERVICES: [(&str, &str); 2] = [("server", "hello-server"), ("client", "hello-client")];
@@ -28,139 +26,131 @@ const STATIC_TARGET: &str = if cfg!(target_arch = "aarch64") {
     "x86_64-unknown-linux-musl"
 };
 
-/// The services as images: one reference each, in the order of [`SERVICES`].
-pub(crate) struct Samples {
-    images: Vec<String>,
-    /// Images that were imported, to be removed again.
-    imported: Option<Docker>,
+/// The services, built; one file each, in the order of [`SERVICES`].
+pub(crate) enum Samples {
+    /// Static programs.
+    Programs(Vec<PathBuf>),
+    /// Components, which the wasm engine runs from where they are.
+    Components(Vec<PathBuf>),
 }
 
 impl Samples {
-    /// Builds components, which the wasm engine runs from where they are.
-    pub(crate) fn as_components() -> Result<Self> {
-        let packages: Vec<String> = SERVICES
-            .iter()
-            .map(|(_, name)| (*name).to_owned())
-            .collect();
-        build_components(&packages)?;
-        let images = SERVICES
-            .iter()
-            .map(|(_, name)| {
-                format!(
-                    "file:{}",
-                    components_folder().join(format!("{name}.wasm")).display()
-                )
-            })
-            .collect();
-        Ok(Samples {
-            images,
-            imported: None,
-        })
-    }
-
-    /// Builds static programs and imports each as an image; `owner` keeps the names ours alone.
-    pub(crate) async fn as_images(docker: Docker, owner: &str) -> Result<Self> {
-        let programs = build_programs()?;
-        let mut samples = Samples {
-            images: Vec::new(),
-            imported: Some(docker),
-        };
-        for ((_, name), program) in SERVICES.iter().zip(programs) {
-            let repository = format!("{name}-sample-{owner}");
-            samples.import(&repository, name, &program).await?;
-            samples.images.push(format!("{repository}:latest"));
+    pub(crate) fn build(engine: &Engine) -> Result<Self> {
+        match engine {
+            Engine::Docker(_) => build_programs().map(Samples::Programs),
+            Engine::Wasm => {
+                let packages = SERVICES.map(|(_, name)| name.to_owned());
+                build_components(&packages)?;
+                let file = |(_, name)| components_folder().join(format!("{name}.wasm"));
+                Ok(Samples::Components(SERVICES.map(file).into()))
+            }
         }
-        Ok(samples)
     }
 
-    /// The target state that runs both, as `POST /v2/local/target-state` takes it.
-    pub(crate) fn target(&self) -> Value {
+    /// The images that [`Samples::import`] makes; `owner` keeps the names ours alone.
+    pub(crate) fn image_names(&self, owner: &str) -> Vec<String> {
+        match self {
+            Samples::Programs(_) => SERVICES
+                .map(|(_, name)| format!("{name}-sample-{owner}:latest"))
+                .into(),
+            Samples::Components(_) => Vec::new(),
+        }
+    }
+
+    /// Makes images of the programs.
+    pub(crate) async fn import(&self, address: &str, owner: &str) -> Result<()> {
+        let Samples::Programs(programs) = self else {
+            return Ok(());
+        };
+        let docker = docker_address::connect(address).await?;
+        let services = SERVICES.iter().zip(programs).zip(self.image_names(owner));
+        for (((_, name), program), image) in services {
+            import(&docker, &image, name, program).await?;
+        }
+        Ok(())
+    }
+
+    /// The target state that runs both, as `POST /v2/local/target-state` takes it. What is made of it
+    /// on the engine is named after `owner`, so that devices that share an engine don't meet.
+    pub(crate) fn target(&self, owner: &str) -> Value {
         let services: serde_json::Map<String, Value> = SERVICES
             .iter()
-            .zip(&self.images)
-            .zip(1_u64..)
-            .map(|(((service, program), image), id)| {
+            .enumerate()
+            .map(|(index, (service, program))| {
                 let mut entry = json!({
                     "serviceName": service,
-                    "imageId": id,
-                    "image": image,
+                    "imageId": index + 1,
                     "running": true,
                     "environment": {},
                     "labels": {},
-                    "stop_grace_period": "1s",
                 });
-                if self.imported.is_some() {
-                    entry["command"] = json!([format!("/{program}")]);
+                match self {
+                    Samples::Programs(_) => {
+                        entry["image"] = json!(self.image_names(owner)[index]);
+                        entry["command"] = json!([format!("/{program}")]);
+                        // The first process of a container gets no signal that it does not ask for.
+                        entry["stop_signal"] = json!("SIGKILL");
+                    }
+                    Samples::Components(files) => {
+                        entry["image"] = json!(format!("file:{}", files[index].display()));
+                    }
                 }
-                (id.to_string(), entry)
+                ((index + 1).to_string(), entry)
             })
             .collect();
-        json!({ "local": { "name": "sample", "config": {}, "apps": { "1": {
+        // Networks are named after the app's number, containers after the commit.
+        let app = std::process::id().to_string();
+        json!({ "local": { "name": "sample", "config": {}, "apps": { app: {
             "name": "hello",
-            "commit": "sample",
+            "commit": owner,
             "releaseId": "1",
             "services": services,
             "volumes": {},
             "networks": {},
         } } } })
     }
-
-    async fn import(&self, repository: &str, name: &str, program: &PathBuf) -> Result<()> {
-        let Some(docker) = &self.imported else {
-            return Ok(());
-        };
-        let mut archive = tar::Builder::new(Vec::new());
-        let bytes =
-            fs::read(program).with_context(|| format!("failed to read `{}`", program.display()))?;
-        let mut header = tar::Header::new_gnu();
-        header.set_size(bytes.len() as u64);
-        header.set_mode(0o755);
-        archive.append_data(&mut header, name, bytes.as_slice())?;
-        let options = CreateImageOptionsBuilder::default()
-            .from_src("-")
-            .repo(repository)
-            .tag("latest")
-            .build();
-        let body = Either::Left(Full::new(archive.into_inner()?.into()));
-        let mut progress = docker.create_image(Some(options), Some(body), None);
-        while let Some(step) = progress.next().await {
-            if let Err(error) = step {
-                bail!("failed to import the image `{repository}`: {error}");
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes the imported images away again, with containers that a device left of them.
-    pub(crate) async fn remove(self) {
-        let Some(docker) = self.imported else { return };
-        for image in &self.images {
-            if let Err(error) = remove_containers_of(&docker, image).await {
-                eprintln!("warning: failed to remove the containers of `{image}`: {error}");
-            }
-            let options = RemoveImageOptionsBuilder::default().force(true).build();
-            if let Err(error) = docker.remove_image(image, Some(options), None).await {
-                eprintln!("warning: failed to remove the sample image `{image}`: {error}");
-            }
-        }
-    }
 }
 
-/// There are none but where the device was killed or its services did not stop in time.
-async fn remove_containers_of(docker: &Docker, image: &str) -> Result<()> {
-    let of_image = HashMap::from([("ancestor", vec![image])]);
-    let all = ListContainersOptionsBuilder::default()
-        .all(true)
-        .filters(&of_image)
+async fn import(docker: &Docker, image: &str, name: &str, program: &Path) -> Result<()> {
+    let mut archive = tar::Builder::new(Vec::new());
+    let bytes =
+        fs::read(program).with_context(|| format!("failed to read `{}`", program.display()))?;
+    let mut header = tar::Header::new_gnu();
+    header.set_size(bytes.len() as u64);
+    header.set_mode(0o755);
+    archive.append_data(&mut header, name, bytes.as_slice())?;
+    let (repository, tag) = image.rsplit_once(':').unwrap_or((image, "latest"));
+    let options = CreateImageOptionsBuilder::default()
+        .from_src("-")
+        .repo(repository)
+        .tag(tag)
         .build();
-    for container in docker.list_containers(Some(all)).await? {
-        let force = RemoveContainerOptionsBuilder::default()
-            .force(true)
-            .v(true)
-            .build();
-        docker
-            .remove_container(&container.id.unwrap_or_default(), Some(force))
-            .await?;
+    let body = Either::Left(Full::new(archive.into_inner()?.into()));
+    docker
+        .create_image(Some(options), Some(body), None)
+        .try_for_each(|_| async { Ok(()) })
+        .await
+        .with_context(|| format!("failed to import the image `{image}`"))
+}
+
+/// Takes imported images away again; those that are gone already are no failure.
+pub(crate) async fn remove_images(address: &str, images: &[String]) -> Result<()> {
+    if images.is_empty() {
+        return Ok(());
+    }
+    let docker = docker_address::connect(address).await?;
+    for image in images {
+        let by_force = RemoveImageOptionsBuilder::default().force(true).build();
+        match docker.remove_image(image, Some(by_force), None).await {
+            Ok(_) => {}
+            Err(Error::DockerResponseServerError {
+                status_code: 404, ..
+            }) => {}
+            Err(error) => {
+                return Err(error)
+                    .with_context(|| format!("failed to remove the sample image `{image}`"));
+            }
+        }
     }
     Ok(())
 }

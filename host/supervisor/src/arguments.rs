@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Arg, Args, Parser, Subcommand};
 
 /// Keeps the services of a device running, and answers its HTTP API
 #[derive(Parser)]
@@ -24,6 +24,14 @@ pub(crate) enum Command {
     /// The plugins of this device
     #[command(subcommand)]
     Plugins(PluginsCommand),
+    /// Takes the services of a stopped device away from its engines; for `cargo xtask run`
+    #[command(hide = true)]
+    RemoveServices {
+        #[command(flatten)]
+        flags: Box<Flags>,
+        #[command(flatten)]
+        removal: Removal,
+    },
     /// Runs one WebAssembly service; started by the wasm engine
     #[command(hide = true)]
     WasmService {
@@ -35,15 +43,35 @@ pub(crate) enum Command {
 #[derive(Subcommand)]
 pub(crate) enum ApiKeyCommand {
     /// Prints the key, also while the supervisor runs
-    #[command(after_help = PRECEDENCE)]
+    #[command(mut_args(|flag| shown_where(flag, &["state_dir", "config"])))]
     Show(Box<Flags>),
 }
 
 #[derive(Subcommand)]
 pub(crate) enum PluginsCommand {
     /// Lists the plugins: of the running supervisor, else those that it would load
-    #[command(after_help = PRECEDENCE)]
+    #[command(mut_args(|flag| shown_where(flag, &[
+        "state_dir", "config", "plugin_dirs", "policy", "host_root", "device_type",
+    ])))]
     List(Box<Flags>),
+}
+
+/// Every subcommand takes all flags, since all read one configuration; its help shows those that matter
+/// to it.
+fn shown_where(flag: Arg, names: &[&str]) -> Arg {
+    let hidden = !names.contains(&flag.get_id().as_str());
+    flag.hide(hidden)
+}
+
+/// What `remove-services` takes away.
+#[derive(Args, Debug)]
+pub(crate) struct Removal {
+    /// Volumes and pulled images too
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// How many seconds a service may take to stop
+    #[arg(long, default_value_t = 10)]
+    pub(crate) grace: u64,
 }
 
 const PRECEDENCE: &str = "\
@@ -125,7 +153,12 @@ pub(crate) struct Flags {
 
     /// What needs no key in local mode: `local-endpoints`, everything (`open`) or nothing but /ping
     /// (`strict`) [default: local-endpoints] [config: local_mode_auth]
-    #[arg(long, value_enum, env = "SUPERVISOR_LOCAL_MODE_AUTH")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "MODE",
+        env = "SUPERVISOR_LOCAL_MODE_AUTH"
+    )]
     pub(crate) local_mode_auth: Option<crate::configuration::LocalModeAuth>,
 
     /// What is logged: a level, or a filter such as `info,access=debug` [default: info] [config: log]

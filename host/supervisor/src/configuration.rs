@@ -120,6 +120,7 @@ fn merge(flags: Flags, file: File, program: &Path) -> Result<Configuration> {
             .docker_host
             .or(file.docker_host)
             .or_else(|| std::env::var("DOCKER_HOST").ok())
+            .filter(|uri| !uri.is_empty())
             .unwrap_or_else(|| "unix:///var/run/docker.sock".into()),
         plugin_dirs: match first_filled(flags.plugin_dirs, file.plugin_dirs) {
             dirs if dirs.is_empty() => vec![layout.join("plugins")],

@@ -11,6 +11,7 @@ mod facts;
 mod listeners;
 mod logging;
 mod plugins_list;
+mod remove_services;
 mod run;
 mod systemd;
 
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         Command::Run(flags) => run(*flags),
         Command::ApiKey(ApiKeyCommand::Show(flags)) => api_key::show(*flags),
         Command::Plugins(PluginsCommand::List(flags)) => plugins_list::list(*flags),
+        Command::RemoveServices { flags, removal } => remove_services::remove(*flags, &removal),
         Command::WasmService { record } => return wasm_runner::run(&record),
     };
     match done {

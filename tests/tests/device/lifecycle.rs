@@ -58,6 +58,35 @@ async fn a_stop_leaves_services_running_and_the_next_start_finds_them() {
 }
 
 #[tokio::test]
+async fn a_stopped_device_can_be_rid_of_its_services_and_a_running_one_cannot() {
+    let mut device = Supervisor::on_wasm().start().await;
+    device.set_target(&two_services()).await;
+    device.until_applied().await;
+    let host_root = device.host_root().display().to_string();
+    let words = [
+        "remove-services",
+        "--engine",
+        "wasm",
+        "--host-root",
+        &host_root,
+    ];
+
+    let refused = device.subcommand(&words);
+    assert!(!refused.status.success());
+    assert!(refused.stderr.contains("in use"), "{}", refused.stderr);
+    assert_eq!(services_of(device.state_dir()).len(), 2);
+
+    device.terminate().await;
+    let removed = device.subcommand(&words);
+    assert!(removed.status.success(), "{removed:?}");
+    assert_eq!(services_of(device.state_dir()), Vec::<i32>::new());
+    // The target is kept, so the next start has them again.
+    device.start_again().await;
+    let status = device.until_applied().await;
+    assert_eq!(status["containers"].as_array().map(Vec::len), Some(2));
+}
+
+#[tokio::test]
 async fn a_broken_database_is_set_aside_and_the_device_starts_empty() {
     let mut device = Supervisor::on_wasm().start().await;
     let old_key = device.key().to_owned();

@@ -3,13 +3,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use bollard::Docker;
 use bollard::query_parameters::{
     ListContainersOptionsBuilder, PruneNetworksOptions, RemoveContainerOptionsBuilder,
 };
 use rustix::process::{Pid, Signal, kill_process};
+
+use crate::processes;
 
 use super::addresses::Addresses;
 use super::{FOLDER_PREFIX, STOP_TIMEOUT, quietly};
@@ -45,17 +46,11 @@ pub(super) fn after_dead_owners() {
         if !name.to_string_lossy().starts_with(FOLDER_PREFIX) {
             continue;
         }
-        if read_pid(&folder.join("owner")).is_some_and(|owner| !is_owner(owner)) {
+        if read_pid(&folder.join("owner")).is_some_and(|owner| !processes::is_xtask(owner)) {
             println!("cleaning up after an earlier run in {}", folder.display());
             of_folder(&folder);
         }
     }
-}
-
-/// Whether the process is one of ours that runs: its number may have gone to another one.
-fn is_owner(pid: Pid) -> bool {
-    let name = fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_nonzero()));
-    is_running(pid) && name.is_ok_and(|name| name.trim() == "xtask")
 }
 
 /// Ends everything that was started in `folder`, from whichever process.
@@ -65,9 +60,9 @@ fn of_folder(folder: &Path) {
     for name in ["docker-registry", "dockerd"] {
         let started = read_pid(&folder.join(format!("{name}.started")));
         if let Some(pid) = started
-            && belongs_to(pid, folder)
+            && processes::names(pid, folder)
         {
-            end(pid.as_raw_nonzero().get().unsigned_abs(), STOP_TIMEOUT);
+            processes::end(pid, STOP_TIMEOUT);
         }
     }
     remove_traces(folder);
@@ -96,25 +91,10 @@ pub(super) fn remove_objects(uri: &str) {
     });
 }
 
-/// SIGTERM, and SIGKILL when `grace` is over.
-pub(super) fn end(pid: u32, grace: Duration) {
-    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
-        return;
-    };
-    let _ = kill_process(pid, Signal::TERM);
-    let deadline = Instant::now() + grace;
-    while is_running(pid) {
-        if Instant::now() > deadline {
-            let _ = kill_process(pid, Signal::KILL);
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 /// After the programs' end: processes of containers, mounts, bridges, the folder.
 pub(super) fn remove_traces(folder: &Path) {
-    for pid in processes_of(folder) {
+    // The engine's containerd and its shims.
+    for pid in processes::that_name(folder) {
         let _ = kill_process(pid, Signal::KILL);
     }
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
@@ -161,33 +141,6 @@ fn bridges_of(folder: &Path) -> Vec<String> {
         .into_iter()
         .filter(|bridge| Path::new("/sys/class/net").join(bridge).exists())
         .collect()
-}
-
-/// Processes whose command line names the folder: the engine's containerd and its shims.
-fn processes_of(folder: &Path) -> Vec<Pid> {
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    entries
-        .flatten()
-        .filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
-        .filter(|pid| *pid != rustix::process::getpid() && belongs_to(*pid, folder))
-        .collect()
-}
-
-fn belongs_to(pid: Pid, folder: &Path) -> bool {
-    let command = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
-    let inside = format!("{}/", folder.display());
-    String::from_utf8_lossy(&command).contains(&inside)
-}
-
-/// A process that has ended and waits for its parent runs no longer.
-fn is_running(pid: Pid) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
-    stat.is_ok_and(|stat| {
-        let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
-        state.is_some_and(|rest| !rest.starts_with('Z'))
-    })
 }
 
 fn read_pid(file: &Path) -> Option<Pid> {

@@ -1,0 +1,110 @@
+//! `supervisor remove-services`: takes what a stopped device has on its engines away from them.
+//!
+//! A supervisor leaves its services running when it stops. `cargo xtask run` calls this when a device
+//! shall end with all of it. Only what carries this device's uuid is touched, whatever configuration says
+//! of the engine.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use engine::{Engine, EngineError, Scope};
+use futures::future::join_all;
+use store::{Opened, Store};
+
+use crate::arguments::{Flags, Removal};
+use crate::{configuration, engines};
+
+/// Stops and removes the device's services and networks; with [`Removal::all`] its volumes and the
+/// images that it pulled too.
+///
+/// # Errors
+/// Where there is no state, where a supervisor runs on it, and where something could not be removed, all
+/// of which is listed.
+pub(crate) fn remove(flags: Flags, removal: &Removal) -> Result<()> {
+    let configuration = configuration::resolve(flags)?;
+    // Asked for first: opening the store would make one.
+    store::read_global_key(&configuration.state_dir)?;
+    let Opened { store, .. } = Store::open(&configuration.state_dir)?;
+    let scope = Scope {
+        device: store.device_uuid().clone(),
+        exclusive: false,
+        branding: configuration.branding.clone(),
+    };
+    let cache = sandbox::Cache::new(
+        configuration.state_dir.join("compiled"),
+        &configuration.compiler,
+        sandbox::Limits::default(),
+    )?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let engines = engines::choose(&configuration, scope, cache, &[]).await?;
+        let images = if removal.all {
+            store.image_records()?
+        } else {
+            Vec::new()
+        };
+        let of_engines = engines.all().map(|engine| async {
+            let engine = engine.as_ref();
+            let mut left = services(engine, Duration::from_secs(removal.grace)).await;
+            left.extend(networks(engine).await);
+            if removal.all {
+                left.extend(volumes(engine).await);
+                for record in &images {
+                    left.extend(problem(engine.remove_image(&record.image).await));
+                }
+            }
+            left
+        });
+        let left: Vec<String> = join_all(of_engines).await.into_iter().flatten().collect();
+        if !left.is_empty() {
+            bail!("not everything could be removed: {}", left.join("; "));
+        }
+        Ok(())
+    })
+}
+
+async fn services(engine: &dyn Engine, grace: Duration) -> Vec<String> {
+    let containers = match engine.containers().await {
+        Ok(containers) => containers,
+        Err(error) => return problem(Err(error)).into_iter().collect(),
+    };
+    let removals = containers.iter().map(|container| async {
+        // One that does not stop is removed by force.
+        let _ = engine.stop_container(&container.id, grace).await;
+        problem(engine.remove_container(&container.id).await)
+    });
+    join_all(removals).await.into_iter().flatten().collect()
+}
+
+async fn networks(engine: &dyn Engine) -> Vec<String> {
+    let networks = match engine.networks().await {
+        Ok(networks) => networks,
+        Err(error) => return problem(Err(error)).into_iter().collect(),
+    };
+    let removals = networks
+        .iter()
+        .map(|network| async { problem(engine.remove_network(&network.name).await) });
+    join_all(removals).await.into_iter().flatten().collect()
+}
+
+async fn volumes(engine: &dyn Engine) -> Vec<String> {
+    let volumes = match engine.volumes().await {
+        Ok(volumes) => volumes,
+        Err(error) => return problem(Err(error)).into_iter().collect(),
+    };
+    let removals = volumes
+        .iter()
+        .map(|volume| async { problem(engine.remove_volume(&volume.name).await) });
+    join_all(removals).await.into_iter().flatten().collect()
+}
+
+/// What went wrong, with its cause. What others use by now (an image, the network that devices share) is
+/// theirs to remove.
+fn problem(done: Result<(), EngineError>) -> Option<String> {
+    match done {
+        Ok(()) | Err(EngineError::InUse { .. }) => None,
+        Err(error) => Some(format!("{:#}", anyhow::Error::new(error))),
+    }
+}

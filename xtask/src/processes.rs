@@ -1,0 +1,67 @@
+//! Processes of this machine that are not our children, found through /proc: those that a killed run
+//! left behind.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Between two looks at a process that has been told to end.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// Whether the process is one of `cargo xtask`'s that runs: its number may have gone to another one.
+pub(crate) fn is_xtask(pid: Pid) -> bool {
+    let name = fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_nonzero()));
+    is_running(pid) && name.is_ok_and(|name| name.trim() == "xtask")
+}
+
+/// Processes whose command line names something in `folder`.
+pub(crate) fn that_name(folder: &Path) -> Vec<Pid> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
+        .filter(|pid| *pid != rustix::process::getpid() && names(*pid, folder))
+        .collect()
+}
+
+/// Whether the process's command line names something in `folder`.
+pub(crate) fn names(pid: Pid, folder: &Path) -> bool {
+    let command = command_line(pid);
+    command.contains(&format!("{}/", folder.display()))
+}
+
+/// The words that the process was started with, with NUL bytes between.
+pub(crate) fn command_line(pid: Pid) -> String {
+    let command = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
+    String::from_utf8_lossy(&command).into_owned()
+}
+
+/// SIGTERM, and SIGKILL when `grace` is over.
+pub(crate) fn end(pid: Pid, grace: Duration) {
+    let _ = kill_process(pid, Signal::TERM);
+    let deadline = Instant::now() + grace;
+    while is_running(pid) {
+        if Instant::now() > deadline {
+            let _ = kill_process(pid, Signal::KILL);
+            return;
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// A process that has ended and waits for its parent runs no longer.
+pub(crate) fn is_running(pid: Pid) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+    stat.is_ok_and(|stat| {
+        let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
+        state.is_some_and(|rest| !rest.starts_with('Z'))
+    })
+}
+
+pub(crate) fn pid(number: u32) -> Option<Pid> {
+    i32::try_from(number).ok().and_then(Pid::from_raw)
+}

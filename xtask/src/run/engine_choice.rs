@@ -1,0 +1,58 @@
+//! Which engine the device of `cargo xtask run` gets, and why.
+
+use anyhow::Result;
+
+use crate::docker_address;
+
+/// The device's engine.
+pub(crate) struct EngineChoice {
+    pub(crate) engine: Engine,
+    /// The reason, for the line that is printed.
+    pub(crate) why: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Engine {
+    /// At this address.
+    Docker(String),
+    Wasm,
+}
+
+impl Engine {
+    /// As `supervisor run --engine` has it.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Engine::Docker(_) => "docker",
+            Engine::Wasm => "wasm",
+        }
+    }
+}
+
+/// Docker if it answers, else wasm, where `wanted` does not say which.
+///
+/// # Errors
+/// Where Docker is wanted and does not answer.
+pub(crate) async fn choose(wanted: &str) -> Result<EngineChoice> {
+    if wanted == "wasm" {
+        return Ok(EngineChoice {
+            engine: Engine::Wasm,
+            why: "as --engine says".into(),
+        });
+    }
+    let address = docker_address::address();
+    match (docker_address::connect(&address).await, wanted) {
+        (Ok(_), "docker") => Ok(EngineChoice {
+            why: format!("as --engine says; it answers at {address}"),
+            engine: Engine::Docker(address),
+        }),
+        (Ok(_), _) => Ok(EngineChoice {
+            why: format!("it answers at {address}; --engine wasm does without"),
+            engine: Engine::Docker(address),
+        }),
+        (Err(error), "docker") => Err(error),
+        (Err(error), _) => Ok(EngineChoice {
+            engine: Engine::Wasm,
+            why: format!("{error:#}"),
+        }),
+    }
+}

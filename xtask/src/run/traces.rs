@@ -1,0 +1,239 @@
+//! What one run of `cargo xtask run` leaves on the machine while it goes on, on record in its temporary
+//! folder: so that the next run can take it away where this one is killed.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::Pid;
+use serde_json::{Value, json};
+
+use super::engine_choice::Engine;
+use crate::layout::Layout;
+use crate::{processes, samples};
+
+/// Temporary folders of this name are ours.
+pub(super) const FOLDER_PREFIX: &str = "supervisor-run-";
+/// The record, in the temporary folder.
+const RECORD: &str = "run.json";
+/// How long services may take to stop before they are killed, in whole seconds.
+const GRACE: u64 = 1;
+/// How long all of them may take to go; with the rest it stays below the 5 s that Ctrl-C may take.
+const SERVICES_GONE: Duration = Duration::from_millis(3000);
+/// How long the supervisor of a killed run may take to end.
+const END: Duration = Duration::from_secs(2);
+
+/// One run's folders, engine and images.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Traces {
+    /// The temporary folder.
+    pub(super) folder: PathBuf,
+    pub(super) state: PathBuf,
+    pub(super) engine: Engine,
+    /// Those that were made for the sample.
+    pub(super) images: Vec<String>,
+    /// The state folder stays, and with it volumes and pulled images.
+    pub(super) keep: bool,
+}
+
+impl Traces {
+    /// The root of the host's file system as the device sees it.
+    pub(super) fn host_root(&self) -> PathBuf {
+        self.folder.join("host")
+    }
+
+    /// Puts it on record, as this process's.
+    pub(super) fn record(&self) -> Result<()> {
+        let docker = match &self.engine {
+            Engine::Docker(address) => Some(address),
+            Engine::Wasm => None,
+        };
+        let record = json!({
+            "owner": std::process::id(),
+            "state": self.state,
+            "docker": docker,
+            "images": self.images,
+            "keep": self.keep,
+        });
+        let file = self.folder.join(RECORD);
+        fs::write(&file, record.to_string())
+            .with_context(|| format!("failed to write `{}`", file.display()))
+    }
+
+    /// What `folder` has on record, and whose it is; `None` where nothing readable is.
+    fn read(folder: &Path) -> Option<(Pid, Self)> {
+        let text = fs::read_to_string(folder.join(RECORD)).ok()?;
+        let record: Value = serde_json::from_str(&text).ok()?;
+        let owner = u32::try_from(record["owner"].as_u64()?).ok()?;
+        let images = record["images"].as_array()?.iter();
+        let traces = Traces {
+            folder: folder.to_owned(),
+            state: record["state"].as_str()?.into(),
+            engine: match record["docker"].as_str() {
+                Some(address) => Engine::Docker(address.to_owned()),
+                None => Engine::Wasm,
+            },
+            images: images
+                .filter_map(|image| image.as_str().map(str::to_owned))
+                .collect(),
+            keep: record["keep"].as_bool()?,
+        };
+        Some((processes::pid(owner)?, traces))
+    }
+
+    /// Takes everything away that the stopped device has on its engines, and the sample's images.
+    ///
+    /// # Errors
+    /// Where something stays. Left on record, the next run tries again.
+    pub(super) async fn remove_services(&self, layout: &Layout) -> Result<()> {
+        if self.state.exists() {
+            self.ask_the_supervisor(layout).await?;
+        }
+        if let Engine::Docker(address) = &self.engine {
+            samples::remove_images(address, &self.images).await?;
+        }
+        Ok(())
+    }
+
+    async fn ask_the_supervisor(&self, layout: &Layout) -> Result<()> {
+        let mut command = Command::new(layout.supervisor());
+        command
+            .args(["remove-services", "--engine", self.engine.name()])
+            .args(["--grace", &GRACE.to_string()])
+            .arg("--state-dir")
+            .arg(&self.state)
+            .arg("--host-root")
+            .arg(self.host_root());
+        if let Engine::Docker(address) = &self.engine {
+            command.args(["--docker-host", address]);
+        }
+        if !self.keep {
+            command.arg("--all");
+        }
+        let mut process = apart_from_the_terminal(&mut command)
+            .spawn()
+            .context("failed to start the supervisor's program")?;
+        let deadline = Instant::now() + SERVICES_GONE;
+        loop {
+            match process.try_wait()? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => bail!("services were left ({status}); see above"),
+                None if Instant::now() > deadline => {
+                    process.kill()?;
+                    process.wait()?;
+                    bail!("not all services were gone within {SERVICES_GONE:?}");
+                }
+                None => tokio::time::sleep(super::LOOK_AGAIN).await,
+            }
+        }
+    }
+
+    /// Removes the temporary folder; of one whose state is kept in it, all but the state.
+    pub(super) fn remove_folder(&self) -> Result<()> {
+        let failed = || format!("failed to remove `{}`", self.folder.display());
+        if !(self.keep && self.state.starts_with(&self.folder)) {
+            return fs::remove_dir_all(&self.folder).with_context(failed);
+        }
+        if self.host_root().exists() {
+            fs::remove_dir_all(self.host_root()).with_context(failed)?;
+        }
+        fs::remove_file(self.folder.join(RECORD)).with_context(failed)
+    }
+}
+
+/// Ctrl-C in a terminal reaches the whole group; what must go on until we say so has its own.
+pub(super) fn apart_from_the_terminal(command: &mut Command) -> &mut Command {
+    use std::os::unix::process::CommandExt as _;
+    command.process_group(0).stdin(Stdio::null())
+}
+
+/// Ends the supervisors of runs that were killed, and answers what else they left.
+pub(super) fn of_killed_runs() -> Vec<Traces> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(std::env::temp_dir())
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        if !entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with(FOLDER_PREFIX)
+        {
+            continue;
+        }
+        // The folder's name is anybody's to choose, and the record says what is removed.
+        let is_ours = entry.metadata().is_ok_and(|folder| {
+            folder.is_dir() && folder.uid() == rustix::process::geteuid().as_raw()
+        });
+        let Some((owner, traces)) = Traces::read(&entry.path()).filter(|_| is_ours) else {
+            continue;
+        };
+        if processes::is_xtask(owner) {
+            continue;
+        }
+        println!(
+            "an earlier run (process {}) was killed: taking away what it left",
+            owner.as_raw_nonzero()
+        );
+        for process in processes::that_name(&traces.folder) {
+            let command = processes::command_line(process);
+            // Not the services: their engine stops them in order.
+            if command.split('\0').nth(1) == Some("run") {
+                processes::end(process, END);
+            }
+        }
+        found.push(traces);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_put_on_record_is_read_again() {
+        for (engine, keep) in [
+            (Engine::Docker("unix:///run/docker.sock".into()), false),
+            (Engine::Wasm, true),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let traces = Traces {
+                folder: folder.path().to_owned(),
+                state: "/somewhere/state".into(),
+                engine,
+                images: vec!["hello:latest".into()],
+                keep,
+            };
+            traces.record().unwrap();
+            let (owner, read) = Traces::read(folder.path()).unwrap();
+            assert_eq!(owner, rustix::process::getpid());
+            assert_eq!(read, traces);
+        }
+    }
+
+    #[test]
+    fn kept_state_survives_the_temporary_folder_around_it() {
+        for keep in [true, false] {
+            let parent = tempfile::tempdir().unwrap();
+            let traces = Traces {
+                folder: parent.path().join("run"),
+                state: parent.path().join("run/state"),
+                engine: Engine::Wasm,
+                images: Vec::new(),
+                keep,
+            };
+            fs::create_dir_all(&traces.state).unwrap();
+            fs::create_dir_all(traces.host_root()).unwrap();
+            traces.record().unwrap();
+            traces.remove_folder().unwrap();
+            assert_eq!(traces.state.exists(), keep);
+            assert!(!traces.host_root().exists());
+            assert_eq!(Traces::read(&traces.folder), None);
+        }
+    }
+}
