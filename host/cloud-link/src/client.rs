@@ -1,0 +1,412 @@
+//! The HTTP client of the cloud: one request at a time by each caller, each bounded in every phase.
+//!
+//! It shares the HTTP and TLS code of the image registries' client. It never logs a key or a body, sends the
+//! key to no other host than the cloud's, and follows no redirect away from TLS. It retries nothing: when to
+//! ask again is its callers' to decide.
+
+use std::error::Error;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG,
+    HeaderValue, IF_NONE_MATCH,
+};
+use http::{HeaderMap, Method, StatusCode};
+use model::DeviceUuid;
+use reqwest::Response;
+use reqwest::redirect::{Attempt, Policy};
+use serde_json::Value;
+
+use crate::identity::Identity;
+use crate::payload::{self, MAX_BODY};
+use crate::poll::Source;
+use crate::retry;
+
+/// The most redirects that are followed.
+const REDIRECTS: usize = 3;
+/// The longest ETag that is kept, in bytes.
+const MAX_ETAG: usize = 1 << 10;
+/// How much of a refusal's body is told, in bytes.
+const MAX_REASON: usize = 200;
+/// An answer may take this many times what one of its pieces may.
+const WHOLE: u32 = 5;
+/// The data API's version.
+const DATA_API: &str = "v7";
+/// Rows that one query may answer.
+const MAX_ROWS: usize = 10_000;
+
+/// The device's way to its cloud.
+pub struct Client {
+    identity: Identity,
+    agent: HeaderValue,
+    /// The client and the time limit that it was made with, which a target can change.
+    http: Mutex<Option<(Duration, reqwest::Client)>>,
+}
+
+/// What the cloud says of the target.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fetched {
+    /// It is the one that the ETag stands for, or the cloud has none to give.
+    Unchanged,
+    New {
+        body: Value,
+        etag: Option<String>,
+    },
+}
+
+/// Why the cloud did not answer what it was asked. The text says no key and no part of a target.
+#[derive(Debug, thiserror::Error)]
+pub enum CloudError {
+    #[error("this device is not registered with its cloud")]
+    Unprovisioned,
+    #[error("the cloud cannot be reached")]
+    Unreachable(#[source] Box<dyn Error + Send + Sync>),
+    #[error("the cloud did not {what} within {} s", limit.as_secs_f64())]
+    Timeout { what: &'static str, limit: Duration },
+    #[error("the cloud answered {status}{}", told(reason))]
+    Status {
+        status: StatusCode,
+        /// How long the cloud wants not to be asked again.
+        retry_after: Option<Duration>,
+        /// The beginning of its text.
+        reason: String,
+    },
+    #[error("the cloud's answer cannot be used")]
+    Payload(#[from] payload::PayloadError),
+    #[error("the cloud's answer is not {0}")]
+    Shape(&'static str),
+    /// What was to be sent is not what can be.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl CloudError {
+    /// How long the cloud wants not to be asked again.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            CloudError::Status { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// Whether the same request would be refused again, whenever it is made.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        use StatusCode as S;
+        match self {
+            CloudError::Invalid(_) => true,
+            CloudError::Status { status, .. } => {
+                status.is_client_error()
+                    && !matches!(
+                        *status,
+                        S::UNAUTHORIZED
+                            | S::FORBIDDEN
+                            | S::NOT_FOUND
+                            | S::REQUEST_TIMEOUT
+                            | S::TOO_MANY_REQUESTS
+                    )
+            }
+            _ => false,
+        }
+    }
+}
+
+fn told(reason: &str) -> String {
+    match reason {
+        "" => String::new(),
+        reason => format!(": {reason}"),
+    }
+}
+
+/// The User-Agent of this device (device behaviour 7.8): `Supervisor/19.0.0 (Linux; Some OS 1.2; prod)`,
+/// without what is not known.
+#[must_use]
+pub fn user_agent(api_level: &str, os: Option<&str>, variant: Option<&str>) -> String {
+    let known = [Some("Linux"), os, variant].into_iter().flatten();
+    let plain = |text: &str| -> String {
+        let allowed = |c: &char| matches!(c, ' '..='~') && !matches!(c, '(' | ')' | ';');
+        text.chars().filter(allowed).collect()
+    };
+    let parts: Vec<String> = known.map(plain).filter(|part| !part.is_empty()).collect();
+    format!("Supervisor/{api_level} ({})", parts.join("; "))
+}
+
+impl Client {
+    /// Sends nothing yet. `agent` is of [`user_agent`].
+    #[must_use]
+    pub fn new(identity: Identity, agent: &str) -> Client {
+        Client {
+            identity,
+            agent: HeaderValue::from_str(agent)
+                .unwrap_or_else(|_| HeaderValue::from_static("Supervisor")),
+            http: Mutex::default(),
+        }
+    }
+
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    #[must_use]
+    pub fn uuid(&self) -> &DeviceUuid {
+        &self.identity.uuid
+    }
+
+    /// `GET /device/v3/<uuid>/state`: the target, unless it is still that of `etag`. `limit` is for each
+    /// phase of the exchange.
+    ///
+    /// # Errors
+    /// [`CloudError`].
+    pub async fn target(&self, etag: Option<&str>, limit: Duration) -> Result<Fetched, CloudError> {
+        let path = format!("device/v3/{}/state", self.identity.uuid);
+        let mut headers = HeaderMap::new();
+        if let Some(etag) = etag.and_then(|etag| HeaderValue::from_str(etag).ok()) {
+            headers.insert(IF_NONE_MATCH, etag);
+        }
+        let answer = self.send(Method::GET, &path, headers, None, limit).await?;
+        if answer.status() == StatusCode::NOT_MODIFIED {
+            return Ok(Fetched::Unchanged);
+        }
+        let etag = answer.headers().get(ETAG).and_then(|etag| {
+            let etag = etag.to_str().ok()?;
+            (etag.len() <= MAX_ETAG).then(|| etag.to_owned())
+        });
+        let body = read(answer, limit).await?;
+        Ok(Fetched::New { body, etag })
+    }
+
+    /// The rows of `resource` that are this device's, as JSON objects with these fields.
+    ///
+    /// # Errors
+    /// [`CloudError::Unprovisioned`] before the device has a number, [`CloudError::Invalid`] where
+    /// `resource` or a field is no name, else what became of the request.
+    pub async fn records(
+        &self,
+        resource: &str,
+        fields: &[String],
+        limit: Duration,
+    ) -> Result<Vec<Value>, CloudError> {
+        // Checked, so that nothing but a name gets into the query.
+        for name in fields.iter().map(String::as_str).chain([resource]) {
+            if !is_name(name) {
+                return Err(CloudError::Invalid(format!(
+                    "`{name}` is not a name in the cloud's data (lower-case letters, digits and `_`)"
+                )));
+            }
+        }
+        let Some(device) = self
+            .identity
+            .device_id
+            .filter(|_| self.identity.is_provisioned())
+        else {
+            return Err(CloudError::Unprovisioned);
+        };
+        let query = form_urlencoded::Serializer::new(String::new())
+            .append_pair("$select", &fields.join(","))
+            .append_pair("$filter", &format!("device eq {device}"))
+            .finish();
+        // A plus sign is a blank in forms alone.
+        let path = format!("{DATA_API}/{resource}?{}", query.replace('+', "%20"));
+        let answer = self
+            .send(Method::GET, &path, HeaderMap::new(), None, limit)
+            .await?;
+        let mut body = read(answer, limit).await?;
+        match body.get_mut("d").map(Value::take) {
+            Some(Value::Array(rows)) if rows.len() <= MAX_ROWS => Ok(rows),
+            _ => Err(CloudError::Shape("a list of records")),
+        }
+    }
+
+    /// `PATCH /device/v3/<what>` with this body; any 2xx is success.
+    ///
+    /// # Errors
+    /// [`CloudError`].
+    pub async fn patch(&self, what: &str, body: &Value, limit: Duration) -> Result<(), CloudError> {
+        let path = format!("device/v3/{what}");
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let body = body.to_string();
+        let answer = self
+            .send(Method::PATCH, &path, headers, Some(body), limit)
+            .await?;
+        // What it says beside that is of no use; reading it keeps the connection.
+        let _ = collect(answer, limit).await;
+        Ok(())
+    }
+
+    /// The head of a 2xx or 304.
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        mut headers: HeaderMap,
+        body: Option<String>,
+        limit: Duration,
+    ) -> Result<Response, CloudError> {
+        let key = self.identity.device_key();
+        let mut bearer = HeaderValue::from_str(&format!("Bearer {}", key.reveal()))
+            .map_err(|_| CloudError::Invalid("the device's key cannot be sent".into()))?;
+        bearer.set_sensitive(true);
+        headers.insert(AUTHORIZATION, bearer);
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        let url = format!("{}/{path}", self.identity.endpoint);
+        let mut request = self.http(limit)?.request(method, url).headers(headers);
+        if let Some(body) = body {
+            request = request.body(body);
+        }
+        // Connecting has the limit by itself; then as much for the request and the head of the answer.
+        let answer = match tokio::time::timeout(limit * 2, request.send()).await {
+            Ok(answer) => answer.map_err(unreachable)?,
+            Err(_) => {
+                return Err(CloudError::Timeout {
+                    what: "begin to answer",
+                    limit,
+                });
+            }
+        };
+        let status = answer.status();
+        if status.is_success() || status == StatusCode::NOT_MODIFIED {
+            return Ok(answer);
+        }
+        let retry_after = retry::asked(answer.headers());
+        let reason = tokio::time::timeout(limit, beginning(answer)).await;
+        let reason = reason.unwrap_or_default();
+        Err(CloudError::Status {
+            status,
+            retry_after,
+            reason,
+        })
+    }
+
+    fn http(&self, limit: Duration) -> Result<reqwest::Client, CloudError> {
+        let mut held = self.http.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, client)) = held.as_ref()
+            && *of == limit
+        {
+            return Ok(client.clone());
+        }
+        let client = self.make(limit).map_err(unreachable)?;
+        *held = Some((limit, client.clone()));
+        Ok(client)
+    }
+
+    fn make(&self, limit: Duration) -> reqwest::Result<reqwest::Client> {
+        // A second installation is refused, and the first one serves.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = reqwest::Client::builder()
+            .user_agent(self.agent.clone())
+            .connect_timeout(limit)
+            .read_timeout(limit)
+            .redirect(Policy::custom(follow))
+            .pool_max_idle_per_host(1)
+            // Unpacked by hand, with a bound.
+            .no_gzip();
+        if !self.identity.endpoint.starts_with("https:") {
+            // Without the machine's certificates, which nothing would be checked against.
+            builder = builder.tls_certs_only([]);
+        } else if let Some(pem) = &self.identity.authorities {
+            builder = builder.tls_certs_merge(reqwest::Certificate::from_pem_bundle(pem)?);
+        }
+        builder.build()
+    }
+}
+
+/// Where a redirect may lead: never from TLS to without.
+fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let loses_tls = attempt.url().scheme() != "https"
+        && attempt.previous().iter().any(|url| url.scheme() == "https");
+    if loses_tls {
+        return attempt.error("it redirects to an address without TLS");
+    }
+    if attempt.previous().len() > REDIRECTS {
+        return attempt.error("it redirects too often");
+    }
+    attempt.follow()
+}
+
+/// Without the URL: a log has it once already, and the identity in it.
+fn unreachable(error: reqwest::Error) -> CloudError {
+    CloudError::Unreachable(error.without_url().into())
+}
+
+fn is_name(name: &str) -> bool {
+    let byte = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_');
+    !name.is_empty() && name.len() <= 64 && name.bytes().all(byte)
+}
+
+/// The whole body as JSON, parsed where that holds up nobody.
+async fn read(answer: Response, limit: Duration) -> Result<Value, CloudError> {
+    let gzip = match answer.headers().get(CONTENT_ENCODING) {
+        None => false,
+        Some(name) if name.as_bytes().eq_ignore_ascii_case(b"identity") => false,
+        Some(name) if name.as_bytes().eq_ignore_ascii_case(b"gzip") => true,
+        Some(_) => return Err(CloudError::Shape("packed as it was asked to be")),
+    };
+    let body = collect(answer, limit).await?;
+    let parsed = tokio::task::spawn_blocking(move || payload::parse(body, gzip)).await;
+    match parsed {
+        Ok(parsed) => Ok(parsed?),
+        Err(gone) => Err(CloudError::Unreachable(gone.into())),
+    }
+}
+
+/// The whole body, if it is no longer than it may be. The client bounds the silence between two pieces;
+/// a cloud that trickles is given up after a few times as long.
+async fn collect(answer: Response, limit: Duration) -> Result<Vec<u8>, CloudError> {
+    let announced = answer.headers().get(CONTENT_LENGTH);
+    let announced = announced.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > MAX_BODY as u64) {
+        return Err(payload::PayloadError::TooLong.into());
+    }
+    match tokio::time::timeout(limit * WHOLE, bounded(answer)).await {
+        Ok(body) => body,
+        Err(_) => Err(CloudError::Timeout {
+            what: "end its answer",
+            limit: limit * WHOLE,
+        }),
+    }
+}
+
+async fn bounded(mut answer: Response) -> Result<Vec<u8>, CloudError> {
+    let mut body = Vec::new();
+    while let Some(piece) = answer.chunk().await.map_err(unreachable)? {
+        if body.len() + piece.len() > MAX_BODY {
+            return Err(payload::PayloadError::TooLong.into());
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body)
+}
+
+/// The beginning of a refusal's text, on one line.
+async fn beginning(mut answer: Response) -> String {
+    let mut text = Vec::new();
+    while text.len() < MAX_REASON
+        && let Ok(Some(piece)) = answer.chunk().await
+    {
+        text.extend_from_slice(&piece);
+    }
+    text.truncate(MAX_REASON);
+    let text = String::from_utf8_lossy(&text);
+    let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    plain.collect::<String>().trim().to_owned()
+}
+
+impl Source for Client {
+    fn target<'a>(
+        &'a self,
+        etag: Option<&'a str>,
+        limit: Duration,
+    ) -> BoxFuture<'a, Result<Fetched, CloudError>> {
+        Client::target(self, etag, limit).boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,364 @@
+//! Who the device is to its cloud: the part of config.json that is about it (device behaviour 7.1).
+//!
+//! A config.json with `apiEndpoint` makes a managed device. Its `uuid`, where it has one, is the device's,
+//! whatever the store says; where it has none, the store's uuid is written into it, so that there is one
+//! truth from then on. A managed device gets a key of its own at its first start. Both are in the file
+//! before anything else is done with them: a device that registers and is killed registers as the same one
+//! again. The file of an unmanaged device is read and never written.
+
+use std::error::Error;
+use std::fmt;
+
+use base64::Engine as _;
+use model::{ApiKey, DeviceUuid};
+use reqwest::Url;
+use serde_json::{Map, Value};
+
+/// Where the identity is kept: config.json. The binary implements it over the one file that all who change
+/// it share.
+pub trait ConfigFile: Send + Sync {
+    /// All keys; none where there is no file.
+    ///
+    /// # Errors
+    /// Where it cannot be read, or is no JSON object.
+    fn read(&self) -> Result<Map<String, Value>, Box<dyn Error + Send + Sync>>;
+
+    /// Changes keys and leaves the others as they are. What was written is on the disk when this returns.
+    ///
+    /// # Errors
+    /// Where it cannot be written; then nothing has changed.
+    fn update(
+        &self,
+        change: &mut dyn FnMut(&mut Map<String, Value>),
+    ) -> Result<(), Box<dyn Error + Send + Sync>>;
+}
+
+/// Who the device is.
+#[derive(Debug, Clone)]
+pub struct Established {
+    pub uuid: DeviceUuid,
+    /// Missing where the device has no cloud.
+    pub cloud: Option<Identity>,
+}
+
+/// Who the device is to its cloud.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Identity {
+    pub uuid: DeviceUuid,
+    /// `apiEndpoint`, without a slash at its end.
+    pub endpoint: String,
+    /// Sent as the bearer token of every request.
+    device_key: String,
+    /// The device's number, once it is registered.
+    pub device_id: Option<u64>,
+    /// When it was registered, in milliseconds since the epoch.
+    pub registered_at: Option<u64>,
+    /// The key that registers devices, until it has been used.
+    provisioning_key: Option<String>,
+    /// PEM: authorities that are trusted beside the system's, for a cloud with one of its own.
+    pub(crate) authorities: Option<Vec<u8>>,
+}
+
+impl Identity {
+    /// The device's own key.
+    #[must_use]
+    pub fn device_key(&self) -> ApiKey {
+        ApiKey::from_text(self.device_key.clone())
+    }
+
+    /// The key that the device is to be registered with.
+    #[must_use]
+    pub fn provisioning_key(&self) -> Option<ApiKey> {
+        self.provisioning_key.clone().map(ApiKey::from_text)
+    }
+
+    /// Whether the cloud knows the device (device behaviour 7.1).
+    #[must_use]
+    pub fn is_provisioned(&self) -> bool {
+        self.device_id.is_some() && self.registered_at.is_some()
+    }
+}
+
+/// Without its keys.
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Identity")
+            .field("uuid", &self.uuid)
+            .field("endpoint", &self.endpoint)
+            .field("device_id", &self.device_id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why the device does not know who it is.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    #[error("failed to read the device's identity from its config.json")]
+    Read(#[source] Box<dyn Error + Send + Sync>),
+    #[error("failed to write the device's identity to its config.json")]
+    Write(#[source] Box<dyn Error + Send + Sync>),
+    /// The value is not shown: it may be a key.
+    #[error("`{key}` in config.json is not {expected}")]
+    Value { key: String, expected: &'static str },
+    #[error("failed to make a key for this device: the system gives no random numbers")]
+    Random,
+}
+
+/// Reads the identity, and completes that of a managed device. `own` is the uuid that the store has for a
+/// device whose config.json names none; `root_ca` is the key of config.json that holds further authorities.
+///
+/// # Errors
+/// [`IdentityError`]; nothing has been sent to anybody then.
+pub fn establish(
+    config: &dyn ConfigFile,
+    own: &DeviceUuid,
+    root_ca: &str,
+) -> Result<Established, IdentityError> {
+    let held = config.read().map_err(IdentityError::Read)?;
+    let uuid = match text(&held, "uuid")? {
+        None => own.clone(),
+        Some(text) => text.parse().map_err(|_| IdentityError::Value {
+            key: "uuid".into(),
+            expected: "a device uuid (32 lower-case hexadecimal digits)",
+        })?,
+    };
+    let Some(endpoint) = text(&held, "apiEndpoint")? else {
+        return Ok(Established { uuid, cloud: None });
+    };
+    let device_key = match text(&held, "deviceApiKey")? {
+        Some(key) => header_text("deviceApiKey", key)?.to_owned(),
+        None => random_key()?,
+    };
+    let identity = Identity {
+        endpoint: checked_endpoint(endpoint)?,
+        device_id: number(&held, "deviceId")?,
+        registered_at: number(&held, "registered_at")?,
+        provisioning_key: text(&held, "apiKey")?.map(str::to_owned),
+        authorities: authorities(&held, root_ca)?,
+        uuid: uuid.clone(),
+        device_key,
+    };
+    let has = |key| matches!(text(&held, key), Ok(Some(_)));
+    if !has("uuid") || !has("deviceApiKey") {
+        let mut write = |config: &mut Map<String, Value>| {
+            config.insert("uuid".into(), identity.uuid.as_str().into());
+            config.insert("deviceApiKey".into(), identity.device_key.as_str().into());
+        };
+        config.update(&mut write).map_err(IdentityError::Write)?;
+    }
+    Ok(Established {
+        uuid,
+        cloud: Some(identity),
+    })
+}
+
+/// A text; null and the empty text are none.
+fn text<'a>(held: &'a Map<String, Value>, key: &str) -> Result<Option<&'a str>, IdentityError> {
+    match held.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.trim()).filter(|text| !text.is_empty())),
+        Some(_) => Err(IdentityError::Value {
+            key: key.into(),
+            expected: "a text",
+        }),
+    }
+}
+
+/// A whole number, also in digits; clocks that were wrong have left fractions in `registered_at`.
+fn number(held: &Map<String, Value>, key: &str) -> Result<Option<u64>, IdentityError> {
+    let read = match held.get(key) {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::String(text)) if text.is_empty() => return Ok(None),
+        Some(Value::String(text)) => text.parse().ok(),
+        Some(Value::Number(number)) => number.as_u64().or_else(|| {
+            let number = number.as_f64().filter(|number| *number >= 0.0)?;
+            // Saturates; what is beyond is as wrong as before.
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "checked above"
+            )]
+            Some(number as u64)
+        }),
+        Some(_) => None,
+    };
+    match read {
+        Some(number) => Ok(Some(number)),
+        None => Err(IdentityError::Value {
+            key: key.into(),
+            expected: "a whole number",
+        }),
+    }
+}
+
+fn checked_endpoint(endpoint: &str) -> Result<String, IdentityError> {
+    let wrong = |expected| IdentityError::Value {
+        key: "apiEndpoint".into(),
+        expected,
+    };
+    let url = Url::parse(endpoint).map_err(|_| wrong("a URL"))?;
+    let bare = url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() || !bare {
+        return Err(wrong("a URL such as `https://api.example.com`"));
+    }
+    let loopback = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
+    if url.scheme() == "http" && !loopback {
+        tracing::warn!("the cloud's address has no TLS: this device's key can be read on the way");
+    }
+    Ok(url.as_str().trim_end_matches('/').to_owned())
+}
+
+/// A key goes into a header, where a line break would end it.
+fn header_text<'a>(key: &str, value: &'a str) -> Result<&'a str, IdentityError> {
+    if value.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(value);
+    }
+    Err(IdentityError::Value {
+        key: key.into(),
+        expected: "a key (it has characters that keys do not have)",
+    })
+}
+
+/// Base64 of PEM.
+fn authorities(held: &Map<String, Value>, key: &str) -> Result<Option<Vec<u8>>, IdentityError> {
+    let Some(encoded) = text(held, key)? else {
+        return Ok(None);
+    };
+    let decoded = base64::engine::general_purpose::STANDARD.decode(encoded);
+    let is_sound = |pem: &Vec<u8>| {
+        reqwest::Certificate::from_pem_bundle(pem).is_ok_and(|found| !found.is_empty())
+    };
+    match decoded.ok().filter(is_sound) {
+        Some(pem) => Ok(Some(pem)),
+        None => Err(IdentityError::Value {
+            key: key.into(),
+            expected: "certificates (PEM, in base64)",
+        }),
+    }
+}
+
+/// 32 hexadecimal digits.
+fn random_key() -> Result<String, IdentityError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|_| IdentityError::Random)?;
+    Ok(hex::encode(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use serde_json::json;
+
+    use super::*;
+
+    /// A file in memory, and how often it was written.
+    struct File(Mutex<(Map<String, Value>, usize)>);
+
+    impl ConfigFile for File {
+        fn read(&self) -> Result<Map<String, Value>, Box<dyn Error + Send + Sync>> {
+            Ok(self.0.lock().unwrap().0.clone())
+        }
+
+        fn update(
+            &self,
+            change: &mut dyn FnMut(&mut Map<String, Value>),
+        ) -> Result<(), Box<dyn Error + Send + Sync>> {
+            let mut held = self.0.lock().unwrap();
+            change(&mut held.0);
+            held.1 += 1;
+            Ok(())
+        }
+    }
+
+    fn file(content: Value) -> File {
+        File(Mutex::new((content.as_object().unwrap().clone(), 0)))
+    }
+
+    fn own() -> DeviceUuid {
+        "0123456789abcdef0123456789abcdef".parse().unwrap()
+    }
+
+    const UUID: &str = "ffffffffffffffffffffffffffffffff";
+
+    #[test]
+    fn without_an_endpoint_the_device_has_no_cloud_and_its_file_is_not_written() {
+        for (content, uuid) in [
+            (json!({}), own().to_string()),
+            (
+                json!({"apiEndpoint": "", "deviceApiKey": "k"}),
+                own().to_string(),
+            ),
+            (json!({"apiEndpoint": null, "uuid": UUID}), UUID.to_owned()),
+        ] {
+            let file = file(content);
+            let found = establish(&file, &own(), "rootCA").unwrap();
+            assert_eq!(found.uuid.as_str(), uuid);
+            assert_eq!(found.cloud, None);
+            assert_eq!(file.0.lock().unwrap().1, 0);
+        }
+    }
+
+    #[test]
+    fn a_managed_device_gets_uuid_and_key_at_its_first_start_and_keeps_them() {
+        let file =
+            file(json!({"apiEndpoint": "https://api.example.com/", "apiKey": "provision", "x": 1}));
+        let first = establish(&file, &own(), "rootCA").unwrap().cloud.unwrap();
+        assert_eq!(first.uuid, own());
+        assert_eq!(first.endpoint, "https://api.example.com");
+        assert_eq!(first.device_key.len(), 32);
+        assert!(!first.is_provisioned());
+        assert_eq!(first.provisioning_key().unwrap().reveal(), "provision");
+        let other: DeviceUuid = UUID.parse().unwrap();
+        let second = establish(&file, &other, "rootCA").unwrap().cloud.unwrap();
+        assert_eq!(second, first, "the file is the truth");
+        let (held, writes) = file.0.into_inner().unwrap();
+        assert_eq!(writes, 1);
+        assert_eq!(held["x"], 1);
+        assert_eq!(held["deviceApiKey"], first.device_key);
+    }
+
+    #[test]
+    fn a_whole_identity_is_read_and_left_as_it_is() {
+        let file = file(json!({
+            "apiEndpoint": "http://127.0.0.1:8080",
+            "uuid": UUID,
+            "deviceApiKey": "secret",
+            "deviceId": "12",
+            "registered_at": 1_700_000_000_000.5,
+        }));
+        let found = establish(&file, &own(), "rootCA").unwrap().cloud.unwrap();
+        assert!(found.is_provisioned());
+        assert_eq!((found.device_id, found.uuid.as_str()), (Some(12), UUID));
+        assert_eq!(file.0.lock().unwrap().1, 0);
+        assert!(!format!("{found:?}").contains("secret"));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named_without_its_value() {
+        let with = |key: &str, value: Value| {
+            let mut content =
+                json!({"apiEndpoint": "https://a.b", "uuid": UUID, "deviceApiKey": "k"});
+            content[key] = value;
+            content
+        };
+        for (key, value) in [
+            ("uuid", json!("short-SECRET")),
+            ("uuid", json!(12)),
+            ("apiEndpoint", json!("ftp://SECRET")),
+            ("apiEndpoint", json!("SECRET")),
+            ("apiEndpoint", json!("https://me:SECRET@a.b")),
+            ("deviceApiKey", json!("SECRET\r\nX: y")),
+            ("deviceApiKey", json!({"SECRET": 1})),
+            ("deviceId", json!("SECRET")),
+            ("deviceId", json!(-1)),
+            ("rootCA", json!("SECRET")),
+            ("rootCA", json!("SGVsbG8=")),
+        ] {
+            let error = establish(&file(with(key, value.clone())), &own(), "rootCA").unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains(&format!("`{key}`")), "{value}: {text}");
+            assert!(!text.contains("SECRET"), "{value}: {text}");
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! The device's side of its cloud: who the device is to it, the HTTP client, and what is asked and told.
+//!
+//! - [`establish`] reads the device's identity from its config.json, and makes what is not there yet.
+//! - [`Client`] speaks to the cloud: bounded in time, in size and in depth, with the device's key.
+//! - [`Poll`] asks for the target, at its period and when somebody triggers it, and hands it on.
+//!
+//! The binary starts it and implements [`Device`] over the reconciler. What a target means is not known
+//! here: it is JSON of a bounded size until the reconciler has checked it. Nothing here touches a service,
+//! so a cloud that is gone, slow or hostile costs the device nothing but news.
+
+mod client;
+mod identity;
+mod payload;
+mod poll;
+mod retry;
+
+pub use client::{Client, CloudError, Fetched, user_agent};
+pub use identity::{ConfigFile, Established, Identity, IdentityError, establish};
+pub use poll::{Device, Poll, Refused, Settings, Source};

@@ -1,0 +1,266 @@
+//! Asks the cloud for the target: at its period, and when somebody triggers it (device behaviour 7.2, 7.3).
+//!
+//! One task asks, so there is one fetch at a time. The ETag is in memory alone: the first answer after a
+//! start is always a whole one.
+
+use std::error::Error;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde_json::Value;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use crate::client::{CloudError, Fetched};
+use crate::retry;
+
+/// Where targets come from. [`crate::Client`] is the one; tests have others.
+pub trait Source: Send + Sync + 'static {
+    /// The target, unless it is still that of `etag`. `limit` is for each phase of the exchange.
+    fn target<'a>(
+        &'a self,
+        etag: Option<&'a str>,
+        limit: Duration,
+    ) -> BoxFuture<'a, Result<Fetched, CloudError>>;
+}
+
+/// What is done with targets, and what they say about asking for them. The binary implements it over the
+/// reconciler.
+pub trait Device: Send + Sync + 'static {
+    /// Takes a new target: checks it whole, stores it, and begins to apply it in place of what is being
+    /// applied. `force` overrides update locks until it has been.
+    fn take(&self, target: Value, force: bool) -> BoxFuture<'_, Result<(), Refused>>;
+
+    /// Tries again to reach the target that is known.
+    fn apply_again(&self, force: bool, cancel: bool);
+
+    /// Whether the cloud is being asked right now.
+    fn checking(&self, checks: bool);
+
+    /// What the variables in force say.
+    fn settings(&self) -> Settings;
+}
+
+/// Why a target was not taken; what was known before stays in force.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// It is not valid, and will not be at the next try.
+    #[error("{0}")]
+    Invalid(String),
+    /// It could not be stored.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// What the variables in force say about asking (device behaviour 4.8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// `SUPERVISOR_POLL_INTERVAL`.
+    pub interval: Duration,
+    /// `SUPERVISOR_API_REQUEST_TIMEOUT`, for each phase of a request.
+    pub request_timeout: Duration,
+    /// `SUPERVISOR_INSTANT_UPDATE_TRIGGER`: without it the first poll waits for one period, and only a
+    /// trigger with force does anything.
+    pub instant_updates: bool,
+}
+
+/// The poll of one device. Clones share it.
+#[derive(Clone)]
+pub struct Poll {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    source: Arc<dyn Source>,
+    device: Arc<dyn Device>,
+    asked: Mutex<Option<Asked>>,
+    wake: Notify,
+    /// When the cloud answered last; the start at first.
+    answered: Mutex<Instant>,
+}
+
+/// What somebody triggered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Asked {
+    force: bool,
+    cancel: bool,
+}
+
+impl Poll {
+    /// Begins to ask, until `stop`. Runs in a tokio runtime.
+    #[must_use]
+    pub fn start(
+        source: Arc<dyn Source>,
+        device: Arc<dyn Device>,
+        stop: CancellationToken,
+    ) -> Poll {
+        let shared = Arc::new(Shared {
+            source,
+            device,
+            asked: Mutex::default(),
+            wake: Notify::new(),
+            answered: Mutex::new(Instant::now()),
+        });
+        let running = Arc::clone(&shared);
+        tokio::spawn(async move {
+            stop.run_until_cancelled(running.run()).await;
+        });
+        Poll { shared }
+    }
+
+    /// Asks the cloud now, or as soon as the fetch under way is done; returns at once. What the cloud
+    /// answers is applied with `force`, and with `cancel` in place of what is being applied, also where it
+    /// is not new (device behaviour 7.3). Answers whether that will be done: not where instant updates are
+    /// off and `force` is not given.
+    #[must_use]
+    pub fn trigger(&self, force: bool, cancel: bool) -> bool {
+        if !force && !self.shared.device.settings().instant_updates {
+            return false;
+        }
+        let mut asked = self.shared.asked();
+        let before = asked.unwrap_or_default();
+        *asked = Some(Asked {
+            force: force || before.force,
+            cancel: cancel || before.cancel,
+        });
+        self.shared.wake.notify_one();
+        true
+    }
+
+    /// What is wrong: the cloud has not answered for two poll intervals (device behaviour 6.7).
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        let silent = self.shared.answered().elapsed();
+        let interval = self.shared.device.settings().interval;
+        (silent >= interval * 2).then(|| {
+            let seconds = silent.as_secs();
+            format!("the cloud has not answered a request for the target for {seconds} s")
+        })
+    }
+}
+
+impl Shared {
+    async fn run(&self) {
+        let mut etag = None;
+        let mut errors = 0;
+        let settings = self.device.settings();
+        let mut next = Instant::now();
+        if !settings.instant_updates {
+            next += retry::after_success(settings.interval);
+        }
+        loop {
+            let asked = tokio::select! {
+                () = sleep_until(next) => None,
+                () = self.wake.notified() => match self.asked().take() {
+                    Some(asked) => Some(asked),
+                    None => continue,
+                },
+            };
+            let checked = self.check(asked, &mut etag).await;
+            let interval = self.device.settings().interval;
+            if let Err(error) = &checked {
+                tracing::warn!(
+                    "failed to get the target from the cloud: {}",
+                    chain(error.as_ref())
+                );
+            }
+            // The timer goes its own way, whatever came of a trigger.
+            if asked.is_none() {
+                let wait = match &checked {
+                    Ok(()) => {
+                        errors = 0;
+                        retry::after_success(interval)
+                    }
+                    Err(error) => {
+                        let cloud = error.downcast_ref::<CloudError>();
+                        let hold = cloud.and_then(CloudError::retry_after);
+                        let wait = retry::after_error(errors, interval, hold);
+                        errors = errors.saturating_add(1);
+                        wait
+                    }
+                };
+                tracing::debug!("the cloud is asked again in {wait:?}");
+                next = Instant::now() + wait;
+            }
+        }
+    }
+
+    async fn check(
+        &self,
+        asked: Option<Asked>,
+        etag: &mut Option<String>,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let _checking = Checking::begin(&*self.device);
+        let limit = self.device.settings().request_timeout;
+        let fetched = self.source.target(etag.as_deref(), limit).await?;
+        *self.answered() = Instant::now();
+        match fetched {
+            Fetched::Unchanged => {
+                if let Some(Asked { force, cancel }) = asked {
+                    self.device.apply_again(force, cancel);
+                }
+            }
+            Fetched::New { body, etag: new } => {
+                let force = asked.is_some_and(|asked| asked.force);
+                match self.device.take(body, force).await {
+                    Ok(()) => {
+                        *etag = new;
+                        if asked.is_some_and(|asked| asked.cancel) {
+                            self.device.apply_again(force, true);
+                        }
+                    }
+                    // It is not asked for again: it would be no better, and as long.
+                    Err(Refused::Invalid(why)) => {
+                        *etag = new;
+                        tracing::error!(
+                            "the cloud's target is not applied, the last one stays: {why}"
+                        );
+                    }
+                    Err(failed @ Refused::Failed(_)) => return Err(failed.into()),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn asked(&self) -> std::sync::MutexGuard<'_, Option<Asked>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn answered(&self) -> std::sync::MutexGuard<'_, Instant> {
+        self.answered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Says that the cloud is being asked for as long as it is.
+struct Checking<'a>(&'a dyn Device);
+
+impl<'a> Checking<'a> {
+    fn begin(device: &'a dyn Device) -> Self {
+        device.checking(true);
+        Checking(device)
+    }
+}
+
+impl Drop for Checking<'_> {
+    fn drop(&mut self) {
+        self.0.checking(false);
+    }
+}
+
+/// An error with its causes on one line.
+pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

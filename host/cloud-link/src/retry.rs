@@ -1,0 +1,116 @@
+//! When something is asked again (device behaviour 7.2).
+
+use std::time::{Duration, SystemTime};
+
+use http::HeaderMap;
+use http::header::{DATE, RETRY_AFTER};
+
+/// The wait after the first failure.
+const BASE: Duration = Duration::from_secs(15);
+/// The longest chance that is added to the poll interval.
+const JITTER: Duration = Duration::from_secs(60);
+/// The longest that a cloud can keep a device away.
+const LONGEST_HOLD: Duration = Duration::from_secs(24 * 3600);
+
+/// The wait after `errors` failures and one more: 15 s, twice as long each time, at most the poll interval;
+/// or what the cloud asked for, where that is longer.
+pub(crate) fn after_error(errors: u32, interval: Duration, asked: Option<Duration>) -> Duration {
+    let own = BASE
+        .saturating_mul(2_u32.saturating_pow(errors))
+        .min(interval);
+    own.max(asked.unwrap_or_default())
+}
+
+/// The poll interval and up to a minute by chance, drawn anew each time, so that devices that were started
+/// together do not ask together. An interval of less than a minute is at most doubled.
+pub(crate) fn after_success(interval: Duration) -> Duration {
+    // Without random numbers it is only less even.
+    let chance = getrandom::u32().unwrap_or_default();
+    let share = f64::from(chance) / f64::from(u32::MAX);
+    interval + JITTER.min(interval).mul_f64(share)
+}
+
+/// `Retry-After` as seconds or as a date; `None` where it says neither. A date is measured against the
+/// cloud's own, since a device's clock may be years off.
+pub(crate) fn asked(headers: &HeaderMap) -> Option<Duration> {
+    let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    let hold = if value.bytes().all(|byte| byte.is_ascii_digit()) && !value.is_empty() {
+        Duration::from_secs(value.parse().unwrap_or(u64::MAX))
+    } else {
+        let until = httpdate::parse_http_date(value).ok()?;
+        let now = headers
+            .get(DATE)
+            .and_then(|date| httpdate::parse_http_date(date.to_str().ok()?).ok());
+        let now = now.unwrap_or_else(SystemTime::now);
+        until.duration_since(now).unwrap_or_default()
+    };
+    Some(hold.min(LONGEST_HOLD))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn waits_double_up_to_the_interval_and_give_way_to_what_the_cloud_asks() {
+        let interval = 15 * MINUTE;
+        for (errors, asked, seconds) in [
+            (0, None, 15),
+            (1, None, 30),
+            (2, None, 60),
+            (5, None, 480),
+            (6, None, 900),
+            (99, None, 900),
+            (0, Some(5), 15),
+            (0, Some(20), 20),
+            (99, Some(7200), 7200),
+        ] {
+            let wait = after_error(errors, interval, asked.map(Duration::from_secs));
+            assert_eq!(wait.as_secs(), seconds, "{errors} {asked:?}");
+        }
+        assert_eq!(after_error(0, Duration::from_secs(1), None).as_secs(), 1);
+    }
+
+    #[test]
+    fn the_period_is_never_shorter_than_the_interval_nor_a_minute_longer() {
+        let mut seen = std::collections::BTreeSet::new();
+        for _ in 0..100 {
+            let period = after_success(15 * MINUTE);
+            assert!((15 * MINUTE..=16 * MINUTE).contains(&period), "{period:?}");
+            seen.insert(period);
+        }
+        assert!(seen.len() > 1, "it is drawn each time");
+    }
+
+    #[test]
+    fn retry_after_is_read_as_seconds_or_as_a_date() {
+        let hold = |value: &str, date: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, value.parse().unwrap());
+            if let Some(date) = date {
+                headers.insert(DATE, date.parse().unwrap());
+            }
+            asked(&headers).map(|hold| hold.as_secs())
+        };
+        let noon = Some("Sun, 06 Nov 1994 12:00:00 GMT");
+        for (value, date, seconds) in [
+            ("120", None, Some(120)),
+            (" 7 ", None, Some(7)),
+            ("0", None, Some(0)),
+            ("99999999999999999999999", None, Some(86400)),
+            ("Sun, 06 Nov 1994 12:01:30 GMT", noon, Some(90)),
+            ("Sun, 06 Nov 1994 11:59:00 GMT", noon, Some(0)),
+            ("Sun, 06 Nov 1994 12:00:00 GMT", None, Some(0)),
+            ("Wed, 06 Nov 2999 12:00:00 GMT", noon, Some(86400)),
+            ("-5", None, None),
+            ("1.5", None, None),
+            ("soon", None, None),
+            ("", None, None),
+        ] {
+            assert_eq!(hold(value, date), seconds, "{value}");
+        }
+        assert_eq!(asked(&HeaderMap::new()), None);
+    }
+}
