@@ -35,11 +35,16 @@ use connect::Connection;
 /// The default address of an engine.
 pub const DEFAULT_URI: &str = "unix:///var/run/docker.sock";
 
+/// How long a pull may go on without a byte of progress before it is given up, to be tried again. An
+/// engine tells of each half mebibyte, which a bad mobile connection takes minutes for.
+const PULL_PATIENCE: Duration = Duration::from_secs(600);
+
 /// One Docker engine. Cheap to clone.
 #[derive(Clone)]
 pub struct Docker {
     connection: Arc<Connection>,
     scope: Arc<Scope>,
+    pull_patience: Duration,
 }
 
 impl Docker {
@@ -52,7 +57,15 @@ impl Docker {
         Ok(Docker {
             connection: Arc::new(Connection::to(uri)?),
             scope: Arc::new(scope),
+            pull_patience: PULL_PATIENCE,
         })
+    }
+
+    /// Gives a pull up after this long without progress, in place of ten minutes.
+    #[must_use]
+    pub fn with_pull_patience(mut self, patience: Duration) -> Self {
+        self.pull_patience = patience;
+        self
     }
 }
 

@@ -33,5 +33,7 @@ mod fields;
 mod fixture;
 #[path = "docker/networks.rs"]
 mod networks;
+#[path = "docker/pulls.rs"]
+mod pulls;
 
 engine_suite!(fixture::DockerFixture::open);

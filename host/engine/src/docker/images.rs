@@ -5,6 +5,7 @@ use bollard::errors::Error;
 use bollard::query_parameters::{CreateImageOptions, ListImagesOptions, RemoveImageOptions};
 use futures::StreamExt;
 use model::{EngineKind, Image, ImageRef};
+use tokio::time::{Instant, timeout_at};
 
 use super::Docker;
 use super::connect::refusal;
@@ -81,9 +82,16 @@ impl Docker {
         let mut messages = Box::pin(api.create_image(Some(options), None, credentials));
         let mut layers = LayerProgress::default();
         let mut shown = None;
-        while let Some(message) = messages.next().await {
-            let message = message.map_err(|error| self.pull_failed(reference, error))?;
-            layers.note(&message);
+        let mut deadline = Instant::now() + self.pull_patience;
+        loop {
+            let message = match timeout_at(deadline, messages.next()).await {
+                Ok(Some(message)) => message.map_err(|error| self.pull_failed(reference, error))?,
+                Ok(None) => break,
+                Err(_) => return Err(self.pull_stalled(reference)),
+            };
+            if layers.note(&message) {
+                deadline = Instant::now() + self.pull_patience;
+            }
             let percent = layers.percent();
             if shown.is_none_or(|shown| percent > shown) {
                 shown = Some(percent);
@@ -98,6 +106,17 @@ impl Docker {
         })?;
         progress(PullProgress { percent: 100 });
         Ok(image)
+    }
+
+    /// The engine itself waits for a registry that says nothing more for as long as the connection lasts.
+    fn pull_stalled(&self, reference: &ImageRef) -> EngineError {
+        EngineError::failed(
+            format!("pull `{reference}`"),
+            format!(
+                "its registry has sent nothing for {} s",
+                self.pull_patience.as_secs_f32()
+            ),
+        )
     }
 
     /// Registries' and the engine's own words tell the cases apart; there is no code for them.

@@ -14,7 +14,7 @@ pub(super) struct LayerProgress {
     shown: u8,
 }
 
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
 struct Layer {
     /// Bytes; 0 until a message tells.
     size: u64,
@@ -28,9 +28,11 @@ struct Layer {
 const DOWNLOAD_SHARE: f64 = 0.8;
 
 impl LayerProgress {
-    pub(super) fn note(&mut self, message: &CreateImageInfo) {
+    /// Whether the message tells that something went on. Engines repeat what they said before, and tell of
+    /// attempts that they are about to make: neither is progress.
+    pub(super) fn note(&mut self, message: &CreateImageInfo) -> bool {
         let (Some(id), Some(status)) = (&message.id, &message.status) else {
-            return;
+            return false;
         };
         let bytes = |value: Option<i64>| value.and_then(|v| u64::try_from(v).ok()).unwrap_or(0);
         let detail = message.progress_detail.as_ref();
@@ -43,7 +45,7 @@ impl LayerProgress {
         };
         let known = self.layers.get(id).copied();
         if known.is_none() && self.layers.len() >= MAX_LAYERS {
-            return;
+            return false;
         }
         let mut layer = known.unwrap_or_default();
         match status.as_str() {
@@ -59,9 +61,9 @@ impl LayerProgress {
             }
             "Pull complete" | "Already exists" => (layer.downloaded, layer.extracted) = (1.0, 1.0),
             // `Pulling from …` has the tag for an id.
-            _ => return,
+            _ => return false,
         }
-        self.layers.insert(id.clone(), layer);
+        self.layers.insert(id.clone(), layer) != Some(layer)
     }
 
     /// From 0 to 99, never falling: only the end of the pull is 100. A layer whose size is not known
@@ -133,6 +135,37 @@ mod tests {
             ("b", "Pull complete", 0, 0),
         ]);
         assert_eq!(percents, [0, 0, 0, 40, 60, 75, 95, 99]);
+    }
+
+    #[test]
+    fn only_what_was_not_said_before_is_progress() {
+        let mut progress = LayerProgress::default();
+        let mut note = |status: &str, current| {
+            progress.note(&CreateImageInfo {
+                id: Some("a".into()),
+                status: Some(status.into()),
+                progress_detail: Some(ProgressDetail {
+                    current: Some(current),
+                    total: Some(100),
+                }),
+                ..Default::default()
+            })
+        };
+        for (status, current, expected) in [
+            ("Pulling from shop/web", 0, false),
+            ("Pulling fs layer", 0, true),
+            ("Waiting", 0, false),
+            ("Downloading", 10, true),
+            ("Downloading", 10, false),
+            ("Downloading", 11, true),
+            ("Retrying in 5 seconds", 0, false),
+            ("Download complete", 0, true),
+            ("Extracting", 1, true),
+            ("Extracting", 1, false),
+            ("Pull complete", 0, true),
+        ] {
+            assert_eq!(note(status, current), expected, "{status} {current}");
+        }
     }
 
     #[test]

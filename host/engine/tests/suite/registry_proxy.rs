@@ -1,6 +1,7 @@
 //! A registry in front of the registry, which behaves as a test needs it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64::Engine as _;
 use engine::RegistryAuth;
@@ -18,7 +19,7 @@ pub enum Manner {
     Plain,
     /// Wants these credentials.
     Asks(RegistryAuth),
-    /// Sends the first half of a blob, and nothing more.
+    /// Sends the first half of a blob, and nothing more, until it [recovers](RegistryProxy::recover).
     StallsInBlobs,
 }
 
@@ -27,6 +28,7 @@ pub struct RegistryProxy {
     address: String,
     stalled: Arc<Notify>,
     abandoned: Arc<Notify>,
+    recovered: Arc<AtomicBool>,
     _tasks: JoinSet<()>,
 }
 
@@ -37,15 +39,21 @@ impl RegistryProxy {
             address: listener.local_addr().unwrap().to_string(),
             stalled: Arc::default(),
             abandoned: Arc::default(),
+            recovered: Arc::default(),
             _tasks: JoinSet::new(),
         };
         let (stalled, abandoned) = (proxy.stalled.clone(), proxy.abandoned.clone());
+        let recovered = proxy.recovered.clone();
         let registry = registry.to_owned();
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((client, _)) = listener.accept().await {
-                let (registry, manner) = (registry.clone(), manner.clone());
+                let registry = registry.clone();
+                let manner = match recovered.load(Ordering::SeqCst) {
+                    true => Manner::Plain,
+                    false => manner.clone(),
+                };
                 let (stalled, abandoned) = (stalled.clone(), abandoned.clone());
                 connections.spawn(async move {
                     // A client that goes away is no failure.
@@ -62,6 +70,11 @@ impl RegistryProxy {
     /// `127.0.0.1:PORT`.
     pub fn address(&self) -> &str {
         &self.address
+    }
+
+    /// From now on it passes requests on as they are; what has stalled stays so.
+    pub fn recover(&self) {
+        self.recovered.store(true, Ordering::SeqCst);
     }
 
     /// Until a blob is half sent.
