@@ -95,9 +95,11 @@ pub fn resolve(
 ) -> Result<Resolved, KeyError> {
     let mut findings = Findings::default();
     let mut resolved = Resolved::default();
+    let mut taken = BTreeMap::new();
     for (uuid, app) in &target.apps {
         let mut problems = Problems::default();
         let desired = resolve_app(app, facts, keys, &mut findings, &mut problems)?;
+        check_container_names(&desired, &mut taken, &mut problems);
         let desired = match problems.into_result(desired) {
             Ok(desired) => desired,
             Err(errors) => {
@@ -207,6 +209,33 @@ fn resolve_app(
         desired.volumes.insert(name, volume);
     }
     Ok(desired)
+}
+
+/// A container's name has no app in it (device behaviour 4.7), and an engine has one container of a name:
+/// of two apps that want the same one the second is refused, rather than tried for ever.
+fn check_container_names(
+    app: &DesiredApp,
+    taken: &mut BTreeMap<String, AppUuid>,
+    problems: &mut Problems,
+) {
+    let root = Path::root("apps");
+    let services = root.at(app.uuid.as_str());
+    let services = services.at("services");
+    for (name, service) in &app.services {
+        let container = service.container_name();
+        match taken.get(&container) {
+            Some(other) => problems.expected(
+                &services.at(name.as_str()),
+                &Value::String(container),
+                format!(
+                    "an image id, release or commit that gives its container another name than app {other} has for one"
+                ),
+            ),
+            None => {
+                taken.insert(container, app.uuid.clone());
+            }
+        }
+    }
 }
 
 /// A dependency on nothing is dropped, one whose network is shared is a problem, and so is a circle.

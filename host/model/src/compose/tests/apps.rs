@@ -293,12 +293,53 @@ fn a_refused_app_leaves_the_others_alone() {
     let (uuid, mut other) = good.apps.into_iter().next().unwrap();
     other.id = AppId(13);
     other.uuid = "13".parse().unwrap();
+    other.release.as_mut().unwrap().id = crate::ReleaseId(8);
     target.apps.insert(other.uuid.clone(), other.clone());
     let resolved = resolve(&target, &facts(), &Keys).unwrap();
     assert!(resolved.desired.apps[&uuid].rejected);
     assert!(resolved.desired.apps[&uuid].networks.is_empty());
     assert_eq!(resolved.desired.apps[&other.uuid].services.len(), 1);
     assert_eq!(resolved.rejected.keys().collect::<Vec<_>>(), [&uuid]);
+}
+
+#[test]
+fn of_two_apps_that_want_one_container_name_the_second_is_refused() {
+    let services = json!({ "web": {}, "db": { "imageId": 5 } });
+    let mut target = release(&services, &json!({}), &json!({}));
+    let (first, mut other) = target.apps.clone().into_iter().next().unwrap();
+    other.id = AppId(13);
+    other.uuid = "13".parse().unwrap();
+    let services = &mut other.release.as_mut().unwrap().services;
+    services
+        .get_mut(&"db".parse::<ServiceName>().unwrap())
+        .unwrap()
+        .image_id = crate::ImageId(6);
+    target.apps.insert(other.uuid.clone(), other.clone());
+    let both = resolve(&target, &facts(), &Keys).unwrap();
+    assert!(!both.desired.apps[&first].rejected);
+    assert_eq!(both.desired.apps[&first].services.len(), 2);
+    assert_eq!(
+        both.problems().unwrap().to_string(),
+        "Invalid target state.\n`apps.13.services.web`: expected an image id, release or commit that gives its \
+         container another name than app 12 has for one, found `\"web_100_7_c0ffee\"`"
+    );
+    // Each of the three is enough.
+    for change in [0, 1, 2] {
+        let release = other.release.as_mut().unwrap();
+        let before = release.clone();
+        match change {
+            0 => release.id = crate::ReleaseId(8),
+            1 => release.commit = "beef".parse().unwrap(),
+            _ => {
+                let web: ServiceName = "web".parse().unwrap();
+                release.services.get_mut(&web).unwrap().image_id = crate::ImageId(6);
+            }
+        }
+        target.apps.insert(other.uuid.clone(), other.clone());
+        let resolved = resolve(&target, &facts(), &Keys).unwrap();
+        assert_eq!(resolved.problems(), None, "{change}");
+        other.release = Some(before);
+    }
 }
 
 #[test]
