@@ -17,6 +17,7 @@ mod log_reader;
 mod processes;
 mod registry;
 mod supervisor;
+mod system_bus;
 mod target;
 mod until;
 
@@ -27,5 +28,6 @@ pub use log_reader::LogReader;
 pub use processes::services_of;
 pub use registry::Registry;
 pub use supervisor::{Builder, Ended, Supervisor, subcommand};
+pub use system_bus::SystemBus;
 pub use target::{service, target};
 pub use until::{DEADLINE, until};

@@ -332,6 +332,8 @@ impl Supervisor {
             .arg("--config")
             .arg(configuration)
             .args(&self.builder.arguments)
+            // The machine that runs the tests is not rebooted; a flag wins over this.
+            .env("SUPERVISOR_HOST_ACTIONS", "rehearse")
             .env_remove("NOTIFY_SOCKET")
             .env_remove("WATCHDOG_USEC")
             .envs(self.builder.environment.iter().cloned());

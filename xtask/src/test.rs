@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::cargo;
+use crate::host_stand_ins::HostStandIns;
 use crate::layout::{self, build_components, components_folder, crates_in, guest_crates};
 use crate::private_docker::{PrivateDocker, install_packages_if_debian_root};
 
@@ -27,6 +28,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     println!("building the example and test components");
     build_components(&guest_crates()?)?;
 
+    let stand_ins = HostStandIns::find();
     let docker = DockerForTests::find();
     println!("running the tests");
     let mut test = cargo::cargo(["test", "--no-fail-fast"]);
@@ -60,6 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         ];
         cargo::finish(cargo::cargo(arguments))?;
     }
+    stand_ins.account_for_skips()?;
     docker.account_for_skips()
 }
 

@@ -140,6 +140,21 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "FILE", env = "SUPERVISOR_DEVICE_TYPE")]
     pub(crate) device_type: Option<PathBuf>,
 
+    /// The device's config.json: who it is and whose [default: mnt/boot/config.json below the host root]
+    /// [config: config_json]
+    #[arg(long, value_name = "FILE", env = "SUPERVISOR_CONFIG_JSON")]
+    pub(crate) config_json: Option<PathBuf>,
+
+    /// What is done to the host, such as a reboot or a new name, is asked of systemd on D-Bus (`dbus`)
+    /// or only logged (`rehearse`) [default: dbus] [config: host_actions]
+    #[arg(long, value_enum, env = "SUPERVISOR_HOST_ACTIONS")]
+    pub(crate) host_actions: Option<crate::configuration::HostActions>,
+
+    /// The system bus [default: unix:path= and run/dbus/system_bus_socket below the host root]
+    /// [config: dbus_address]
+    #[arg(long, value_name = "ADDRESS", env = "SUPERVISOR_DBUS_ADDRESS")]
+    pub(crate) dbus_address: Option<String>,
+
     /// The engine is this device's alone: also objects without this device's uuid are its own
     /// [default: false] [config: exclusive]
     #[arg(

@@ -24,6 +24,15 @@ pub(crate) enum EngineChoice {
     Wasm,
 }
 
+/// What is done about the host itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum HostActions {
+    #[default]
+    Dbus,
+    Rehearse,
+}
+
 /// [`api::LocalModeAuth`] on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LocalModeAuth {
@@ -53,6 +62,9 @@ pub(crate) struct Configuration {
     pub(crate) policy: PathBuf,
     pub(crate) host_root: PathBuf,
     pub(crate) device_type: PathBuf,
+    pub(crate) config_json: PathBuf,
+    pub(crate) host_actions: HostActions,
+    pub(crate) dbus_address: String,
     pub(crate) exclusive: bool,
     pub(crate) local_mode_auth: api::LocalModeAuth,
     pub(crate) log: String,
@@ -77,6 +89,9 @@ struct File {
     policy: Option<PathBuf>,
     host_root: Option<PathBuf>,
     device_type: Option<PathBuf>,
+    config_json: Option<PathBuf>,
+    host_actions: Option<HostActions>,
+    dbus_address: Option<String>,
     exclusive: Option<bool>,
     local_mode_auth: Option<api::LocalModeAuth>,
     log: Option<String>,
@@ -133,6 +148,14 @@ fn merge(flags: Flags, file: File, program: &Path) -> Result<Configuration> {
         device_type: path(flags.device_type, file.device_type, || {
             host_root.join("mnt/boot/device-type.json")
         })?,
+        config_json: path(flags.config_json, file.config_json, || {
+            host_root.join("mnt/boot/config.json")
+        })?,
+        host_actions: flags.host_actions.or(file.host_actions).unwrap_or_default(),
+        dbus_address: flags
+            .dbus_address
+            .or(file.dbus_address)
+            .unwrap_or_else(|| os::system_bus_below(&host_root)),
         host_root,
         exclusive: flags.exclusive.or(file.exclusive).unwrap_or(false),
         local_mode_auth: flags
@@ -251,6 +274,15 @@ mod tests {
             configuration.device_type,
             Path::new("/mnt/boot/device-type.json")
         );
+        assert_eq!(
+            configuration.config_json,
+            Path::new("/mnt/boot/config.json")
+        );
+        assert_eq!(configuration.host_actions, HostActions::Dbus);
+        assert_eq!(
+            configuration.dbus_address,
+            "unix:path=/run/dbus/system_bus_socket"
+        );
     }
 
     #[test]
@@ -262,6 +294,7 @@ mod tests {
             engine = "wasm"
             exclusive = true
             local_mode_auth = "strict"
+            host_actions = "rehearse"
             plugin_dirs = ["/file/plugins"]
             [branding]
             api_level = "20.1.0"
@@ -283,6 +316,15 @@ mod tests {
             merged.device_type,
             Path::new("/file/root/mnt/boot/device-type.json")
         );
+        assert_eq!(
+            merged.config_json,
+            Path::new("/file/root/mnt/boot/config.json")
+        );
+        assert_eq!(merged.host_actions, HostActions::Rehearse);
+        assert_eq!(
+            merged.dbus_address,
+            "unix:path=/file/root/run/dbus/system_bus_socket"
+        );
         assert_eq!(merged.listen.len(), 2);
         assert_eq!(merged.engine, EngineChoice::Wasm);
         assert_eq!(merged.local_mode_auth, api::LocalModeAuth::Strict);
@@ -295,6 +337,7 @@ mod tests {
         for (file, named) in [
             ("engine = \"wasm\"\nstat_dir = \"x\"", "line 2"),
             ("engine = \"podman\"", "line 1"),
+            ("host_actions = \"none\"", "line 1"),
             ("listen = [\"localhost\"]", "localhost"),
             ("[branding]\napi_level = \"1.0.0\"", "api_level"),
             ("[branding]\napi_level = \"20\"", "api_level"),

@@ -8,6 +8,7 @@ mod device;
 mod endpoints;
 mod engines;
 mod facts;
+mod host;
 mod listeners;
 mod logging;
 mod plugins_list;

@@ -19,6 +19,7 @@ use crate::configuration::Configuration;
 use crate::device::{DeviceName, RunningDevice};
 use crate::endpoints::{PluginData, PluginEndpoints, reserved_routes};
 use crate::facts::{Board, DeviceFacts, host_name};
+use crate::host::Host;
 use crate::{engines, listeners, systemd};
 
 /// Threads that run tasks. A device has other things to do, and each thread costs memory.
@@ -56,7 +57,8 @@ async fn device(configuration: Configuration) -> Result<()> {
     let mut sockets = listeners::open(&configuration.listen).await?;
     let addresses = addresses(&sockets)?;
 
-    let parts = Parts::start(&configuration, &store, &addresses).await?;
+    let host = Host::new(&configuration);
+    let parts = Parts::start(&configuration, &host, &store, &addresses).await?;
     if parts.has_docker {
         sockets.extend(listeners::on_gateway(&addresses));
     }
@@ -102,9 +104,11 @@ struct Parts {
 impl Parts {
     async fn start(
         configuration: &Configuration,
+        host: &Host,
         store: &Store,
         addresses: &[SocketAddr],
     ) -> Result<Self> {
+        host.announce();
         let api_port = addresses.first().map_or(0, SocketAddr::port);
         let branding = &configuration.branding;
         let board = Board::read(&configuration.device_type, &configuration.host_root);

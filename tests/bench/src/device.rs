@@ -62,6 +62,7 @@ impl Device {
         let begin = Instant::now();
         let process = Command::new(distribution().join("bin/supervisor"))
             .args(["run", "--listen", &self.address.to_string()])
+            .args(["--host-actions", "rehearse"])
             .arg("--state-dir")
             .arg(self.state())
             .arg("--host-root")

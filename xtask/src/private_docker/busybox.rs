@@ -10,7 +10,7 @@ use bollard::query_parameters::{
 use futures::TryStreamExt;
 use http_body_util::{Either, Full};
 
-use super::program;
+use crate::packages::program;
 
 /// Puts `busybox:latest` into the registry, and leaves nothing of it in the engine.
 pub(super) fn push(uri: &str, registry: &str) -> Result<()> {

@@ -39,6 +39,8 @@ impl Device {
         let mut command = Command::new(layout.supervisor());
         command
             .args(["run", "--listen", &listen.to_string()])
+            // A device on a developer's machine neither reboots nor renames it.
+            .args(["--host-actions", "rehearse"])
             .args(["--engine", traces.engine.name()])
             .arg("--state-dir")
             .arg(&traces.state)

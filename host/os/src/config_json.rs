@@ -1,0 +1,183 @@
+//! The device's `config.json`: who it is and whose, kept on the boot partition where the host's own
+//! programs and people read and write it too.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Map, Value};
+
+/// The longest file that is read or written, in bytes.
+const LONGEST: usize = 1 << 20;
+
+/// The device's `config.json`. Clones share one lock. Each call reads the file, since others write it
+/// too; the calls block for as long as a small file takes.
+#[derive(Debug, Clone)]
+pub struct ConfigJson {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    path: PathBuf,
+    /// One writer at a time.
+    writing: Mutex<()>,
+}
+
+/// Why the file was not read or not written. It is then as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigJsonError {
+    #[error("failed to read `{}`", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("`{}` is no JSON object that can be used; it is left as it is", path.display())]
+    Damaged {
+        path: PathBuf,
+        source: serde_json::Error,
+    },
+    #[error("`{}` would be, or is, larger than {LONGEST} bytes", path.display())]
+    TooLarge { path: PathBuf },
+    #[error("failed to write `{}`; the file before is still there", path.display())]
+    Write { path: PathBuf, source: io::Error },
+}
+
+impl ConfigJson {
+    /// The file need not be there: it is then an empty object, made by the first change.
+    #[must_use]
+    pub fn open(path: impl Into<PathBuf>) -> Self {
+        ConfigJson {
+            shared: Arc::new(Shared {
+                path: path.into(),
+                writing: Mutex::new(()),
+            }),
+        }
+    }
+
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.shared.path
+    }
+
+    /// All of it.
+    ///
+    /// # Errors
+    /// Where it cannot be read, is too large, is nested too deeply, or is no JSON object.
+    pub fn read(&self) -> Result<Map<String, Value>, ConfigJsonError> {
+        let path = self.path();
+        let failed = |source| ConfigJsonError::Read {
+            path: path.to_owned(),
+            source,
+        };
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Map::new()),
+            Err(error) => return Err(failed(error)),
+        };
+        let mut text = Vec::new();
+        let limit = u64::try_from(LONGEST).unwrap_or(u64::MAX) + 1;
+        file.take(limit).read_to_end(&mut text).map_err(failed)?;
+        if text.len() > LONGEST {
+            return Err(self.too_large());
+        }
+        // The parser itself refuses what is nested deeper than 128.
+        serde_json::from_slice(&text).map_err(|source| ConfigJsonError::Damaged {
+            path: path.to_owned(),
+            source,
+        })
+    }
+
+    /// One key; `None` where it is absent.
+    ///
+    /// # Errors
+    /// As [`ConfigJson::read`].
+    pub fn get(&self, key: &str) -> Result<Option<Value>, ConfigJsonError> {
+        Ok(self.read()?.remove(key))
+    }
+
+    /// Changes it. What `change` leaves alone stays, known to us or not; where it changes nothing,
+    /// nothing is written. After a power cut there is the file before or the file after.
+    ///
+    /// # Errors
+    /// As [`ConfigJson::read`]; where it would get too large, or cannot be written.
+    pub fn update<R>(
+        &self,
+        change: impl FnOnce(&mut Map<String, Value>) -> R,
+    ) -> Result<R, ConfigJsonError> {
+        let _one_writer = self
+            .shared
+            .writing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let before = self.read()?;
+        let mut after = before.clone();
+        let answer = change(&mut after);
+        if after != before {
+            self.write(&after)?;
+        }
+        Ok(answer)
+    }
+
+    fn write(&self, map: &Map<String, Value>) -> Result<(), ConfigJsonError> {
+        let failed = |source| ConfigJsonError::Write {
+            path: self.path().to_owned(),
+            source,
+        };
+        let mut text =
+            serde_json::to_vec_pretty(map).map_err(|error| failed(io::Error::other(error)))?;
+        text.push(b'\n');
+        if text.len() > LONGEST {
+            return Err(self.too_large());
+        }
+        // A link is kept, and what it leads to is replaced.
+        let path = fs::canonicalize(self.path()).unwrap_or_else(|_| self.path().to_owned());
+        replace(&path, &text).map_err(failed)
+    }
+
+    fn too_large(&self) -> ConfigJsonError {
+        ConfigJsonError::TooLarge {
+            path: self.path().to_owned(),
+        }
+    }
+}
+
+/// Puts `text` where `path` is in one step.
+fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::Error::other("a path without a folder"));
+    };
+    // One fixed name: what a power cut leaves is overwritten by the next change, not added to.
+    let mut new = std::ffi::OsString::from(".");
+    new.push(name);
+    new.push(".new");
+    let new = folder.join(new);
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let written = write_new(&new, path, text).and_then(|()| fs::rename(&new, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&new);
+        return written;
+    }
+    File::open(folder)?.sync_all()
+}
+
+fn write_new(new: &Path, old: &Path, text: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        // It holds the device's keys.
+        .mode(0o600)
+        .open(new)?;
+    if let Ok(before) = fs::metadata(old) {
+        let mode = before.permissions().mode() & 0o777;
+        // Boot partitions are often of a file system without modes.
+        let _ = file.set_permissions(fs::Permissions::from_mode(mode));
+    }
+    file.write_all(text)?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests;

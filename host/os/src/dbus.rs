@@ -1,0 +1,293 @@
+//! The operating system through systemd's services on the system bus.
+
+use std::path::Path;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+use zbus::{Connection, DBusError, DynamicType, Message, OwnedObjectPath, OwnedVariant};
+
+use crate::{HostOs, OsError, UnitName, UnitState, host_name};
+
+/// How long the bus may take to greet us.
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+/// How long a service may take to answer; systemd can be busy with a reload of all its units.
+const ANSWER_WITHIN: Duration = Duration::from_secs(20);
+
+/// systemd's services on the system bus. The connection is made by the first call, and made anew by the
+/// call that finds it gone.
+pub struct DBus {
+    address: String,
+    connection: Mutex<Option<Connection>>,
+    answer_within: Duration,
+}
+
+/// The bus's address where the host's file system is at `host_root`.
+#[must_use]
+pub fn system_bus_below(host_root: &Path) -> String {
+    // All else is escaped in an address (D-Bus specification, "Server Addresses").
+    const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+        .remove(b'-')
+        .remove(b'_')
+        .remove(b'/')
+        .remove(b'.')
+        .remove(b'*');
+    let socket = host_root.join("run/dbus/system_bus_socket");
+    let socket = socket.to_string_lossy();
+    format!("unix:path={}", utf8_percent_encode(&socket, ESCAPED))
+}
+
+impl DBus {
+    /// Nothing is asked of the bus yet; one that is not there is found by the first call.
+    #[must_use]
+    pub fn connect(address: impl Into<String>) -> Self {
+        DBus {
+            address: address.into(),
+            connection: Mutex::new(None),
+            answer_within: ANSWER_WITHIN,
+        }
+    }
+
+    /// Another limit on the time that a service may take to answer; the default is 20 s.
+    #[must_use]
+    pub fn answer_within(mut self, limit: Duration) -> Self {
+        self.answer_within = limit;
+        self
+    }
+
+    async fn manager<B>(
+        &self,
+        service: &Service,
+        method: &str,
+        body: &B,
+    ) -> Result<Message, OsError>
+    where
+        B: serde::Serialize + DynamicType + Sync,
+    {
+        self.call(service, service.path, service.interface, method, body)
+            .await
+    }
+
+    async fn call<B>(
+        &self,
+        service: &Service,
+        path: &str,
+        interface: &str,
+        method: &str,
+        body: &B,
+    ) -> Result<Message, OsError>
+    where
+        B: serde::Serialize + DynamicType + Sync,
+    {
+        let call = format!("{interface}.{method}");
+        let answer = async {
+            self.connection()
+                .await?
+                .call_method(Some(service.name), path, Some(interface), method, body)
+                .await
+                // Not tried again: the service may have done it before the bus went.
+                .map_err(|error| self.failed(&call, error))
+        };
+        match timeout(self.answer_within, answer).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(OsError::TimedOut {
+                call: call.clone(),
+                limit: self.answer_within,
+            }),
+        }
+    }
+
+    /// The connection, made anew where there is none or the bus has closed it. Who comes while it is
+    /// being made waits.
+    async fn connection(&self) -> Result<Connection, OsError> {
+        let mut slot = self.connection.lock().await;
+        if let Some(connection) = slot.as_ref().filter(|connection| !connection.is_closed()) {
+            return Ok(connection.clone());
+        }
+        let greeting = async {
+            zbus::connection::Builder::address(self.address.as_str())
+                .build()
+                .await
+        };
+        let unreachable = |source: Box<dyn std::error::Error + Send + Sync>| OsError::Unreachable {
+            address: self.address.clone(),
+            source,
+        };
+        let connection = timeout(CONNECT_WITHIN, greeting)
+            .await
+            .map_err(|elapsed| unreachable(elapsed.into()))?
+            .map_err(|error| unreachable(error.into()))?;
+        *slot = Some(connection.clone());
+        Ok(connection)
+    }
+
+    fn failed(&self, call: &str, error: zbus::Error) -> OsError {
+        let call = call.to_owned();
+        match error {
+            zbus::Error::MethodError(name, message, _) => OsError::Refused {
+                call,
+                name: name.to_string(),
+                message: message.unwrap_or_else(|| "without saying why".into()),
+            },
+            zbus::Error::FDO(error) => OsError::Refused {
+                call,
+                name: error.name().to_string(),
+                message: error.description().unwrap_or("without saying why").into(),
+            },
+            error if is_transport(&error) => OsError::Unreachable {
+                address: self.address.clone(),
+                source: error.into(),
+            },
+            error => OsError::Answer {
+                call,
+                source: error.into(),
+            },
+        }
+    }
+
+    async fn property(&self, path: &OwnedObjectPath, name: &str) -> Result<String, OsError> {
+        const UNIT: &str = "org.freedesktop.systemd1.Unit";
+        let answer = self
+            .call(
+                &SYSTEMD,
+                path.as_str(),
+                "org.freedesktop.DBus.Properties",
+                "Get",
+                &(UNIT, name),
+            )
+            .await?;
+        let unreadable = |error: zbus::Error| OsError::Answer {
+            call: format!("{UNIT}.{name}"),
+            source: error.into(),
+        };
+        let value: OwnedVariant = answer.body().deserialize().map_err(unreadable)?;
+        String::try_from(value).map_err(unreadable)
+    }
+
+    /// Starts, stops or restarts, where jobs that contradict it are replaced.
+    async fn job(&self, method: &str, unit: &UnitName) -> Result<(), OsError> {
+        self.manager(&SYSTEMD, method, &(unit.as_str(), "replace"))
+            .await
+            .map(drop)
+    }
+}
+
+/// A service of the bus with its one object that manages the rest.
+struct Service {
+    name: &'static str,
+    path: &'static str,
+    interface: &'static str,
+}
+
+const LOGIND: Service = Service {
+    name: "org.freedesktop.login1",
+    path: "/org/freedesktop/login1",
+    interface: "org.freedesktop.login1.Manager",
+};
+const SYSTEMD: Service = Service {
+    name: "org.freedesktop.systemd1",
+    path: "/org/freedesktop/systemd1",
+    interface: "org.freedesktop.systemd1.Manager",
+};
+const HOSTNAMED: Service = Service {
+    name: "org.freedesktop.hostname1",
+    path: "/org/freedesktop/hostname1",
+    interface: "org.freedesktop.hostname1",
+};
+
+/// Nobody is there to ask for a password.
+const INTERACTIVE: bool = false;
+
+fn is_transport(error: &zbus::Error) -> bool {
+    matches!(
+        error,
+        zbus::Error::InputOutput(_) | zbus::Error::Handshake(_) | zbus::Error::Address(_)
+    )
+}
+
+impl HostOs for DBus {
+    fn describe(&self) -> String {
+        format!("to the system bus at `{}`", self.address)
+    }
+
+    fn reboot(&self) -> BoxFuture<'_, Result<(), OsError>> {
+        async {
+            self.manager(&LOGIND, "Reboot", &INTERACTIVE)
+                .await
+                .map(drop)
+        }
+        .boxed()
+    }
+
+    fn power_off(&self) -> BoxFuture<'_, Result<(), OsError>> {
+        async {
+            self.manager(&LOGIND, "PowerOff", &INTERACTIVE)
+                .await
+                .map(drop)
+        }
+        .boxed()
+    }
+
+    fn unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<UnitState, OsError>> {
+        async move {
+            // Not GetUnit, which knows only what something else has loaded.
+            let answer = self.manager(&SYSTEMD, "LoadUnit", &unit.as_str()).await?;
+            let path: OwnedObjectPath =
+                answer
+                    .body()
+                    .deserialize()
+                    .map_err(|error| OsError::Answer {
+                        call: "LoadUnit".into(),
+                        source: error.into(),
+                    })?;
+            Ok(UnitState {
+                load_state: self.property(&path, "LoadState").await?,
+                active_state: self.property(&path, "ActiveState").await?,
+                sub_state: self.property(&path, "SubState").await?,
+            })
+        }
+        .boxed()
+    }
+
+    fn start_unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<(), OsError>> {
+        self.job("StartUnit", unit).boxed()
+    }
+
+    fn stop_unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<(), OsError>> {
+        self.job("StopUnit", unit).boxed()
+    }
+
+    fn restart_unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<(), OsError>> {
+        self.job("RestartUnit", unit).boxed()
+    }
+
+    fn set_host_name<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<(), OsError>> {
+        async move {
+            host_name::check(name)?;
+            self.manager(&HOSTNAMED, "SetStaticHostname", &(name, INTERACTIVE))
+                .await
+                .map(drop)
+        }
+        .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_escapes_what_an_address_may_not_have() {
+        assert_eq!(
+            system_bus_below(Path::new("/")),
+            "unix:path=/run/dbus/system_bus_socket"
+        );
+        assert_eq!(
+            system_bus_below(Path::new("/mnt/a,b c=d")),
+            "unix:path=/mnt/a%2Cb%20c%3Dd/run/dbus/system_bus_socket"
+        );
+    }
+}

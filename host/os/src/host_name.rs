@@ -1,0 +1,51 @@
+//! Which texts may name a host.
+
+use crate::OsError;
+
+/// The kernel's limit, in bytes.
+const LONGEST: usize = 64;
+
+/// What every part of the system takes as a static host name. Finer rules are the caller's.
+pub(crate) fn check(name: &str) -> Result<(), OsError> {
+    let is_label = |label: &str| {
+        !label.is_empty()
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'-')
+    };
+    if name.len() <= LONGEST && name.split('.').all(is_label) {
+        Ok(())
+    } else {
+        Err(OsError::InvalidHostName(name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_host_names_are_taken() {
+        for name in ["a", "device-1", "gate.shop.example", "4E1", &"a".repeat(64)] {
+            check(name).unwrap();
+        }
+        for name in [
+            "",
+            "-a",
+            "a-",
+            "a..b",
+            "a.",
+            ".a",
+            "a b",
+            "a\nb",
+            "a_b",
+            "ä",
+            "a/b",
+            &"a".repeat(65),
+        ] {
+            check(name).unwrap_err();
+        }
+    }
+}

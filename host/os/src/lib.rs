@@ -1,0 +1,22 @@
+//! The host's operating system: what the supervisor asks of it and does to it.
+//!
+//! [`HostOs`] is the one way to reboot the device, to ask about and to restart the host's units, and to
+//! name the host; [`DBus`] does it through systemd's services on the system bus, [`Rehearsal`] only says
+//! what it would do. [`ConfigJson`] is the file on the boot partition that holds who the device is.
+//! The binary makes one of each and hands them to whoever needs them; nothing here decides whether an
+//! action is allowed, which is for update locks, scopes and the plugins' policy.
+
+mod config_json;
+mod dbus;
+mod error;
+mod host_name;
+mod host_os;
+mod rehearsal;
+mod unit_name;
+
+pub use config_json::{ConfigJson, ConfigJsonError};
+pub use dbus::{DBus, system_bus_below};
+pub use error::OsError;
+pub use host_os::{HostOs, UnitState};
+pub use rehearsal::{Action, Rehearsal};
+pub use unit_name::{InvalidUnitName, UnitName};

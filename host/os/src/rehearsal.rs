@@ -1,0 +1,209 @@
+//! A stand-in for the operating system that only says what it would do.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use crate::{HostOs, OsError, UnitName, UnitState, host_name};
+
+/// Does nothing to the machine that it runs on: it logs each action and remembers it, and writes host
+/// names to `etc/hostname` below the host root. Units are as they were last started or stopped; those
+/// never touched are not found.
+pub struct Rehearsal {
+    host_root: PathBuf,
+    memory: Mutex<Memory>,
+}
+
+#[derive(Default)]
+struct Memory {
+    actions: VecDeque<Action>,
+    /// Whether a unit would run.
+    units: BTreeMap<UnitName, bool>,
+}
+
+/// What would have been done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    Reboot,
+    PowerOff,
+    Start(UnitName),
+    Stop(UnitName),
+    Restart(UnitName),
+    SetHostName(String),
+}
+
+/// How many actions, and how many units, are remembered.
+const REMEMBERED: usize = 256;
+
+impl Rehearsal {
+    #[must_use]
+    pub fn new(host_root: impl Into<PathBuf>) -> Self {
+        Rehearsal {
+            host_root: host_root.into(),
+            memory: Mutex::default(),
+        }
+    }
+
+    /// The newest actions, oldest first.
+    #[must_use]
+    pub fn actions(&self) -> Vec<Action> {
+        self.memory().actions.iter().cloned().collect()
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remember(&self, action: Action) {
+        tracing::info!("rehearsal: {}", action.as_words());
+        let mut memory = self.memory();
+        let running = match &action {
+            Action::Start(unit) | Action::Restart(unit) => Some((unit, true)),
+            Action::Stop(unit) => Some((unit, false)),
+            _ => None,
+        };
+        if let Some((unit, runs)) = running
+            && (memory.units.len() < REMEMBERED || memory.units.contains_key(unit))
+        {
+            memory.units.insert(unit.clone(), runs);
+        }
+        if memory.actions.len() == REMEMBERED {
+            memory.actions.pop_front();
+        }
+        memory.actions.push_back(action);
+    }
+}
+
+impl Action {
+    fn as_words(&self) -> String {
+        match self {
+            Action::Reboot => "would reboot".into(),
+            Action::PowerOff => "would power off".into(),
+            Action::Start(unit) => format!("would start `{unit}`"),
+            Action::Stop(unit) => format!("would stop `{unit}`"),
+            Action::Restart(unit) => format!("would restart `{unit}`"),
+            Action::SetHostName(name) => format!("would name the host `{name}`"),
+        }
+    }
+}
+
+impl HostOs for Rehearsal {
+    fn describe(&self) -> String {
+        "to a rehearsal, which only logs them".into()
+    }
+
+    fn reboot(&self) -> BoxFuture<'_, Result<(), OsError>> {
+        self.remember(Action::Reboot);
+        async { Ok(()) }.boxed()
+    }
+
+    fn power_off(&self) -> BoxFuture<'_, Result<(), OsError>> {
+        self.remember(Action::PowerOff);
+        async { Ok(()) }.boxed()
+    }
+
+    fn unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<UnitState, OsError>> {
+        let state = match self.memory().units.get(unit) {
+            None => UnitState::not_found(),
+            Some(runs) => {
+                let (active, sub) = if *runs {
+                    ("active", "running")
+                } else {
+                    ("inactive", "dead")
+                };
+                UnitState {
+                    load_state: "loaded".into(),
+                    active_state: active.into(),
+                    sub_state: sub.into(),
+                }
+            }
+        };
+        async { Ok(state) }.boxed()
+    }
+
+    fn start_unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<(), OsError>> {
+        self.remember(Action::Start(unit.clone()));
+        async { Ok(()) }.boxed()
+    }
+
+    fn stop_unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<(), OsError>> {
+        self.remember(Action::Stop(unit.clone()));
+        async { Ok(()) }.boxed()
+    }
+
+    fn restart_unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<(), OsError>> {
+        self.remember(Action::Restart(unit.clone()));
+        async { Ok(()) }.boxed()
+    }
+
+    fn set_host_name<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<(), OsError>> {
+        let set = || {
+            host_name::check(name)?;
+            let folder = self.host_root.join("etc");
+            let path = folder.join("hostname");
+            fs::create_dir_all(&folder)
+                .and_then(|()| fs::write(&path, format!("{name}\n")))
+                .map_err(|source| OsError::Write { path, source })?;
+            self.remember(Action::SetHostName(name.to_owned()));
+            Ok(())
+        };
+        let outcome = set();
+        async { outcome }.boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn actions_are_remembered_and_units_are_as_they_were_left() {
+        let root = tempfile::tempdir().unwrap();
+        let os = Rehearsal::new(root.path());
+        let unit: UnitName = "openvpn.service".parse().unwrap();
+        assert_eq!(os.unit(&unit).await.unwrap(), UnitState::not_found());
+        os.restart_unit(&unit).await.unwrap();
+        assert_eq!(os.unit(&unit).await.unwrap().active_state, "active");
+        os.stop_unit(&unit).await.unwrap();
+        assert_eq!(os.unit(&unit).await.unwrap().active_state, "inactive");
+        os.start_unit(&unit).await.unwrap();
+        os.reboot().await.unwrap();
+        os.power_off().await.unwrap();
+        assert_eq!(
+            os.actions(),
+            [
+                Action::Restart(unit.clone()),
+                Action::Stop(unit.clone()),
+                Action::Start(unit),
+                Action::Reboot,
+                Action::PowerOff,
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn a_host_name_is_written_below_the_host_root_and_a_bad_one_is_not() {
+        let root = tempfile::tempdir().unwrap();
+        let os = Rehearsal::new(root.path());
+        os.set_host_name("gate-1").await.unwrap();
+        os.set_host_name("gate 2").await.unwrap_err();
+        let written = fs::read_to_string(root.path().join("etc/hostname")).unwrap();
+        assert_eq!(written, "gate-1\n");
+        assert_eq!(os.actions(), [Action::SetHostName("gate-1".into())]);
+    }
+
+    #[tokio::test]
+    async fn old_actions_are_forgotten() {
+        let os = Rehearsal::new("/nowhere");
+        for _ in 0..REMEMBERED {
+            os.reboot().await.unwrap();
+        }
+        os.power_off().await.unwrap();
+        assert_eq!(os.actions().len(), REMEMBERED);
+        assert_eq!(os.actions().last(), Some(&Action::PowerOff));
+    }
+}

@@ -1,0 +1,160 @@
+//! [`os::DBus`] against a private bus with stand-ins for systemd's services.
+
+use std::time::Duration;
+
+use os::{DBus, HostOs, OsError, UnitName, UnitState};
+use tests::SystemBus;
+
+const LOGIND: &str = "org.freedesktop.login1";
+const SYSTEMD: &str = "org.freedesktop.systemd1";
+
+#[expect(clippy::unwrap_used, reason = "names in this file are names")]
+fn unit(name: &str) -> UnitName {
+    name.parse().unwrap()
+}
+
+#[tokio::test]
+async fn the_device_reboots_and_powers_off_through_logind() {
+    let Some(bus) = SystemBus::start().await else {
+        return;
+    };
+    let os = DBus::connect(bus.address());
+    os.reboot().await.unwrap();
+    os.power_off().await.unwrap();
+    assert_eq!(bus.calls(), ["Reboot False", "PowerOff False"]);
+}
+
+#[tokio::test]
+async fn a_unit_is_as_systemd_says_and_one_that_is_missing_is_no_error() {
+    let Some(bus) = SystemBus::start().await else {
+        return;
+    };
+    let os = DBus::connect(bus.address());
+    for (name, load, active, sub) in [
+        ("openvpn.service", "loaded", "active", "running"),
+        ("a-b@c.service", "loaded", "failed", "failed"),
+        ("masked.service", "masked", "inactive", "dead"),
+    ] {
+        bus.set_unit(name, load, active, sub).await;
+        let expected = UnitState {
+            load_state: load.into(),
+            active_state: active.into(),
+            sub_state: sub.into(),
+        };
+        assert_eq!(os.unit(&unit(name)).await.unwrap(), expected);
+    }
+    let missing = os.unit(&unit("missing.service")).await.unwrap();
+    assert_eq!(missing, UnitState::not_found());
+    assert!(!missing.is_loaded());
+}
+
+#[tokio::test]
+async fn units_are_started_stopped_and_restarted_where_contradicting_jobs_are_replaced() {
+    let Some(bus) = SystemBus::start().await else {
+        return;
+    };
+    let os = DBus::connect(bus.address());
+    let vpn = unit("openvpn.service");
+    bus.set_unit("openvpn.service", "loaded", "inactive", "dead")
+        .await;
+    os.start_unit(&vpn).await.unwrap();
+    assert_eq!(os.unit(&vpn).await.unwrap().active_state, "active");
+    os.stop_unit(&vpn).await.unwrap();
+    assert_eq!(os.unit(&vpn).await.unwrap().active_state, "inactive");
+    os.restart_unit(&vpn).await.unwrap();
+    assert_eq!(os.unit(&vpn).await.unwrap().sub_state, "running");
+    assert_eq!(
+        bus.calls(),
+        [
+            r#"StartUnit "openvpn.service" "replace""#,
+            r#"StopUnit "openvpn.service" "replace""#,
+            r#"RestartUnit "openvpn.service" "replace""#,
+        ]
+    );
+}
+
+#[tokio::test]
+async fn the_host_is_named_through_hostnamed_and_a_bad_name_does_not_get_there() {
+    let Some(bus) = SystemBus::start().await else {
+        return;
+    };
+    let os = DBus::connect(bus.address());
+    os.set_host_name("gate-1").await.unwrap();
+    let refused = os.set_host_name("gate 2").await.unwrap_err();
+    assert!(matches!(refused, OsError::InvalidHostName(_)), "{refused}");
+    assert_eq!(bus.calls(), [r#"SetStaticHostname "gate-1" False"#]);
+}
+
+#[tokio::test]
+async fn a_refusal_says_what_was_refused_and_why() {
+    let Some(bus) = SystemBus::start().await else {
+        return;
+    };
+    let os = DBus::connect(bus.address());
+    let missing = os.restart_unit(&unit("missing.service")).await.unwrap_err();
+    let said = missing.to_string();
+    assert!(said.contains("RestartUnit"), "{said}");
+    assert!(said.contains("Unit missing.service not found."), "{said}");
+    assert!(
+        said.contains("org.freedesktop.systemd1.NoSuchUnit"),
+        "{said}"
+    );
+
+    bus.replace(
+        LOGIND,
+        "Reboot",
+        "b",
+        "",
+        "raise dbus.exceptions.DBusException('not today', name='org.freedesktop.DBus.Error.AccessDenied')",
+    )
+    .await;
+    let said = os.reboot().await.unwrap_err().to_string();
+    assert!(said.contains("Reboot"), "{said}");
+    assert!(said.contains("not today"), "{said}");
+    assert!(said.contains("AccessDenied"), "{said}");
+}
+
+#[tokio::test]
+async fn an_answer_of_another_type_is_an_error() {
+    let Some(bus) = SystemBus::start().await else {
+        return;
+    };
+    let os = DBus::connect(bus.address());
+    bus.replace(SYSTEMD, "LoadUnit", "s", "s", "ret = 'text'")
+        .await;
+    let error = os.unit(&unit("a.service")).await.unwrap_err();
+    assert!(matches!(error, OsError::Answer { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_service_that_does_not_answer_is_given_up() {
+    let Some(bus) = SystemBus::start().await else {
+        return;
+    };
+    let os = DBus::connect(bus.address()).answer_within(Duration::from_millis(300));
+    bus.replace(LOGIND, "Reboot", "b", "", "time.sleep(1000)")
+        .await;
+    let error = os.reboot().await.unwrap_err();
+    assert!(matches!(error, OsError::TimedOut { .. }), "{error}");
+    // The others are reached as before, over the same connection.
+    os.set_host_name("gate").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_bus_that_is_not_there_is_named_and_is_found_when_it_comes_back() {
+    let nowhere = DBus::connect("unix:path=/nowhere/bus");
+    let error = nowhere.reboot().await.unwrap_err();
+    assert!(matches!(error, OsError::Unreachable { .. }), "{error}");
+    assert!(error.to_string().contains("unix:path=/nowhere/bus"));
+    let error = DBus::connect("nonsense").reboot().await.unwrap_err();
+    assert!(matches!(error, OsError::Unreachable { .. }), "{error}");
+
+    let Some(mut bus) = SystemBus::start().await else {
+        return;
+    };
+    let os = DBus::connect(bus.address());
+    os.reboot().await.unwrap();
+    bus.restart().await;
+    os.reboot().await.unwrap();
+    assert_eq!(bus.calls(), ["Reboot False", "Reboot False"]);
+}

@@ -1,0 +1,71 @@
+//! What Debian packages put on this machine, where we may install them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::cargo::finish;
+
+/// Installs these, saying so and `what_for`, where we are root on Debian or a relative; else does
+/// nothing.
+pub(crate) fn install_if_debian_root(missing: &[&str], what_for: &str) -> Result<()> {
+    if missing.is_empty() || !rustix::process::geteuid().is_root() || program("apt-get").is_none() {
+        return Ok(());
+    }
+    println!("installing {} for {what_for}", missing.join(" "));
+    let _no_services = NoServices::begin()?;
+    let apt_get = |arguments: &[&str]| {
+        let mut command = Command::new("apt-get");
+        command
+            .env("DEBIAN_FRONTEND", "noninteractive")
+            .args(["-q", "-y"])
+            .args(arguments);
+        finish(command)
+    };
+    apt_get(&["update"])?;
+    let install = ["install", "--no-install-recommends"];
+    apt_get(&[&install, missing].concat())
+}
+
+/// The first of the folders where programs of the system are.
+pub(crate) fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
+    folders
+        .map(|folder| folder.join(name))
+        .find(|file| Path::is_file(file))
+}
+
+/// As long as it lives, installed packages do not start their services: a second Docker engine would
+/// change the machine's firewall.
+struct NoServices {
+    policy: Option<&'static Path>,
+}
+
+impl NoServices {
+    fn begin() -> Result<Self> {
+        let policy = Path::new("/usr/sbin/policy-rc.d");
+        if policy.exists() {
+            return Ok(NoServices { policy: None });
+        }
+        fs::write(policy, "#!/bin/sh\nexit 101\n")
+            .and_then(|()| {
+                use std::os::unix::fs::PermissionsExt;
+                fs::set_permissions(policy, fs::Permissions::from_mode(0o755))
+            })
+            .with_context(|| format!("failed to write `{}`", policy.display()))?;
+        Ok(NoServices {
+            policy: Some(policy),
+        })
+    }
+}
+
+impl Drop for NoServices {
+    fn drop(&mut self) {
+        if let Some(policy) = self.policy {
+            let _ = fs::remove_file(policy);
+        }
+    }
+}
