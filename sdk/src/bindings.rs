@@ -40,6 +40,8 @@ pub mod endpoint {
             "platform:supervisor/store@1.0.0": super::capabilities::platform::supervisor::store,
             "platform:supervisor/led@1.0.0": super::capabilities::platform::supervisor::led,
             "platform:supervisor/identify@1.0.0": super::capabilities::platform::supervisor::identify,
+            "platform:supervisor/proxy-types@1.0.0": super::capabilities::platform::supervisor::proxy_types,
+            "platform:supervisor/proxy-redirector@1.0.0": super::capabilities::platform::supervisor::proxy_redirector,
         },
     });
 }
@@ -59,7 +61,30 @@ pub mod identifier {
             "platform:supervisor/store@1.0.0": super::capabilities::platform::supervisor::store,
             "platform:supervisor/led@1.0.0": super::capabilities::platform::supervisor::led,
             "platform:supervisor/identify@1.0.0": super::capabilities::platform::supervisor::identify,
+            "platform:supervisor/proxy-types@1.0.0": super::capabilities::platform::supervisor::proxy_types,
+            "platform:supervisor/proxy-redirector@1.0.0": super::capabilities::platform::supervisor::proxy_redirector,
             "platform:supervisor/identify-window@1.0.0": generate,
+        },
+    });
+}
+
+/// The world of a plugin that provides the action `proxy-redirector`.
+pub mod proxy {
+    wit_bindgen::generate!({
+        path: "../wit",
+        world: "proxy",
+        pub_export_macro: true,
+        export_macro_name: "export_proxy",
+        with: {
+            "platform:supervisor/log@1.0.0": super::capabilities::platform::supervisor::log,
+            "platform:supervisor/config@1.0.0": super::capabilities::platform::supervisor::config,
+            "platform:supervisor/timer@1.0.0": super::capabilities::platform::supervisor::timer,
+            "platform:supervisor/device@1.0.0": super::capabilities::platform::supervisor::device,
+            "platform:supervisor/store@1.0.0": super::capabilities::platform::supervisor::store,
+            "platform:supervisor/led@1.0.0": super::capabilities::platform::supervisor::led,
+            "platform:supervisor/identify@1.0.0": super::capabilities::platform::supervisor::identify,
+            "platform:supervisor/proxy-types@1.0.0": super::capabilities::platform::supervisor::proxy_types,
+            "platform:supervisor/proxy-redirector@1.0.0": super::capabilities::platform::supervisor::proxy_redirector,
         },
     });
 }

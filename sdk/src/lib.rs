@@ -49,6 +49,7 @@ pub mod log;
 pub mod manifest;
 mod pairs;
 mod plugin_macro;
+pub mod proxy_redirector;
 mod request;
 mod response;
 pub mod store;
@@ -66,6 +67,7 @@ pub use response::Response;
 #[doc(hidden)]
 pub mod expansion {
     pub use crate::handler::{Handler, identify, unknown};
+    pub use crate::proxy_redirector::provide as proxy_redirector;
 }
 
 /// The code of the README is compiled as a test.

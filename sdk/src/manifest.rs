@@ -6,9 +6,16 @@
 /// The version of the interface package that this SDK speaks, as `wit/types.wit` states it.
 pub const INTERFACE: &str = "1.0.0";
 
-/// What may stand in `capabilities`.
+/// What may stand in `capabilities`, as an identifier: `_` stands for the `-` of the name.
 const CAPABILITIES: &[&str] = &[
-    "device", "store", "led", "identify", "clock", "random", "files",
+    "device",
+    "store",
+    "led",
+    "identify",
+    "proxy_redirector",
+    "clock",
+    "random",
+    "files",
 ];
 /// What may stand in `limits`.
 const LIMITS: &[&str] = &["memory_mib", "cpu_ms", "wall_ms", "body_kib", "concurrency"];
@@ -21,6 +28,8 @@ pub enum Part {
     Raw(&'static str),
     /// A string, to be quoted.
     Quoted(&'static str),
+    /// An identifier that stands for a name, with `-` for each `_`.
+    Hyphenated(&'static str),
 }
 
 /// The bytes that `parts` take.
@@ -55,6 +64,7 @@ impl<const N: usize> Output<N> {
             match &parts[at] {
                 Part::Raw(text) => self.raw(text.as_bytes()),
                 Part::Quoted(text) => self.quoted(text.as_bytes()),
+                Part::Hyphenated(text) => self.hyphenated(text.as_bytes()),
             }
             at += 1;
         }
@@ -64,6 +74,14 @@ impl<const N: usize> Output<N> {
         let mut at = 0;
         while at < text.len() {
             self.byte(text[at]);
+            at += 1;
+        }
+    }
+
+    const fn hyphenated(&mut self, text: &[u8]) {
+        let mut at = 0;
+        while at < text.len() {
+            self.byte(if text[at] == b'_' { b'-' } else { text[at] });
             at += 1;
         }
     }
@@ -102,7 +120,7 @@ impl<const N: usize> Output<N> {
 pub const fn check_capability(name: &str) {
     assert!(
         contains(CAPABILITIES, name),
-        "no such capability: there are `device`, `store`, `led`, `identify`, `clock`, `random` and `files` (`log`, `config` and `timer` need none)"
+        "no such capability: there are `device`, `store`, `led`, `identify`, `proxy_redirector`, `clock`, `random` and `files` (`log`, `config` and `timer` need none)"
     );
 }
 

@@ -28,6 +28,7 @@
 /// - `capabilities`: what the plugin asks for, with the reason that people read before they grant it.
 /// - `routes`: method, path pattern (`:name` stands for one segment) and the `async fn` that answers.
 /// - `identify`: the `async fn()` behind `POST /v1/blink`, see [`crate::identify`].
+/// - `proxy_redirector`: the type that provides that action, see [`crate::proxy_redirector`].
 /// - `boards`: the device types that the plugin is for; `*` stands for any text. For those it goes
 ///   before a plugin that is for all boards and provides the same.
 /// - `limits`: what the plugin needs beyond the defaults; the device's policy may allow less.
@@ -51,6 +52,7 @@ macro_rules! plugin {
         $(capabilities: { $($capability:ident => $reason:literal),* $(,)? } $(,)?)?
         $(routes: { $($method:ident $path:literal => $($handler:ident)::+),* $(,)? } $(,)?)?
         $(identify => $($identify:ident)::+ $(,)?)?
+        $(proxy_redirector => $($proxy:ident)::+ $(,)?)?
         $(boards: [$($board:literal),* $(,)?] $(,)?)?
         $(limits: { $($limit:ident: $value:literal),* $(,)? } $(,)?)?
     ) => {
@@ -59,7 +61,7 @@ macro_rules! plugin {
         pub struct Plugin;
 
         const _: () = {
-            use $crate::manifest::Part::{Quoted, Raw};
+            use $crate::manifest::Part::{Hyphenated, Quoted, Raw};
 
             $($($crate::manifest::check_capability(stringify!($capability));)*)?
             $($($crate::manifest::check_route(stringify!($method), $path);)*)?
@@ -70,11 +72,16 @@ macro_rules! plugin {
                 Raw("\nversion = "), Quoted(env!("CARGO_PKG_VERSION")),
                 Raw("\ninterface = "), Quoted($crate::manifest::INTERFACE),
                 Raw("\n"),
-                $(Raw({ let _ = stringify!($($identify)::+); "provides = [\"identify\"]\n" }),)?
+                Raw("provides = ["),
+                $(Raw({ let _ = stringify!($($identify)::+); "\"identify\", " }),)?
+                $(Raw({ let _ = stringify!($($proxy)::+); "\"proxy-redirector\", " }),)?
+                Raw("]\n"),
                 $(Raw("boards = ["), $(Quoted($board), Raw(", "),)* Raw("]\n"),)?
                 $(Raw("\n[limits]\n"), $(Raw(concat!(stringify!($limit), " = ", $value, "\n")),)*)?
                 $($(
-                    Raw(concat!("\n[[capabilities]]\nname = \"", stringify!($capability), "\"\nreason = ")),
+                    Raw("\n[[capabilities]]\nname = \""),
+                    Hyphenated(stringify!($capability)),
+                    Raw("\"\nreason = "),
                     Quoted($reason),
                     Raw("\n"),
                 )*)?
@@ -129,6 +136,42 @@ macro_rules! plugin {
             }
             $crate::bindings::identifier::export_identifier!(
                 Plugin with_types_in $crate::bindings::identifier
+            );
+        )?
+
+        $(
+            impl $crate::bindings::proxy::exports::platform::supervisor::proxy_redirector::Guest for Plugin {
+                async fn get() -> Result<
+                    $crate::bindings::capabilities::platform::supervisor::proxy_types::ProxyState,
+                    $crate::bindings::capabilities::platform::supervisor::proxy_types::ProxyError,
+                > {
+                    $crate::expansion::proxy_redirector::get::<$($proxy)::+>().await
+                }
+                async fn set(
+                    wanted: Option<$crate::bindings::capabilities::platform::supervisor::proxy_types::Redirection>,
+                ) -> Result<(), $crate::bindings::capabilities::platform::supervisor::proxy_types::ProxyError> {
+                    $crate::expansion::proxy_redirector::set::<$($proxy)::+>(wanted).await
+                }
+                async fn no_proxy() -> Result<
+                    Vec<String>,
+                    $crate::bindings::capabilities::platform::supervisor::proxy_types::ProxyError,
+                > {
+                    $crate::expansion::proxy_redirector::no_proxy::<$($proxy)::+>().await
+                }
+                async fn set_no_proxy(
+                    addresses: Vec<String>,
+                ) -> Result<(), $crate::bindings::capabilities::platform::supervisor::proxy_types::ProxyError> {
+                    $crate::expansion::proxy_redirector::set_no_proxy::<$($proxy)::+>(addresses).await
+                }
+                async fn apply() -> Result<
+                    (),
+                    $crate::bindings::capabilities::platform::supervisor::proxy_types::ProxyError,
+                > {
+                    $crate::expansion::proxy_redirector::apply::<$($proxy)::+>().await
+                }
+            }
+            $crate::bindings::proxy::export_proxy!(
+                Plugin with_types_in $crate::bindings::proxy
             );
         )?
     };

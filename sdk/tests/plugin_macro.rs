@@ -3,6 +3,7 @@
 use futures::FutureExt;
 use supervisor_sdk::bindings::endpoint::exports::platform::supervisor::handler::Guest;
 use supervisor_sdk::bindings::endpoint::platform::supervisor::types as wit;
+use supervisor_sdk::proxy_redirector::{self, Redirection, State};
 use supervisor_sdk::{Error, Path};
 
 mod full {
@@ -10,12 +11,14 @@ mod full {
         capabilities: {
             device => "says \"which\" device answered",
             led => "shows the device to a person",
+            proxy_redirector => "asks whether there is a proxy",
         }
         routes: {
             GET "/v3/hello/:name" => super::hello,
             POST "/v3/hello/:name" => super::hello_again,
         }
         identify => super::blink,
+        proxy_redirector => super::Redirector,
         boards: ["acme-*", "pine"]
         limits: { memory_mib: 16, wall_ms: 5000 }
     }
@@ -35,6 +38,30 @@ async fn hello_again(Path(name): Path<String>) -> Result<String, Error> {
 
 async fn blink() {}
 
+struct Redirector;
+
+impl proxy_redirector::Provider for Redirector {
+    async fn get() -> Result<State, proxy_redirector::Error> {
+        Ok(State::Direct)
+    }
+
+    async fn set(_: Option<Redirection>) -> Result<(), proxy_redirector::Error> {
+        Ok(())
+    }
+
+    async fn no_proxy() -> Result<Vec<String>, proxy_redirector::Error> {
+        Ok(Vec::new())
+    }
+
+    async fn set_no_proxy(_: Vec<String>) -> Result<(), proxy_redirector::Error> {
+        Ok(())
+    }
+
+    async fn apply() -> Result<(), proxy_redirector::Error> {
+        Ok(())
+    }
+}
+
 #[test]
 fn the_manifest_says_what_the_macro_was_given() {
     let text = str::from_utf8(full::Plugin::manifest()).unwrap();
@@ -42,7 +69,7 @@ fn the_manifest_says_what_the_macro_was_given() {
         name = "supervisor-sdk"
         version = "0.1.0"
         interface = "1.0.0"
-        provides = ["identify"]
+        provides = ["identify", "proxy-redirector", ]
         boards = ["acme-*", "pine", ]
 
         [limits]
@@ -57,6 +84,10 @@ fn the_manifest_says_what_the_macro_was_given() {
         name = "led"
         reason = "shows the device to a person"
 
+        [[capabilities]]
+        name = "proxy-redirector"
+        reason = "asks whether there is a proxy"
+
         [[routes]]
         method = "GET"
         path = "/v3/hello/:name"
@@ -69,7 +100,7 @@ fn the_manifest_says_what_the_macro_was_given() {
     let table: toml::Table = text.parse().unwrap();
     assert_eq!(table["routes"].as_array().unwrap().len(), 2);
     let smallest = str::from_utf8(smallest::Plugin::manifest()).unwrap();
-    assert_eq!(smallest.parse::<toml::Table>().unwrap().len(), 3);
+    assert_eq!(smallest.parse::<toml::Table>().unwrap().len(), 4);
 }
 
 fn call(method: &str, route: &str) -> Result<(u16, Vec<u8>), (u16, String)> {

@@ -19,6 +19,7 @@ wasmtime::component::bindgen!({
             import platform:supervisor/identify@1.0.0;
             export platform:supervisor/handler@1.0.0;
             export platform:supervisor/identify@1.0.0;
+            export platform:supervisor/proxy-redirector@1.0.0;
         }
     ",
     world: "platform:host/everything",

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::Body;
 use crate::answer::{Answer, AnswerBody};
@@ -16,7 +15,7 @@ use crate::failure::{Failure, failed};
 use crate::instance::Instance;
 use crate::loaded::Loaded;
 use crate::plugins::RouteMatch;
-use crate::pool::{PATIENCE, Pool};
+use crate::pool::Pool;
 use crate::request_body::{RequestBody, Trouble};
 use crate::running::{GuestStream, Outcome, Running};
 use crate::spares::Spares;
@@ -96,7 +95,7 @@ impl Caller {
             .map_err(|_| {
                 Failure::BodyIncomplete(format!("it did not come within {} ms", wall.as_millis()))
             })??;
-        let permit = permit(plugin).await?;
+        let permit = plugin.permit().await?;
         let pattern = plugin
             .manifest
             .routes
@@ -154,18 +153,6 @@ impl Caller {
             }
         }
         response
-    }
-}
-
-/// Waits for one of the plugin's calls to be free.
-async fn permit(plugin: &Loaded) -> Result<OwnedSemaphorePermit, Failure> {
-    if let Ok(permit) = Arc::clone(&plugin.calls).try_acquire_owned() {
-        return Ok(permit);
-    }
-    let acquire = Arc::clone(&plugin.calls).acquire_owned();
-    match tokio::time::timeout(PATIENCE, acquire).await {
-        Ok(Ok(permit)) => Ok(permit),
-        _ => Err(Failure::Busy),
     }
 }
 

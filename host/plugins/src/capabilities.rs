@@ -8,6 +8,7 @@ mod identify;
 pub(crate) mod led;
 pub(crate) mod led_memory;
 pub(crate) mod log;
+mod proxy_redirector;
 mod store;
 mod timer;
 mod types;

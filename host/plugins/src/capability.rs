@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a plugin may reach beside its own memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Capability {
     /// Reads what the supervisor knows of the device.
     Device,
@@ -16,6 +16,8 @@ pub enum Capability {
     Led,
     /// Has another plugin identify the device.
     Identify,
+    /// Has another plugin configure the redirector of connections.
+    ProxyRedirector,
     /// The time of day and a clock that only goes forward (`wasi:clocks`).
     Clock,
     /// Random numbers (`wasi:random`).
@@ -33,6 +35,7 @@ impl Capability {
             Capability::Store => "store",
             Capability::Led => "led",
             Capability::Identify => "identify",
+            Capability::ProxyRedirector => "proxy-redirector",
             Capability::Clock => "clock",
             Capability::Random => "random",
             Capability::Files => "files",
@@ -59,7 +62,7 @@ pub(crate) enum Import {
 
 /// What the import called `name` (`package/interface@version`) takes.
 pub(crate) fn of_import(name: &str) -> Import {
-    use Capability::{Clock, Device, Files, Identify, Led, Random, Store};
+    use Capability::{Clock, Device, Files, Identify, Led, ProxyRedirector, Random, Store};
     let interface = name.split('@').next().unwrap_or(name);
     match interface {
         "platform:supervisor/types"
@@ -67,6 +70,7 @@ pub(crate) fn of_import(name: &str) -> Import {
         | "platform:supervisor/config"
         | "platform:supervisor/timer"
         | "platform:supervisor/identify-window"
+        | "platform:supervisor/proxy-types"
         // Every guest with a standard library imports these; what they reach is empty.
         | "wasi:io/error"
         | "wasi:io/poll"
@@ -86,6 +90,7 @@ pub(crate) fn of_import(name: &str) -> Import {
         "platform:supervisor/store" => Import::With(&[Store]),
         "platform:supervisor/led" => Import::With(&[Led]),
         "platform:supervisor/identify" => Import::With(&[Identify]),
+        "platform:supervisor/proxy-redirector" => Import::With(&[ProxyRedirector]),
         // Files have times, in the type of this interface.
         "wasi:clocks/wall-clock" => Import::With(&[Clock, Files]),
         "wasi:clocks/monotonic-clock" => Import::With(&[Clock]),
@@ -99,11 +104,12 @@ pub(crate) fn of_import(name: &str) -> Import {
 mod tests {
     use super::*;
 
-    const ALL: [Capability; 7] = [
+    const ALL: [Capability; 8] = [
         Capability::Device,
         Capability::Store,
         Capability::Led,
         Capability::Identify,
+        Capability::ProxyRedirector,
         Capability::Clock,
         Capability::Random,
         Capability::Files,

@@ -6,6 +6,7 @@ use wasmtime::ResourceLimiter;
 use wasmtime::component::{HasData, ResourceTable};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
+use crate::actions::Actions;
 use crate::capabilities::led::Leds;
 use crate::capabilities::log::LogBudget;
 use crate::config::{Device, PluginData};
@@ -32,6 +33,7 @@ pub(crate) struct Surroundings {
     pub(crate) data: Arc<dyn PluginData>,
     pub(crate) leds: Leds,
     pub(crate) identify: Identify,
+    pub(crate) actions: Actions,
 }
 
 /// The data of an instance's store.
@@ -41,6 +43,8 @@ pub(crate) struct Guest {
     pub(crate) table: ResourceTable,
     pub(crate) memory: MemoryLimit,
     pub(crate) log: Arc<LogBudget>,
+    /// How many plugins wait for this one's call: 0 for a request's.
+    pub(crate) depth: u32,
 }
 
 impl Guest {
@@ -58,6 +62,7 @@ impl Guest {
                 table_elements: 0,
             },
             log,
+            depth: 0,
             around,
         })
     }

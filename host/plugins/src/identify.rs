@@ -1,16 +1,17 @@
 //! The action `identify` (`POST /v1/blink`): one pattern at a time, in the background, for a window
 //! that each further request extends.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use crate::actions::{self, Actions, not_exported};
 use crate::failure::Failure;
-use crate::instance::{Instance, Metered, within_cpu};
 use crate::loaded::Loaded;
+use crate::manifest::Action;
 use crate::pool::Pool;
 
 /// How long the device shows itself after the latest request (device API, "Limits").
@@ -25,14 +26,13 @@ pub(crate) struct Identify {
 }
 
 struct Shared {
-    pool: Weak<Pool>,
+    actions: Actions,
     state: Mutex<State>,
     /// How the last run ended; changes when one does.
     ended: watch::Sender<Result<(), String>>,
 }
 
 struct State {
-    provider: Weak<Loaded>,
     /// When the window is over.
     until: Instant,
     /// The run that is under way.
@@ -44,27 +44,21 @@ struct State {
 }
 
 impl Identify {
-    pub(crate) fn new(pool: &Arc<Pool>) -> Identify {
+    pub(crate) fn new(actions: &Actions) -> Identify {
         let state = State {
-            provider: Weak::new(),
             until: Instant::now(),
             run: None,
             over: false,
             again: false,
         };
         let shared = Shared {
-            pool: Arc::downgrade(pool),
+            actions: actions.clone(),
             state: Mutex::new(state),
             ended: watch::Sender::new(Ok(())),
         };
         Identify {
             shared: Arc::new(shared),
         }
-    }
-
-    /// From now on `provider` shows the pattern. A run that is under way goes on.
-    pub(crate) fn set_provider(&self, provider: Weak<Loaded>) {
-        self.shared.lock().provider = provider;
     }
 
     /// Shows the device from now until [`WINDOW`] has passed, or extends the run that does already.
@@ -75,7 +69,7 @@ impl Identify {
             state.again = state.over;
             return;
         }
-        if state.provider.strong_count() == 0 {
+        if self.shared.actions.provider(Action::Identify).is_none() {
             tracing::info!(
                 "no plugin provides `identify`: the device has nothing to show itself with"
             );
@@ -127,10 +121,9 @@ impl Shared {
     /// Runs the provider, and again if a request came too late for it to see.
     async fn run(&self) {
         loop {
-            let provider = self.lock().provider.upgrade();
-            let outcome = match (provider, self.pool.upgrade()) {
-                (Some(provider), Some(pool)) => self.call(&pool, &provider).await,
-                _ => Ok(()),
+            let outcome = match self.actions.provider(Action::Identify) {
+                Some((provider, pool)) => self.call(&pool, &provider).await,
+                None => Ok(()),
             };
             let mut state = self.lock();
             if state.again {
@@ -177,37 +170,11 @@ impl Shared {
 }
 
 async fn call(pool: &Pool, provider: &Loaded) -> Result<Result<(), String>, Failure> {
-    let Some(slot) = pool.slot().await else {
-        return Err(Failure::Busy);
-    };
-    let mut instance = Instance::new(pool, provider, slot).await?;
-    let Some(identify) = instance.identify.take() else {
-        return Err(Failure::NotReady(
-            "it does not export `identify`".to_owned(),
-        ));
-    };
-    let meter = Arc::clone(&instance.meter);
-    let outcome = {
-        let call = instance
-            .store
-            .run_concurrent(async |accessor| identify.call_identify(accessor).await);
-        let metered = Metered {
-            future: Box::pin(call),
-            pool,
-            meter: &meter,
-        };
-        within_cpu(metered).await
-    };
-    match outcome {
-        Some(Ok(Ok(answer))) => Ok(answer),
-        Some(Ok(Err(error)) | Err(error)) => Err(Failure::of(
-            &error,
-            instance.store.data(),
-            &provider.limits,
-            meter.exceeded(),
-        )),
-        None => Err(Failure::Cpu {
-            limit: provider.limits.cpu,
-        }),
-    }
+    actions::run(pool, provider, 1, |exports, inside| {
+        match &exports.identify {
+            Some(identify) => Box::pin(identify.call_identify(inside)),
+            None => Box::pin(std::future::ready(Err(not_exported(Action::Identify)))),
+        }
+    })
+    .await
 }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use wasmtime::{Store, UpdateDeadline};
 
-use crate::bindings::exports::platform::supervisor::{handler, identify};
+use crate::exports::Exports;
 use crate::failure::Failure;
 use crate::guest::Guest;
 use crate::loaded::Loaded;
@@ -22,8 +22,7 @@ const HANDLES: usize = 1024;
 /// An instance that nobody has called yet.
 pub(crate) struct Instance {
     pub(crate) store: Store<Guest>,
-    pub(crate) handler: Option<handler::Guest>,
-    pub(crate) identify: Option<identify::Guest>,
+    pub(crate) exports: Exports,
     pub(crate) meter: Arc<Meter>,
     /// Dropped after the store, as the fields' order has it.
     slot: Slot,
@@ -77,24 +76,11 @@ impl Instance {
                 });
             }
         };
-        let load = |store: &mut Store<Guest>| -> wasmtime::Result<_> {
-            let handler = plugin
-                .handler
-                .as_ref()
-                .map(|indices| indices.load(&mut *store, &instance))
-                .transpose()?;
-            let identify = plugin
-                .identify
-                .as_ref()
-                .map(|indices| indices.load(&mut *store, &instance))
-                .transpose()?;
-            Ok((handler, identify))
-        };
-        let (handler, identify) = load(&mut store).map_err(not_ready)?;
+        let exports = plugin.exports.load(&mut store, &instance);
+        let exports = exports.map_err(not_ready)?;
         Ok(Instance {
             store,
-            handler,
-            identify,
+            exports,
             meter,
             slot,
         })

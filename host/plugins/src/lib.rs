@@ -7,6 +7,7 @@
 //!
 //! The caller has checked the key already and has taken it out of the request: no plugin sees one.
 
+mod actions;
 mod answer;
 mod bindings;
 mod body;
@@ -14,6 +15,7 @@ mod call;
 mod capabilities;
 mod capability;
 mod config;
+mod exports;
 mod failure;
 mod grants;
 mod guest;

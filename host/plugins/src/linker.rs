@@ -7,7 +7,8 @@ use wasmtime::Engine;
 use wasmtime::component::Linker;
 
 use crate::bindings::platform::supervisor::{
-    config, device, identify, identify_window, led, log, store, timer, types,
+    config, device, identify, identify_window, led, log, proxy_redirector, proxy_types, store,
+    timer, types,
 };
 use crate::capability::Capability;
 use crate::guest::{Guest, ThisGuest};
@@ -42,6 +43,7 @@ fn linker(engine: &Engine, grants: &BTreeSet<Capability>) -> wasmtime::Result<Li
     config::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?;
     timer::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?;
     identify_window::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?;
+    proxy_types::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?;
     for capability in grants {
         match capability {
             Capability::Device => {
@@ -53,6 +55,9 @@ fn linker(engine: &Engine, grants: &BTreeSet<Capability>) -> wasmtime::Result<Li
             Capability::Led => led::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?,
             Capability::Identify => {
                 identify::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?
+            }
+            Capability::ProxyRedirector => {
+                proxy_redirector::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?
             }
             // WASI's own, linked above.
             Capability::Clock | Capability::Random | Capability::Files => {}

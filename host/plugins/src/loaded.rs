@@ -4,23 +4,24 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::component::InstancePre;
 use wasmtime::component::types::ComponentItem;
 
-use crate::bindings::exports::platform::supervisor::{handler, identify};
+use crate::actions::Actions;
 use crate::capabilities::led::Leds;
 use crate::capabilities::led_memory::LedMemory;
 use crate::config::{Device, PluginData};
+use crate::exports::ExportIndices;
 use crate::failure::Failure;
 use crate::grants::{self, GrantError};
 use crate::guest::{Guest, Surroundings};
 use crate::identify::Identify;
 use crate::limits::Limits;
 use crate::linker::Linkers;
-use crate::manifest::{Action, Manifest};
+use crate::manifest::Manifest;
 use crate::policy::{Grants, Policy};
-use crate::pool::Pool;
+use crate::pool::{PATIENCE, Pool};
 
 /// A version of a plugin that can be called.
 pub(crate) struct Loaded {
@@ -30,8 +31,7 @@ pub(crate) struct Loaded {
     pub(crate) limits: Limits,
     pub(crate) around: Arc<Surroundings>,
     pub(crate) pre: InstancePre<Guest>,
-    pub(crate) handler: Option<handler::GuestIndices>,
-    pub(crate) identify: Option<identify::GuestIndices>,
+    pub(crate) exports: ExportIndices,
     /// How many more calls it takes at a time.
     pub(crate) calls: Arc<Semaphore>,
     pub(crate) counters: Arc<Counters>,
@@ -44,6 +44,20 @@ impl std::fmt::Debug for Loaded {
             "Loaded({} {})",
             self.manifest.name, self.manifest.version
         )
+    }
+}
+
+impl Loaded {
+    /// Waits until one of the plugin's calls is free.
+    pub(crate) async fn permit(&self) -> Result<OwnedSemaphorePermit, Failure> {
+        if let Ok(permit) = Arc::clone(&self.calls).try_acquire_owned() {
+            return Ok(permit);
+        }
+        let acquire = Arc::clone(&self.calls).acquire_owned();
+        match tokio::time::timeout(PATIENCE, acquire).await {
+            Ok(Ok(permit)) => Ok(permit),
+            _ => Err(Failure::Busy),
+        }
     }
 }
 
@@ -95,6 +109,7 @@ pub(crate) struct Workshop {
     pub(crate) data: Arc<dyn PluginData>,
     pub(crate) device: Arc<dyn Device>,
     pub(crate) identify: Identify,
+    pub(crate) actions: Actions,
     pub(crate) linkers: Linkers,
 }
 
@@ -112,9 +127,9 @@ pub(crate) enum LoadError {
     )]
     NoHandler,
     #[error(
-        "its manifest provides `identify`, and its component does not export `platform:supervisor/identify`"
+        "its manifest provides `{0}`, and its component does not export `platform:supervisor/{0}`"
     )]
-    NoIdentify,
+    NoAction(&'static str),
 }
 
 impl Workshop {
@@ -164,13 +179,13 @@ impl Workshop {
                 linker.instantiate_pre(&component)
             })
             .map_err(link)?;
-        let handler = handler::GuestIndices::new(&pre);
-        let identify = identify::GuestIndices::new(&pre);
-        if !manifest.routes.is_empty() && handler.is_err() {
+        let exports = ExportIndices::of(&pre);
+        if !manifest.routes.is_empty() && exports.handler.is_none() {
             return Err(LoadError::NoHandler);
         }
-        if manifest.provides.contains(&Action::Identify) && identify.is_err() {
-            return Err(LoadError::NoIdentify);
+        let mut provides = manifest.provides.iter();
+        if let Some(action) = provides.find(|action| !exports.have(**action)) {
+            return Err(LoadError::NoAction(action.name()));
         }
         let limits = Limits::of(&manifest.limits, &grants.limits);
         // However many a plugin asks for, others get their turn.
@@ -181,8 +196,7 @@ impl Workshop {
             digest,
             limits,
             pre,
-            handler: handler.ok(),
-            identify: identify.ok(),
+            exports,
             calls: Arc::new(Semaphore::new(at_once)),
             counters,
         })
@@ -207,6 +221,7 @@ impl Workshop {
             device: Arc::clone(&self.device),
             data: Arc::clone(&self.data),
             identify: self.identify.clone(),
+            actions: self.actions.clone(),
         }
     }
 }

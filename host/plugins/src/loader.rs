@@ -12,7 +12,6 @@ use std::sync::Arc;
 use futures::stream::{self, StreamExt as _};
 
 use crate::loaded::{Counters, Loaded, Workshop};
-use crate::manifest::{Action, Manifest};
 use crate::policy::Policy;
 use crate::routes::{Reserved, overlap};
 use crate::settled_file::{PluginFile, Stamp, read};
@@ -292,14 +291,18 @@ impl Loader {
             policy_problem: self.policy_problem.clone(),
             ..Table::empty()
         };
-        let provides = |plugin: &&Arc<Loaded>| plugin.manifest.provides.contains(&Action::Identify);
-        // A board's own provider goes before a general one.
-        let identifiers = serving.values().filter(provides);
-        table.identifier = identifiers
-            .max_by_key(|plugin| plugin.manifest.is_for_some_boards())
-            .cloned();
         for (file, plugin) in serving {
             table.routes.add(&plugin, &plugin.manifest.routes);
+            for action in &plugin.manifest.provides {
+                // A board's own provider goes before a general one.
+                let general = table
+                    .providers
+                    .get(action)
+                    .is_none_or(|other| !other.manifest.is_for_some_boards());
+                if general {
+                    table.providers.insert(*action, Arc::clone(&plugin));
+                }
+            }
             let entry = Entry {
                 other: others.remove(&file),
                 serving: Some(plugin),
@@ -347,11 +350,14 @@ impl Loader {
                 return Err(format!("another file has a plugin `{name}` already"));
             }
             overlap(&manifest.routes, name, &other.routes).map_err(|error| error.to_string())?;
-            let identifies = |manifest: &Manifest| manifest.provides.contains(&Action::Identify);
             let alike = manifest.is_for_some_boards() == other.is_for_some_boards();
-            if identifies(manifest) && identifies(other) && alike {
+            let mut both = manifest.provides.iter();
+            if let Some(action) = both.find(|action| other.provides.contains(action))
+                && alike
+            {
+                let action = action.name();
                 return Err(format!(
-                    "`identify` is also provided by the plugin `{name}`"
+                    "`{action}` is also provided by the plugin `{name}`"
                 ));
             }
         }

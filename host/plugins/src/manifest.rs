@@ -57,11 +57,24 @@ pub struct Route {
 }
 
 /// A typed action that plugins provide.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Action {
     /// Shows which device this is (`wit/identify.wit`).
     Identify,
+    /// Configures the redirector of connections (`wit/proxy-redirector.wit`).
+    ProxyRedirector,
+}
+
+impl Action {
+    /// The name in manifests, which is the exported interface's.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Action::Identify => "identify",
+            Action::ProxyRedirector => "proxy-redirector",
+        }
+    }
 }
 
 /// A capability that a plugin needs.

@@ -7,6 +7,7 @@ use http::{Method, Request, Response};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
+use crate::actions::Actions;
 use crate::call::Caller;
 use crate::capabilities::led_memory::LedMemory;
 use crate::identify::Identify;
@@ -88,7 +89,8 @@ impl Plugins {
         let pool =
             Pool::new(config.slots).map_err(|error| StartError::Engine(format!("{error:#}")))?;
         let pool = Arc::new(pool);
-        let identify = Identify::new(&pool);
+        let actions = Actions::new(&pool);
+        let identify = Identify::new(&actions);
         let changed = Arc::new(Notify::new());
         // Before the first look, so that nothing can change unnoticed in between.
         let watch = Watch::start(&config.plugin_dirs, &config.policy, Arc::clone(&changed));
@@ -102,6 +104,7 @@ impl Plugins {
             data: config.data,
             device: config.device,
             identify: identify.clone(),
+            actions: actions.clone(),
             linkers: Linkers::default(),
         });
         let caller = Caller {
@@ -110,13 +113,7 @@ impl Plugins {
         };
         let mut loader = Loader::new(workshop, config.plugin_dirs, reserved);
         let first = loader.lap(&Table::empty()).await;
-        identify.set_provider(
-            first
-                .identifier
-                .as_ref()
-                .map(Arc::downgrade)
-                .unwrap_or_default(),
-        );
+        actions.set_providers(&first.providers);
         let table = Arc::new(RwLock::new(Arc::new(first)));
 
         let (watch, watch_problem) = match watch {
@@ -132,7 +129,7 @@ impl Plugins {
         let reloading = watch.map(|watch| {
             let reload = Reload {
                 table: Arc::clone(&table),
-                identify: identify.clone(),
+                actions,
                 spares: Arc::clone(&caller.spares),
                 loader,
             };
@@ -234,7 +231,7 @@ impl Drop for Inner {
 /// Loads again whenever something has changed.
 struct Reload {
     table: Arc<RwLock<Arc<Table>>>,
-    identify: Identify,
+    actions: Actions,
     spares: Arc<Spares>,
     loader: Loader,
 }
@@ -248,12 +245,7 @@ impl Reload {
             }
             let before = Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner));
             let next = self.loader.lap(&before).await;
-            self.identify.set_provider(
-                next.identifier
-                    .as_ref()
-                    .map(Arc::downgrade)
-                    .unwrap_or_default(),
-            );
+            self.actions.set_providers(&next.providers);
             *self.table.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(next);
             drop(before);
             self.spares.forget_unloaded();

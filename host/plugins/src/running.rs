@@ -139,7 +139,7 @@ async fn run(
     body: RequestBody,
     begun: Begun,
 ) -> (Instance, Result<Outcome, Failure>) {
-    let Some(handler) = instance.handler.take() else {
+    let Some(handler) = instance.exports.handler.take() else {
         return (
             instance,
             Err(Failure::NotReady("it does not export `handler`".to_owned())),

@@ -12,8 +12,8 @@ use crate::routes::Routes;
 /// Who serves what.
 pub(crate) struct Table {
     pub(crate) routes: Routes<Arc<Loaded>>,
-    /// Who identifies the device.
-    pub(crate) identifier: Option<Arc<Loaded>>,
+    /// Who provides which action.
+    pub(crate) providers: BTreeMap<Action, Arc<Loaded>>,
     /// By file.
     pub(crate) entries: BTreeMap<PathBuf, Entry>,
     /// Why the policy as it is now is not used.
@@ -41,7 +41,7 @@ impl Table {
     pub(crate) fn empty() -> Table {
         Table {
             routes: Routes::new(),
-            identifier: None,
+            providers: BTreeMap::new(),
             entries: BTreeMap::new(),
             policy_problem: None,
         }
@@ -122,7 +122,7 @@ fn report(file: &Path, entry: &Entry) -> PluginReport {
         provides: manifest
             .iter()
             .flat_map(|manifest| &manifest.provides)
-            .map(|Action::Identify| "identify")
+            .map(|action| action.name())
             .collect(),
         grants: granted
             .into_iter()

@@ -9,6 +9,7 @@
 )]
 
 mod misbehave;
+mod provide;
 mod reach;
 mod streams;
 
@@ -28,6 +29,7 @@ mod bindings {
             world guest {
                 include platform:supervisor/endpoint@1.0.0;
                 include platform:supervisor/identifier@1.0.0;
+                include platform:supervisor/proxy@1.0.0;
                 import platform:supervisor/identify@1.0.0;
             }
         ",

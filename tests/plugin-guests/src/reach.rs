@@ -5,8 +5,11 @@ use std::fs;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::time::{Instant, SystemTime};
 
+use crate::bindings::platform::supervisor::proxy_types::{Proxy, ProxyKind, Redirection};
 use crate::bindings::platform::supervisor::types::{Error, Request, Response};
-use crate::bindings::platform::supervisor::{config, device, identify, led, store, timer};
+use crate::bindings::platform::supervisor::{
+    config, device, identify, led, proxy_redirector, store, timer,
+};
 use crate::{argument, error, milliseconds, text};
 
 pub(crate) async fn handle(what: &str, request: &Request) -> Result<Response, Error> {
@@ -52,8 +55,32 @@ pub(crate) async fn handle(what: &str, request: &Request) -> Result<Response, Er
             Ok(()) => text("identified"),
             Err(what) => error(500, what),
         },
+        "proxy" => reply_proxy(proxy_redirector::get().await),
+        "set-proxy" => {
+            let wanted = Redirection {
+                proxy: Proxy {
+                    kind: ProxyKind::Socks5,
+                    address: argument(request, "address").unwrap_or("there").to_owned(),
+                    port: 1080,
+                    login: None,
+                    password: None,
+                },
+                dns: None,
+            };
+            reply_proxy(proxy_redirector::set(Some(wanted)).await)
+        }
+        "proxy-circle" => reply_proxy(proxy_redirector::no_proxy().await),
         "light" | "light-and-panic" => light(what, request).await,
         _ => error(404, format!("nothing called {what}")),
+    }
+}
+
+fn reply_proxy<T: std::fmt::Debug, E: std::fmt::Debug>(
+    outcome: Result<T, E>,
+) -> Result<Response, Error> {
+    match outcome {
+        Ok(answer) => text(format!("{answer:?}")),
+        Err(what) => error(500, format!("{what:?}")),
     }
 }
 

@@ -83,14 +83,15 @@ pub(crate) fn manifest(name: &str, more: &str) -> String {
 pub(crate) const ALL: &str = "capabilities = [
     { name = \"device\", reason = \"r\" }, { name = \"store\", reason = \"r\" },
     { name = \"led\", reason = \"r\" }, { name = \"clock\", reason = \"r\" },
-    { name = \"files\", reason = \"r\" }, { name = \"identify\", reason = \"r\" }]";
+    { name = \"files\", reason = \"r\" }, { name = \"identify\", reason = \"r\" },
+    { name = \"proxy-redirector\", reason = \"r\" }]";
 
 /// The policy that grants them to the plugins of these names.
 pub(crate) fn grant_all(names: &[&str]) -> String {
     names
         .iter()
         .map(|name| {
-            format!("[plugins.{name}]\ngrants = [\"device\", \"store\", \"led\", \"clock\", \"files\", \"identify\"]\n")
+            format!("[plugins.{name}]\ngrants = [\"device\", \"store\", \"led\", \"clock\", \"files\", \"identify\", \"proxy-redirector\"]\n")
         })
         .collect()
 }

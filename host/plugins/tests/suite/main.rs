@@ -8,6 +8,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod actions;
 mod answers;
 mod fixture;
 mod grants;

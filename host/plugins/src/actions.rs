@@ -1,0 +1,164 @@
+//! Typed actions: what one plugin provides and others, or the host itself, have done.
+//!
+//! Each call runs in a fresh instance of the provider's, in a task of its own: its CPU time is the
+//! provider's and not its caller's, and it ends what it has begun though its caller be gone. Providers
+//! change with the plugins; a call goes to who provides the action when it begins.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock, Weak};
+
+use futures::future::BoxFuture;
+use wasmtime::component::Accessor;
+
+use crate::exports::Exports;
+use crate::failure::Failure;
+use crate::guest::Guest;
+use crate::instance::{Instance, Metered, within_cpu};
+use crate::loaded::Loaded;
+use crate::manifest::Action;
+use crate::pool::Pool;
+
+/// How many plugins can wait for each other. Each holds a place of the pool, and a circle of them would
+/// take all.
+const DEPTH: u32 = 4;
+
+/// Who provides what. Cloning shares it.
+#[derive(Clone)]
+pub(crate) struct Actions {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    pool: Weak<Pool>,
+    providers: RwLock<BTreeMap<Action, Weak<Loaded>>>,
+}
+
+/// Why an action was not done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ActionError {
+    #[error("no plugin of this device provides `{0}`")]
+    NoProvider(&'static str),
+    #[error("plugins wait for each other {DEPTH} deep")]
+    TooDeep,
+    /// The provider broke the rules or its limits; the text is for whoever reads the answer.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl Actions {
+    pub(crate) fn new(pool: &Arc<Pool>) -> Actions {
+        Actions {
+            shared: Arc::new(Shared {
+                pool: Arc::downgrade(pool),
+                providers: RwLock::default(),
+            }),
+        }
+    }
+
+    /// From now on these are called. Calls that are under way go on.
+    pub(crate) fn set_providers(&self, providers: &BTreeMap<Action, Arc<Loaded>>) {
+        let weak = providers
+            .iter()
+            .map(|(action, plugin)| (*action, Arc::downgrade(plugin)));
+        let mut held = self
+            .shared
+            .providers
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *held = weak.collect();
+    }
+
+    /// Who provides `action` now, and where it runs.
+    pub(crate) fn provider(&self, action: Action) -> Option<(Arc<Loaded>, Arc<Pool>)> {
+        let providers = self
+            .shared
+            .providers
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        Some((
+            providers.get(&action)?.upgrade()?,
+            self.shared.pool.upgrade()?,
+        ))
+    }
+
+    /// Has the provider of `action` do what `call` calls, for a caller at `depth`, within the
+    /// provider's limits.
+    pub(crate) async fn call<R: Send + 'static>(
+        &self,
+        action: Action,
+        depth: u32,
+        call: impl for<'a> FnOnce(
+            &'a Exports,
+            &'a Accessor<Guest>,
+        ) -> BoxFuture<'a, wasmtime::Result<R>>
+        + Send
+        + 'static,
+    ) -> Result<R, ActionError> {
+        if depth >= DEPTH {
+            return Err(ActionError::TooDeep);
+        }
+        let none = ActionError::NoProvider(action.name());
+        let (provider, pool) = self.provider(action).ok_or(none)?;
+        let task = tokio::spawn(async move {
+            provider.counters.called();
+            let limit = provider.limits.wall;
+            let work = async {
+                let _permit = provider.permit().await?;
+                run(&pool, &provider, depth + 1, call).await
+            };
+            let outcome = tokio::time::timeout(limit, work)
+                .await
+                .unwrap_or(Err(Failure::Wall { limit }));
+            outcome.map_err(|failure| {
+                let name = provider.manifest.name.as_str();
+                provider.counters.failed(name, &failure);
+                ActionError::Failed(failure.message(name))
+            })
+        });
+        task.await
+            .unwrap_or_else(|_| Err(ActionError::Failed("the supervisor is stopping".to_owned())))
+    }
+}
+
+/// One call in a fresh instance of `provider`, within its CPU time; the clock is the caller's matter.
+pub(crate) async fn run<R: Send>(
+    pool: &Pool,
+    provider: &Loaded,
+    depth: u32,
+    call: impl for<'a> FnOnce(&'a Exports, &'a Accessor<Guest>) -> BoxFuture<'a, wasmtime::Result<R>>
+    + Send,
+) -> Result<R, Failure> {
+    let Some(slot) = pool.slot().await else {
+        return Err(Failure::Busy);
+    };
+    let mut instance = Instance::new(pool, provider, slot).await?;
+    instance.store.data_mut().depth = depth;
+    let (exports, store) = (&instance.exports, &mut instance.store);
+    let meter = Arc::clone(&instance.meter);
+    let outcome = {
+        let calling = store.run_concurrent(async |accessor| call(exports, accessor).await);
+        let metered = Metered {
+            future: Box::pin(calling),
+            pool,
+            meter: &meter,
+        };
+        within_cpu(metered).await
+    };
+    match outcome {
+        Some(Ok(Ok(answer))) => Ok(answer),
+        Some(Ok(Err(error)) | Err(error)) => Err(Failure::of(
+            &error,
+            instance.store.data(),
+            &provider.limits,
+            meter.exceeded(),
+        )),
+        None => Err(Failure::Cpu {
+            limit: provider.limits.cpu,
+        }),
+    }
+}
+
+/// What a call answers where the provider's component turns out not to export the action after all.
+pub(crate) fn not_exported(action: Action) -> wasmtime::Error {
+    wasmtime::Error::msg(format!("it does not export `{}`", action.name()))
+}

@@ -1,0 +1,61 @@
+//! What a plugin exports: found once when it is loaded, and got hold of again in each instance.
+
+use wasmtime::Store;
+use wasmtime::component::{Instance, InstancePre};
+
+use crate::bindings::exports::platform::supervisor::{handler, identify, proxy_redirector};
+use crate::guest::Guest;
+use crate::manifest::Action;
+
+/// Where a component's exports are.
+pub(crate) struct ExportIndices {
+    pub(crate) handler: Option<handler::GuestIndices>,
+    identify: Option<identify::GuestIndices>,
+    proxy_redirector: Option<proxy_redirector::GuestIndices>,
+}
+
+/// The exports of one instance.
+pub(crate) struct Exports {
+    pub(crate) handler: Option<handler::Guest>,
+    pub(crate) identify: Option<identify::Guest>,
+    pub(crate) proxy_redirector: Option<proxy_redirector::Guest>,
+}
+
+impl ExportIndices {
+    pub(crate) fn of(component: &InstancePre<Guest>) -> ExportIndices {
+        ExportIndices {
+            handler: handler::GuestIndices::new(component).ok(),
+            identify: identify::GuestIndices::new(component).ok(),
+            proxy_redirector: proxy_redirector::GuestIndices::new(component).ok(),
+        }
+    }
+
+    /// Whether the component has what `action` calls.
+    pub(crate) fn have(&self, action: Action) -> bool {
+        match action {
+            Action::Identify => self.identify.is_some(),
+            Action::ProxyRedirector => self.proxy_redirector.is_some(),
+        }
+    }
+
+    pub(crate) fn load(
+        &self,
+        store: &mut Store<Guest>,
+        instance: &Instance,
+    ) -> wasmtime::Result<Exports> {
+        let handler = self.handler.as_ref();
+        let identify = self.identify.as_ref();
+        let proxy_redirector = self.proxy_redirector.as_ref();
+        Ok(Exports {
+            handler: handler
+                .map(|at| at.load(&mut *store, instance))
+                .transpose()?,
+            identify: identify
+                .map(|at| at.load(&mut *store, instance))
+                .transpose()?,
+            proxy_redirector: proxy_redirector
+                .map(|at| at.load(&mut *store, instance))
+                .transpose()?,
+        })
+    }
+}

@@ -1,0 +1,121 @@
+//! Typed actions between plugins, by the example of `proxy-redirector`: who is called, and what a
+//! provider's failure costs its caller.
+
+use http::StatusCode;
+
+use crate::fixture::{ALL, Fixture, grant_all, manifest, plugin, setup, with_section};
+
+/// A caller, and a provider with its own configuration and limits.
+async fn caller_and_provider() -> Fixture {
+    let provides = "provides = [\"proxy-redirector\"]\n[limits]\nwall_ms = 500\ncpu_ms = 200\n";
+    setup()
+        .guest("caller", "[limits]\nwall_ms = 60000\n")
+        .guest("provider", provides)
+        .config("[provider]\nwho = \"the provider\"\n")
+        .start()
+        .await
+}
+
+#[tokio::test]
+async fn a_call_runs_in_an_instance_of_the_providers_own() {
+    let device = caller_and_provider().await;
+    let (status, body) = device.get("/v3/caller/proxy").await;
+    assert_eq!(status, StatusCode::OK, "{body}");
+    assert!(body.contains("the provider"), "{body}");
+    assert_eq!(device.report("provider").provides, ["proxy-redirector"]);
+    assert_eq!(device.report("provider").calls, 1);
+    assert_eq!(device.report("caller").calls, 1);
+}
+
+#[tokio::test]
+async fn a_providers_failure_is_an_error_of_the_call_and_counted_as_the_providers() {
+    let device = caller_and_provider().await;
+    for (address, expected) in [
+        ("trap", "plugin `provider` failed: wasm trap"),
+        ("wait", "plugin `provider` did not answer within 500 ms"),
+        (
+            "spin",
+            "plugin `provider` used more than its 200 ms of CPU time",
+        ),
+        ("refuse", "ProxyError::Invalid"),
+    ] {
+        let path = format!("/v3/caller/set-proxy?address={address}");
+        let (status, body) = device.get(&path).await;
+        assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR, "{address}");
+        assert!(body.contains(expected), "{address}: {body}");
+    }
+    let (status, body) = device.get("/v3/caller/set-proxy").await;
+    assert_eq!((status, body.as_str()), (StatusCode::OK, "()"));
+    assert_eq!(device.report("provider").failures, 3);
+    assert_eq!(device.report("caller").failures, 0);
+}
+
+#[tokio::test]
+async fn without_a_provider_the_call_says_so() {
+    let device = setup().guest("caller", "").start().await;
+    let (status, body) = device.get("/v3/caller/proxy").await;
+    assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
+    let expected = "no plugin of this device provides `proxy-redirector`";
+    assert!(body.contains(expected), "{body}");
+}
+
+#[tokio::test]
+async fn a_circle_of_plugins_ends_and_leaves_the_others_their_places() {
+    let device = caller_and_provider().await;
+    let (status, body) = device.get("/v3/caller/proxy-circle").await;
+    assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
+    assert!(
+        body.contains("plugins wait for each other 4 deep"),
+        "{body}"
+    );
+    assert_eq!(device.report("provider").calls, 4);
+    assert_eq!(device.get("/v3/caller/hello").await.1, "hello");
+}
+
+#[tokio::test]
+async fn a_boards_provider_goes_before_the_general_one_and_gives_way_when_it_goes() {
+    let provides = format!("{ALL}\nprovides = [\"proxy-redirector\"]");
+    let board = format!("{provides}\nboards = [\"acme-*\"]");
+    let names = ["caller", "general", "board", "second"];
+    let device = setup()
+        .file("caller.wasm", &plugin(&manifest("caller", ALL)))
+        .file("general.wasm", &plugin(&manifest("general", &provides)))
+        .file("board.wasm", &plugin(&manifest("board", &board)))
+        .file("second.wasm", &plugin(&manifest("second", &provides)))
+        .policy(&grant_all(&names))
+        .start()
+        .await;
+    let refused = device.report("second").refused.unwrap();
+    assert_eq!(
+        refused,
+        "`proxy-redirector` is also provided by the plugin `general`"
+    );
+    let calls = |name: &str| device.report(name).calls;
+    assert_eq!(device.get("/v3/caller/proxy").await.0, StatusCode::OK);
+    assert_eq!((calls("board"), calls("general")), (1, 0));
+    std::fs::remove_file(device.path("plugins/board.wasm")).unwrap();
+    device
+        .until("the board's is gone", |plugins| {
+            plugins.report().iter().all(|plugin| plugin.name != "board")
+        })
+        .await;
+    assert_eq!(device.get("/v3/caller/proxy").await.0, StatusCode::OK);
+    assert_eq!(calls("general"), 1);
+}
+
+#[tokio::test]
+async fn a_plugin_that_says_it_provides_what_it_does_not_export_is_refused() {
+    let manifest = manifest("claims", "provides = [\"proxy-redirector\"]");
+    let (manifest, _routes) = manifest.split_once("[[routes]]").unwrap();
+    let file = with_section(
+        b"\0asm\x0d\0\x01\0",
+        "platform:manifest",
+        manifest.as_bytes(),
+    );
+    let device = setup().file("claims.wasm", &file).start().await;
+    let refused = device.report("claims").refused.unwrap();
+    assert!(
+        refused.contains("does not export `platform:supervisor/proxy-redirector`"),
+        "{refused}"
+    );
+}

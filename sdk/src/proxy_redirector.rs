@@ -1,0 +1,326 @@
+//! The action behind the proxy of `PATCH /v1/device/host-config`: the program on the host that sends the
+//! device's connections through a proxy.
+//!
+//! **To provide it**: a type that implements [`Provider`], named at `proxy_redirector` in
+//! [`crate::plugin!`]. Each call runs in a fresh instance, and ends what it has begun though its caller be
+//! gone.
+//!
+//! **To have it done**: the functions here, with the capability `proxy_redirector`. Which plugin provides
+//! it, and with which program, is the device's matter.
+
+use std::fmt;
+
+use crate::bindings::capabilities::platform::supervisor::proxy_redirector as calls;
+use crate::bindings::capabilities::platform::supervisor::proxy_types as wit;
+
+#[doc(hidden)]
+pub mod provide;
+
+/// What a plugin does that provides the action.
+pub trait Provider {
+    /// How the device is configured.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] where that cannot be read.
+    fn get() -> impl Future<Output = Result<State, Error>>;
+
+    /// Writes the configuration, or removes it, whole or not at all. What it holds beside what a
+    /// [`Redirection`] says is kept while there is one.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] where a value cannot be configured; then nothing was written.
+    fn set(wanted: Option<Redirection>) -> impl Future<Output = Result<(), Error>>;
+
+    /// The addresses and subnets that are reached without the proxy.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] where they cannot be read.
+    fn no_proxy() -> impl Future<Output = Result<Vec<String>, Error>>;
+
+    /// Writes them, in place of those before.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] where one is no address; then nothing was written.
+    fn set_no_proxy(addresses: Vec<String>) -> impl Future<Output = Result<(), Error>>;
+
+    /// Has the redirector take up what is written.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] where it does not.
+    fn apply() -> impl Future<Output = Result<(), Error>>;
+}
+
+/// How the device is configured.
+///
+/// # Errors
+/// [`Error::Unavailable`] where no plugin provides the action; [`Error::Failed`].
+pub async fn get() -> Result<State, Error> {
+    Ok(calls::get().await?.into())
+}
+
+/// Writes the configuration, or removes it. Takes effect with [`apply`].
+///
+/// # Errors
+/// All of [`Error`].
+pub async fn set(wanted: Option<Redirection>) -> Result<(), Error> {
+    Ok(calls::set(wanted.map(Into::into)).await?)
+}
+
+/// The addresses and subnets that are reached without the proxy.
+///
+/// # Errors
+/// [`Error::Unavailable`] where no plugin provides the action; [`Error::Failed`].
+pub async fn no_proxy() -> Result<Vec<String>, Error> {
+    Ok(calls::no_proxy().await?)
+}
+
+/// Writes them, in place of those before. Takes effect with [`apply`].
+///
+/// # Errors
+/// All of [`Error`].
+pub async fn set_no_proxy(addresses: Vec<String>) -> Result<(), Error> {
+    Ok(calls::set_no_proxy(addresses).await?)
+}
+
+/// Has the redirector take up what is written. Open connections may stay as they are.
+///
+/// # Errors
+/// [`Error::Unavailable`] where no plugin provides the action; [`Error::Failed`].
+pub async fn apply() -> Result<(), Error> {
+    Ok(calls::apply().await?)
+}
+
+/// How a device is configured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// Connections are not redirected.
+    Direct,
+    /// There is a configuration that names no usable proxy; the text says what is wrong.
+    Unusable(String),
+    /// Connections are redirected.
+    Redirected(Redirection),
+}
+
+/// Where connections go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redirection {
+    /// The proxy.
+    pub proxy: Proxy,
+    /// The name server that is asked through it, if names are.
+    pub dns: Option<DnsRemote>,
+}
+
+/// The proxy that connections are sent to.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Proxy {
+    /// How it is spoken to.
+    pub kind: ProxyKind,
+    /// An IPv4 address or a host name.
+    pub address: String,
+    /// 1 to 65535.
+    pub port: u16,
+    /// Without control characters, as the password.
+    pub login: Option<String>,
+    /// Not in the `Debug` form.
+    pub password: Option<String>,
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Proxy")
+            .field("kind", &self.kind)
+            .field("address", &self.address)
+            .field("port", &self.port)
+            .field("login", &self.login)
+            .field("password", &self.password.as_ref().map(|_| "(hidden)"))
+            .finish()
+    }
+}
+
+/// How a proxy is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProxyKind {
+    /// SOCKS 4.
+    Socks4,
+    /// SOCKS 5.
+    Socks5,
+    /// The method CONNECT of HTTP.
+    HttpConnect,
+    /// HTTP requests alone, with absolute addresses.
+    HttpRelay,
+}
+
+impl ProxyKind {
+    /// All there are.
+    pub const ALL: [Self; 4] = [
+        Self::Socks4,
+        Self::Socks5,
+        Self::HttpConnect,
+        Self::HttpRelay,
+    ];
+
+    /// The word for it in the device API.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Socks4 => "socks4",
+            Self::Socks5 => "socks5",
+            Self::HttpConnect => "http-connect",
+            Self::HttpRelay => "http-relay",
+        }
+    }
+
+    /// The kind of that name.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// A name server that is asked over TCP, and so through the proxy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DnsRemote {
+    /// An IPv4 address or a host name.
+    pub address: String,
+    /// 1 to 65535.
+    pub port: u16,
+}
+
+impl fmt::Display for DnsRemote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.address, self.port)
+    }
+}
+
+/// Why the action was not done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// No plugin of this device provides it.
+    Unavailable(String),
+    /// A value cannot be configured; the text names it. Nothing was written.
+    Invalid(String),
+    /// The configuration could not be read, written or taken up.
+    Failed(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unavailable(text) | Self::Invalid(text) | Self::Failed(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// 503, 400 or 500.
+impl From<Error> for crate::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Unavailable(text) => Self::unavailable(text),
+            Error::Invalid(text) => Self::bad_request(text),
+            Error::Failed(text) => Self::internal(text),
+        }
+    }
+}
+
+impl From<wit::ProxyError> for Error {
+    fn from(error: wit::ProxyError) -> Self {
+        match error {
+            wit::ProxyError::Unavailable(text) => Self::Unavailable(text),
+            wit::ProxyError::Invalid(text) => Self::Invalid(text),
+            wit::ProxyError::Other(text) => Self::Failed(text),
+        }
+    }
+}
+
+impl From<Error> for wit::ProxyError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Unavailable(text) => Self::Unavailable(text),
+            Error::Invalid(text) => Self::Invalid(text),
+            Error::Failed(text) => Self::Other(text),
+        }
+    }
+}
+
+impl From<wit::ProxyState> for State {
+    fn from(state: wit::ProxyState) -> Self {
+        match state {
+            wit::ProxyState::Direct => Self::Direct,
+            wit::ProxyState::Unusable(why) => Self::Unusable(why),
+            wit::ProxyState::Redirected(redirection) => Self::Redirected(redirection.into()),
+        }
+    }
+}
+
+impl From<State> for wit::ProxyState {
+    fn from(state: State) -> Self {
+        match state {
+            State::Direct => Self::Direct,
+            State::Unusable(why) => Self::Unusable(why),
+            State::Redirected(redirection) => Self::Redirected(redirection.into()),
+        }
+    }
+}
+
+impl From<wit::Redirection> for Redirection {
+    fn from(redirection: wit::Redirection) -> Self {
+        let wit::Proxy {
+            kind,
+            address,
+            port,
+            login,
+            password,
+        } = redirection.proxy;
+        let kind = match kind {
+            wit::ProxyKind::Socks4 => ProxyKind::Socks4,
+            wit::ProxyKind::Socks5 => ProxyKind::Socks5,
+            wit::ProxyKind::HttpConnect => ProxyKind::HttpConnect,
+            wit::ProxyKind::HttpRelay => ProxyKind::HttpRelay,
+        };
+        Self {
+            proxy: Proxy {
+                kind,
+                address,
+                port,
+                login,
+                password,
+            },
+            dns: redirection
+                .dns
+                .map(|wit::DnsRemote { address, port }| DnsRemote { address, port }),
+        }
+    }
+}
+
+impl From<Redirection> for wit::Redirection {
+    fn from(redirection: Redirection) -> Self {
+        let Proxy {
+            kind,
+            address,
+            port,
+            login,
+            password,
+        } = redirection.proxy;
+        let kind = match kind {
+            ProxyKind::Socks4 => wit::ProxyKind::Socks4,
+            ProxyKind::Socks5 => wit::ProxyKind::Socks5,
+            ProxyKind::HttpConnect => wit::ProxyKind::HttpConnect,
+            ProxyKind::HttpRelay => wit::ProxyKind::HttpRelay,
+        };
+        Self {
+            proxy: wit::Proxy {
+                kind,
+                address,
+                port,
+                login,
+                password,
+            },
+            dns: redirection
+                .dns
+                .map(|DnsRemote { address, port }| wit::DnsRemote { address, port }),
+        }
+    }
+}

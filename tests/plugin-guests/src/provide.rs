@@ -1,0 +1,41 @@
+//! The action `proxy-redirector`, provided in ways in which no plugin should.
+
+use crate::bindings::exports::platform::supervisor::proxy_redirector::Guest;
+use crate::bindings::platform::supervisor::proxy_types::{ProxyError, ProxyState, Redirection};
+use crate::bindings::platform::supervisor::{config, proxy_redirector, timer};
+
+impl Guest for crate::Guest {
+    /// Tells the configuration, so that a caller sees whose instance it was.
+    async fn get() -> Result<ProxyState, ProxyError> {
+        Ok(ProxyState::Unusable(config::json()))
+    }
+
+    /// Does what the address says.
+    async fn set(wanted: Option<Redirection>) -> Result<(), ProxyError> {
+        match wanted.as_ref().map(|wanted| wanted.proxy.address.as_str()) {
+            Some("trap") => panic!("as the address said"),
+            Some("wait") => {
+                timer::sleep(u32::MAX).await;
+                Ok(())
+            }
+            Some("spin") => loop {
+                std::hint::spin_loop();
+            },
+            Some("refuse") => Err(ProxyError::Invalid("not there".to_owned())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Asks whoever provides the action, which may be this plugin.
+    async fn no_proxy() -> Result<Vec<String>, ProxyError> {
+        proxy_redirector::no_proxy().await
+    }
+
+    async fn set_no_proxy(_: Vec<String>) -> Result<(), ProxyError> {
+        Ok(())
+    }
+
+    async fn apply() -> Result<(), ProxyError> {
+        Ok(())
+    }
+}
