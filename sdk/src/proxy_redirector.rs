@@ -13,6 +13,7 @@ use std::fmt;
 use crate::bindings::capabilities::platform::supervisor::proxy_redirector as calls;
 use crate::bindings::capabilities::platform::supervisor::proxy_types as wit;
 
+pub mod check;
 #[doc(hidden)]
 pub mod provide;
 

@@ -103,6 +103,8 @@ pub(crate) struct Workshop {
     pub(crate) cache: sandbox::Cache,
     pub(crate) policy_path: PathBuf,
     pub(crate) plugin_config: toml::Table,
+    /// What relative folders of the policy are below.
+    pub(crate) host_root: PathBuf,
     /// The folder of the LED class, where a plugin's configuration names no other.
     pub(crate) leds: PathBuf,
     pub(crate) led_memory: Arc<LedMemory>,
@@ -151,7 +153,7 @@ impl Workshop {
             .load(&source, sandbox::Profile::Plugin, engine)
             .await?;
 
-        let grants = policy.of(&manifest.name);
+        let grants = policy.of(&manifest.name, &self.host_root);
         let types = component.component_type();
         let interface = |(name, item): (&str, _)| {
             // A bare type is no import that anything could come through.

@@ -100,6 +100,7 @@ impl Plugins {
             policy_path: config.policy,
             plugin_config: config.plugin_config,
             leds: config.host_root.join("sys/class/leds"),
+            host_root: config.host_root,
             led_memory: Arc::new(LedMemory::open(&config.state_dir)),
             data: config.data,
             device: config.device,

@@ -8,11 +8,13 @@
 //! [plugins.exporter]
 //! grants = ["files", "clock"]
 //! files = [{ host = "/mnt/data/export", guest = "/export", write = true }]
+//! # a path that is not absolute is below the host's root folder
+//! # files = [{ host = "mnt/boot/splash", guest = "/splash", create = true }]
 //! limits = { memory_mib = 8 }
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -49,13 +51,17 @@ pub(crate) struct Grants {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Folder {
-    /// Where it is, as this process sees it.
+    /// Where it is: absolute as this process sees it, relative below the host's root folder.
     pub(crate) host: PathBuf,
     /// Where the plugin sees it.
     pub(crate) guest: String,
     /// Whether the plugin may change what is in it.
     #[serde(default)]
     pub(crate) write: bool,
+    /// Whether it is made where it is missing. One that is missing, and cannot be made, the plugin does
+    /// not see; without this, a missing folder keeps the plugin's calls from being made.
+    #[serde(default)]
+    pub(crate) create: bool,
 }
 
 /// Why a policy cannot be used.
@@ -138,9 +144,13 @@ impl Policy {
         Ok(policy)
     }
 
-    /// What the plugin of this name gets.
-    pub(crate) fn of(&self, plugin: &str) -> Grants {
-        self.plugins.get(plugin).cloned().unwrap_or_default()
+    /// What the plugin of this name gets, with folders as this process sees them.
+    pub(crate) fn of(&self, plugin: &str, host_root: &Path) -> Grants {
+        let mut grants = self.plugins.get(plugin).cloned().unwrap_or_default();
+        for folder in &mut grants.files {
+            folder.host = host_root.join(&folder.host);
+        }
+        grants
     }
 }
 
@@ -148,9 +158,10 @@ impl Grants {
     fn check(&self) -> Result<(), String> {
         self.limits.check().map_err(|error| error.to_string())?;
         for folder in &self.files {
-            if !folder.host.is_absolute() {
+            let mut parts = folder.host.components();
+            if parts.clone().next().is_none() || parts.any(|part| part == Component::ParentDir) {
                 return Err(format!(
-                    "the folder `{}` is not an absolute path",
+                    "the folder `{}` is neither an absolute path nor one below the host's root",
                     folder.host.display()
                 ));
             }
@@ -187,8 +198,9 @@ mod tests {
     #[test]
     fn nothing_is_granted_that_is_not_written() {
         let policy = parse("[plugins.a]\ngrants = [\"led\"]\nleds = [\"ACT\"]").unwrap();
-        assert_eq!(policy.of("b"), Grants::default());
-        assert_eq!(policy.of("a").grants, BTreeSet::from([Capability::Led]));
+        assert_eq!(policy.of("b", Path::new("/")), Grants::default());
+        let granted = policy.of("a", Path::new("/")).grants;
+        assert_eq!(granted, BTreeSet::from([Capability::Led]));
         assert_eq!(
             Policy::read(Path::new("/nowhere/policy.toml")).unwrap(),
             Policy::default()
@@ -212,8 +224,12 @@ mod tests {
                 "`files` without granting",
             ),
             (
-                "[plugins.a]\ngrants = [\"files\"]\nfiles = [{ host = \"a\", guest = \"/a\" }]",
-                "`a` is not an absolute",
+                "[plugins.a]\ngrants = [\"files\"]\nfiles = [{ host = \"a/../..\", guest = \"/a\" }]",
+                "`a/../..` is neither an absolute path nor",
+            ),
+            (
+                "[plugins.a]\ngrants = [\"files\"]\nfiles = [{ host = \"\", guest = \"/a\" }]",
+                "`` is neither an absolute path nor",
             ),
         ] {
             let error = parse(text).unwrap_err();

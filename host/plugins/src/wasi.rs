@@ -2,6 +2,7 @@
 //! lines of the log, and what its grants add, interface by interface.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::sync::Arc;
 
 use wasmtime::component::{HasData, Linker, ResourceTable};
@@ -78,6 +79,13 @@ pub(crate) fn context(around: &Surroundings, log: &Arc<LogBudget>) -> wasmtime::
     builder.stderr(LogOutput::new(log.clone(), tracing::Level::WARN));
     builder.max_random_size(RANDOM_BYTES);
     for folder in &around.grants.files {
+        if folder.create
+            && let Err(error) = fs::create_dir_all(&folder.host)
+        {
+            let (host, name) = (folder.host.display(), &*around.name);
+            tracing::warn!(plugin = name, "the folder `{host}` cannot be made: {error}");
+            continue;
+        }
         let access = if folder.write {
             FsPerms::ReadWrite
         } else {

@@ -358,3 +358,39 @@ async fn leds_are_narrowed_by_the_policy_and_restored_whatever_happens() {
         .await;
     assert_eq!(shown(&pwr), "7 none [mmc0] timer");
 }
+
+#[tokio::test]
+async fn a_folder_may_be_below_the_hosts_root_and_made_where_it_is_missing() {
+    let setup = setup();
+    let host_root = setup.root.path().join("host");
+    let policy = format!(
+        "{}files = [{{ host = \"mnt/boot/of-a\", guest = \"/mine\", write = true, create = true }}]\n\
+         {}files = [{{ host = \"mnt/missing\", guest = \"/mine\" }}]\n\
+         {}files = [{{ host = \"in-the-way/c\", guest = \"/mine\", create = true }}]\n",
+        grant_all(&["a"]),
+        grant_all(&["b"]),
+        grant_all(&["c"]),
+    );
+    fs::create_dir_all(&host_root).unwrap();
+    fs::write(host_root.join("in-the-way"), "a file").unwrap();
+    let device = setup
+        .guest("a", "")
+        .guest("b", "")
+        .guest("c", "")
+        .policy(&policy)
+        .start()
+        .await;
+    let (_, written) = device.get("/v3/a/write?path=/mine/new").await;
+    assert_eq!(written, "done");
+    let file = host_root.join("mnt/boot/of-a/new");
+    assert_eq!(fs::read_to_string(file).unwrap(), "written");
+    // Neither made nor there: no call, and no silence about it.
+    assert_eq!(
+        device.get("/v3/b/hello").await.0,
+        StatusCode::INTERNAL_SERVER_ERROR
+    );
+    // One that cannot be made is not seen, and the plugin is called all the same.
+    assert_eq!(device.get("/v3/c/hello").await.0, StatusCode::OK);
+    let (status, _) = device.get("/v3/c/list?path=/mine").await;
+    assert_eq!(status, StatusCode::FORBIDDEN);
+}

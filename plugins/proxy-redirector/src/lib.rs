@@ -1,0 +1,101 @@
+//! The device's transparent proxy by way of redsocks: the stock provider of `proxy-redirector`.
+//!
+//! The configuration is `redsocks.conf` and `no_proxy` (an address or subnet a line) in
+//! `system-proxy/` of the boot partition, where programs of the host's look for them (device behaviour
+//! 6.3). Blocks and fields of the file that this plugin does not know are kept.
+
+mod conf;
+mod folder;
+mod redirection;
+
+use std::path::Path;
+
+use supervisor_sdk::proxy_redirector::check::is_subnet;
+use supervisor_sdk::proxy_redirector::{Error, Provider, Redirection, State};
+use supervisor_sdk::{log, plugin};
+
+plugin! {
+    capabilities: {
+        files => "keeps the proxy's configuration where the host looks for it",
+    }
+    proxy_redirector => Redsocks,
+    // One at a time: two would write to the same file.
+    limits: { concurrency: 1, wall_ms: 30000 }
+}
+
+/// Where the policy puts the folder.
+const FOLDER: &str = "/system-proxy";
+const CONFIGURATION: &str = "redsocks.conf";
+const NO_PROXY: &str = "no_proxy";
+
+struct Redsocks;
+
+impl Provider for Redsocks {
+    async fn get() -> Result<State, Error> {
+        let text = match folder::read(Path::new(FOLDER), CONFIGURATION) {
+            Ok(Some(text)) => text,
+            Ok(None) => return Ok(State::Direct),
+            Err(why) => return Ok(unusable(why)),
+        };
+        Ok(match redirection::read(&parsed(&text)) {
+            Ok(redirection) => State::Redirected(redirection),
+            Err(why) => unusable(format!("`{CONFIGURATION}` is of no use: {why}")),
+        })
+    }
+
+    async fn set(wanted: Option<Redirection>) -> Result<(), Error> {
+        let folder = Path::new(FOLDER);
+        let Some(wanted) = wanted else {
+            return folder::remove(folder, CONFIGURATION).map_err(Error::Failed);
+        };
+        redirection::check(&wanted).map_err(Error::Invalid)?;
+        let before = folder::read(folder, CONFIGURATION).map_err(Error::Failed)?;
+        let mut conf = parsed(&before.unwrap_or_default());
+        redirection::write(&mut conf, &wanted);
+        folder::write(folder, CONFIGURATION, &conf.write()).map_err(Error::Failed)
+    }
+
+    async fn no_proxy() -> Result<Vec<String>, Error> {
+        let text = folder::read(Path::new(FOLDER), NO_PROXY).map_err(Error::Failed)?;
+        Ok(addresses(&text.unwrap_or_default()))
+    }
+
+    async fn set_no_proxy(addresses: Vec<String>) -> Result<(), Error> {
+        let folder = Path::new(FOLDER);
+        if let Some(other) = addresses.iter().find(|address| !is_subnet(address)) {
+            let text = format!("`{other}` is neither an address nor a subnet");
+            return Err(Error::Invalid(text));
+        }
+        if addresses.is_empty() {
+            return folder::remove(folder, NO_PROXY).map_err(Error::Failed);
+        }
+        let text = addresses.join("\n") + "\n";
+        folder::write(folder, NO_PROXY, &text).map_err(Error::Failed)
+    }
+
+    async fn apply() -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+fn unusable(why: String) -> State {
+    log::warn(&why);
+    State::Unusable(why)
+}
+
+fn parsed(text: &str) -> conf::Conf {
+    let conf::Parsed { conf, warnings } = conf::parse(text);
+    for warning in warnings {
+        log::warn(format_args!("`{CONFIGURATION}`: {warning}"));
+    }
+    conf
+}
+
+/// The lines that are not empty.
+fn addresses(text: &str) -> Vec<String> {
+    let lines = text.lines().map(str::trim);
+    lines
+        .filter(|line| !line.is_empty())
+        .map(str::to_owned)
+        .collect()
+}

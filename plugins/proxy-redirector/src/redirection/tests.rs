@@ -1,0 +1,249 @@
+use expect_test::expect;
+use proptest::prelude::*;
+
+use super::*;
+use crate::conf::parse;
+
+fn redirection() -> Redirection {
+    Redirection {
+        proxy: Proxy {
+            kind: ProxyKind::Socks5,
+            address: "10.1.2.3".to_owned(),
+            port: 1080,
+            login: None,
+            password: None,
+        },
+        dns: None,
+    }
+}
+
+fn written(before: &str, wanted: &Redirection) -> String {
+    let mut conf = parse(before).conf;
+    write(&mut conf, wanted);
+    conf.write()
+}
+
+#[test]
+fn a_new_file_has_the_blocks_that_the_host_expects() {
+    expect![[r#"
+        base {
+        	log_debug = off;
+        	log_info = on;
+        	log = stderr;
+        	daemon = off;
+        	redirector = iptables;
+        }
+
+        redsocks {
+        	type = socks5;
+        	ip = 10.1.2.3;
+        	port = 1080;
+        	local_ip = 127.0.0.1;
+        	local_port = 12345;
+        }
+    "#]]
+    .assert_eq(&written("", &redirection()));
+}
+
+#[test]
+fn login_password_and_names_over_tcp_are_written_too() {
+    let mut wanted = redirection();
+    wanted.proxy.kind = ProxyKind::HttpConnect;
+    wanted.proxy.address = "3proxy.example".to_owned();
+    wanted.proxy.login = Some("bob".to_owned());
+    wanted.proxy.password = Some("a } \"b\" \\ ü".to_owned());
+    wanted.dns = Some(DnsRemote {
+        address: "8.8.8.8".to_owned(),
+        port: 53,
+    });
+    let text = written("", &wanted);
+    expect![[r#"
+        base {
+        	log_debug = off;
+        	log_info = on;
+        	log = stderr;
+        	daemon = off;
+        	redirector = iptables;
+        }
+
+        redsocks {
+        	type = http-connect;
+        	ip = "3proxy.example";
+        	port = 1080;
+        	login = "bob";
+        	password = "a } \"b\" \\ ü";
+        	local_ip = 127.0.0.1;
+        	local_port = 12345;
+        }
+
+        dnsu2t {
+        	remote_ip = 8.8.8.8;
+        	remote_port = 53;
+        	local_ip = 127.0.0.1;
+        	local_port = 53;
+        }
+    "#]]
+    .assert_eq(&text);
+    assert_eq!(read(&parse(&text).conf), Ok(wanted));
+}
+
+#[test]
+fn what_else_the_file_holds_is_kept_and_what_is_not_for_others_to_choose_is_not() {
+    let before = r#"
+        base { log_debug = on; user = nobody; }
+        redudp { local_port = 10053; }
+        redsocks {
+            local_port = 99;
+            type = socks4;
+            login = "old";
+            listenq = 64;
+        }
+        dnsu2t { timeout = 7; remote_ip = 1.1.1.1; remote_port = 53; }
+        redsocks { local_port = 12346; type = socks4; ip = 10.0.0.9; port = 1; }
+    "#;
+    let mut wanted = redirection();
+    wanted.dns = Some(DnsRemote {
+        address: "9.9.9.9".to_owned(),
+        port: 5353,
+    });
+    expect![[r#"
+        base {
+        	log_debug = on;
+        	user = nobody;
+        	log_info = on;
+        	log = stderr;
+        	daemon = off;
+        	redirector = iptables;
+        }
+
+        redudp {
+        	local_port = 10053;
+        }
+
+        redsocks {
+        	local_port = 12345;
+        	type = socks5;
+        	listenq = 64;
+        	ip = 10.1.2.3;
+        	port = 1080;
+        	local_ip = 127.0.0.1;
+        }
+
+        dnsu2t {
+        	timeout = 7;
+        	remote_ip = 9.9.9.9;
+        	remote_port = 5353;
+        	local_ip = 127.0.0.1;
+        	local_port = 53;
+        }
+
+        redsocks {
+        	local_port = 12346;
+        	type = socks4;
+        	ip = 10.0.0.9;
+        	port = 1;
+        }
+    "#]]
+    .assert_eq(&written(before, &wanted));
+    assert!(!written(before, &redirection()).contains("dnsu2t"));
+}
+
+#[test]
+fn a_file_without_a_usable_proxy_says_what_is_wrong() {
+    let block = |fields: &str| format!("redsocks {{ {fields} }}\n");
+    for (text, expected) in [
+        (String::new(), "it has no block `redsocks` that is whole"),
+        (
+            "redsocks { type = socks5;".to_owned(),
+            "it has no block `redsocks` that is whole",
+        ),
+        (block("ip = a; port = 1;"), "`type` is missing"),
+        (
+            block("type = vpn; ip = a; port = 1;"),
+            "`type` is none that is known",
+        ),
+        (block("type = socks4; port = 1;"), "`ip` is missing"),
+        (
+            block("type = socks4; ip = \"a b\"; port = 1;"),
+            "`ip` is neither an IPv4 address nor a host name",
+        ),
+        (block("type = socks4; ip = a;"), "`port` is missing"),
+        (
+            block("type = socks4; ip = a; port = 65536;"),
+            "`port` is not 1 to 65535",
+        ),
+        (
+            block("type = socks4; ip = a; port = 0;"),
+            "`port` is not 1 to 65535",
+        ),
+    ] {
+        assert_eq!(read(&parse(&text).conf), Err(expected.to_owned()), "{text}");
+    }
+    // A name server that is none is no reason to be without a proxy.
+    let text = block("type = socks4; ip = a; port = 1;") + "dnsu2t { remote_ip = 8.8.8.8; }\n";
+    assert_eq!(read(&parse(&text).conf).unwrap().dns, None);
+}
+
+#[test]
+fn what_cannot_be_written_is_refused_by_name() {
+    type Change = fn(&mut Redirection);
+    let table: [(Change, &str); 6] = [
+        (
+            |r| r.proxy.address = "::1".into(),
+            "the proxy `::1` is neither",
+        ),
+        (
+            |r| r.proxy.address = "a;}\nb".into(),
+            "the proxy `a;}\nb` is neither",
+        ),
+        (|r| r.proxy.port = 0, "the port is 0"),
+        (
+            |r| r.proxy.login = Some("a\nb".into()),
+            "the login has to have",
+        ),
+        (
+            |r| r.proxy.password = Some("x".repeat(256)),
+            "the password has to have",
+        ),
+        (
+            |r| {
+                r.dns = Some(DnsRemote {
+                    address: String::new(),
+                    port: 53,
+                });
+            },
+            "the name server `` is neither",
+        ),
+    ];
+    assert_eq!(check(&redirection()), Ok(()));
+    for (change, expected) in table {
+        let mut wanted = redirection();
+        change(&mut wanted);
+        let refused = check(&wanted).unwrap_err();
+        assert!(refused.starts_with(expected), "{refused}");
+    }
+}
+
+fn credential() -> impl Strategy<Value = Option<String>> {
+    proptest::option::of("[^\\pC]{1,40}")
+}
+
+proptest! {
+    #[test]
+    fn every_redirection_that_may_be_written_is_read_back_whatever_was_there(
+        before in any::<String>(),
+        kind in 0..4_usize,
+        address in "[0-9]{0,2}[a-z][a-z0-9]{0,9}(\\.[a-z]{1,9}){0,3}",
+        port in 1..=u16::MAX,
+        login in credential(),
+        password in credential(),
+        dns in proptest::option::of((any::<std::net::Ipv4Addr>(), 1..=u16::MAX)),
+    ) {
+        let wanted = Redirection {
+            proxy: Proxy { kind: ProxyKind::ALL[kind], address, port, login, password },
+            dns: dns.map(|(address, port)| DnsRemote { address: address.to_string(), port }),
+        };
+        prop_assert_eq!(check(&wanted), Ok(()));
+        prop_assert_eq!(read(&parse(&written(&before, &wanted)).conf), Ok(wanted));
+    }
+}
