@@ -3,14 +3,17 @@
 //! Every set-up step lives here, so that a fresh clone needs rustup and a C compiler and nothing else.
 
 mod bench;
+mod busybox;
 mod cargo;
 mod check;
 mod docker_address;
 mod host_stand_ins;
+mod interrupted;
 mod layout;
 mod packages;
 mod private_docker;
 mod processes;
+mod reachable_docker;
 mod run;
 mod samples;
 mod test;

@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::processes;
+use crate::interrupted::clean_up_when_interrupted;
+use crate::{busybox, processes};
 
 mod addresses;
-mod busybox;
 mod clean_up;
 mod packages;
 
@@ -62,7 +62,8 @@ impl PrivateDocker {
             children: Vec::new(),
         };
         fs::write(docker.folder.join("owner"), std::process::id().to_string())?;
-        clean_up::on_signals(docker.folder.clone());
+        let folder = docker.folder.clone();
+        clean_up_when_interrupted(move || clean_up::of_folder(&folder));
         docker.start_engine()?;
         docker.start_registry()?;
         busybox::push(&docker.docker_uri(), &docker.registry)?;
@@ -182,7 +183,7 @@ impl Drop for PrivateDocker {
 }
 
 /// Whether an HTTP server answers 200 behind the stream.
-fn answers(stream: &mut (impl Read + Write), path: &str) -> Option<()> {
+pub(crate) fn answers(stream: &mut (impl Read + Write), path: &str) -> Option<()> {
     write!(
         stream,
         "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -193,7 +194,7 @@ fn answers(stream: &mut (impl Read + Write), path: &str) -> Option<()> {
     start.ends_with(b" 200").then_some(())
 }
 
-fn free_port() -> Result<u16> {
+pub(crate) fn free_port() -> Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 

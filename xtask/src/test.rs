@@ -9,12 +9,25 @@ use crate::cargo;
 use crate::host_stand_ins::HostStandIns;
 use crate::layout::{self, build_components, components_folder, crates_in, guest_crates};
 use crate::private_docker::{PrivateDocker, install_packages_if_debian_root};
+use crate::reachable_docker::ReachableDocker;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
+    /// Where the suites on Docker run: an engine of our own (needs root on Debian), the machine's own
+    /// (what `docker` would use), no engine; `auto` tries them in this order
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHICH")]
+    docker: DockerChoice,
     /// Passed on to `cargo test`, for example a crate (`--package plan`) or a test's name
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum DockerChoice {
+    Auto,
+    Private,
+    Reachable,
+    None,
 }
 
 /// The variables that the Docker suites read: the engine's address, and a registry's that holds
@@ -29,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     build_components(&guest_crates()?)?;
 
     let stand_ins = HostStandIns::find();
-    let docker = DockerForTests::find();
+    let docker = DockerForTests::find(arguments.docker);
     println!("running the tests");
     let mut test = cargo::cargo(["test", "--no-fail-fast"]);
     test.env("SUPERVISOR_DIST", &layout.folder)
@@ -72,31 +85,88 @@ enum DockerForTests {
     Named,
     /// Ours; it ends with this value.
     Private(PrivateDocker),
+    /// The machine's; what the tests made in it goes with this value.
+    Reachable(ReachableDocker),
     /// None, and why.
     Missing(String),
 }
 
+/// What can be tried to get an engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Named,
+    Private,
+    Reachable,
+}
+
+/// What to try, in this order. An engine of our own comes first: the machine's is somebody's.
+fn ways(wanted: DockerChoice, named: bool) -> &'static [Way] {
+    match (wanted, named) {
+        (DockerChoice::Auto, true) => &[Way::Named],
+        (DockerChoice::Auto, false) => &[Way::Private, Way::Reachable],
+        (DockerChoice::Private, _) => &[Way::Private],
+        (DockerChoice::Reachable, _) => &[Way::Reachable],
+        (DockerChoice::None, _) => &[],
+    }
+}
+
 impl DockerForTests {
-    fn find() -> Self {
-        if env::var_os(DOCKER).is_some() && env::var_os(REGISTRY).is_some() {
-            println!("Docker suites: the engine that {DOCKER} names");
-            return DockerForTests::Named;
+    fn find(wanted: DockerChoice) -> Self {
+        let named = env::var_os(DOCKER).is_some() && env::var_os(REGISTRY).is_some();
+        let mut reasons = Vec::new();
+        for way in ways(wanted, named) {
+            match Self::start(*way) {
+                Ok(docker) => return docker,
+                Err(error) => {
+                    let reason = format!("{error:#}");
+                    println!("Docker suites: {reason}");
+                    reasons.push(reason);
+                }
+            }
         }
-        match install_packages_if_debian_root().and_then(|()| PrivateDocker::start()) {
-            Ok(docker) => {
+        if reasons.is_empty() {
+            reasons.push("--docker none was given".into());
+        }
+        DockerForTests::Missing(reasons.join("; and "))
+    }
+
+    fn start(way: Way) -> Result<Self> {
+        Ok(match way {
+            Way::Named => {
+                println!("Docker suites: the engine that {DOCKER} names");
+                DockerForTests::Named
+            }
+            Way::Private => {
+                install_packages_if_debian_root()?;
+                let docker = PrivateDocker::start()?;
                 println!("Docker suites: a private engine at {}", docker.docker_uri());
                 DockerForTests::Private(docker)
             }
-            Err(error) => DockerForTests::Missing(format!("{error:#}")),
-        }
+            Way::Reachable => {
+                let docker = ReachableDocker::start()?;
+                println!(
+                    "Docker suites: the engine at {}, with a registry of ours in it; what the tests make \
+                     there is removed at the end",
+                    docker.docker_uri()
+                );
+                DockerForTests::Reachable(docker)
+            }
+        })
     }
 
     fn give_to(&self, command: &mut Command) {
-        if let DockerForTests::Private(docker) = self {
-            command
-                .env(DOCKER, docker.docker_uri())
-                .env(REGISTRY, docker.registry());
-        }
+        let (engine, registry) = match self {
+            DockerForTests::Private(docker) => (docker.docker_uri(), docker.registry()),
+            DockerForTests::Reachable(docker) => {
+                (docker.docker_uri().to_owned(), docker.registry())
+            }
+            DockerForTests::Named => return,
+            DockerForTests::Missing(_) => {
+                command.env_remove(DOCKER).env_remove(REGISTRY);
+                return;
+            }
+        };
+        command.env(DOCKER, engine).env(REGISTRY, registry);
     }
 
     /// Says what was skipped; in continuous integration nothing may be.
@@ -129,4 +199,23 @@ fn plugin_crates() -> Result<Vec<String>> {
         }
     }
     Ok(crates)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_of_our_own_is_tried_before_the_machines() {
+        use DockerChoice::{Auto, None, Private, Reachable};
+        for (wanted, named, expected) in [
+            (Auto, true, &[Way::Named][..]),
+            (Auto, false, &[Way::Private, Way::Reachable]),
+            (Private, true, &[Way::Private]),
+            (Reachable, false, &[Way::Reachable]),
+            (None, true, &[]),
+        ] {
+            assert_eq!(ways(wanted, named), expected, "{wanted:?} {named}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 //! processes, mounts, bridges. Only what belongs to one of our folders is touched.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bollard::Docker;
 use bollard::query_parameters::{
@@ -10,30 +10,11 @@ use bollard::query_parameters::{
 };
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::interrupted::runtime;
 use crate::processes;
 
 use super::addresses::Addresses;
 use super::{FOLDER_PREFIX, STOP_TIMEOUT, quietly};
-
-/// On Ctrl-C or SIGTERM, cleans up and ends this process.
-pub(super) fn on_signals(folder: PathBuf) {
-    std::thread::spawn(move || {
-        let Ok(runtime) = runtime() else { return };
-        let signal = runtime.block_on(async {
-            use tokio::signal::unix::{SignalKind, signal};
-            let mut interrupt = signal(SignalKind::interrupt()).ok()?;
-            let mut terminate = signal(SignalKind::terminate()).ok()?;
-            tokio::select! {
-                _ = interrupt.recv() => Some(2),
-                _ = terminate.recv() => Some(15),
-            }
-        });
-        let Some(signal) = signal else { return };
-        drop(runtime);
-        of_folder(&folder);
-        std::process::exit(128 + signal);
-    });
-}
 
 /// Cleans up what earlier runs left whose process was killed.
 pub(super) fn after_dead_owners() {
@@ -54,7 +35,7 @@ pub(super) fn after_dead_owners() {
 }
 
 /// Ends everything that was started in `folder`, from whichever process.
-fn of_folder(folder: &Path) {
+pub(super) fn of_folder(folder: &Path) {
     let socket = folder.join("docker.sock");
     remove_objects(&format!("unix://{}", socket.display()));
     for name in ["docker-registry", "dockerd"] {
@@ -145,10 +126,4 @@ fn bridges_of(folder: &Path) -> Vec<String> {
 
 fn read_pid(file: &Path) -> Option<Pid> {
     Pid::from_raw(fs::read_to_string(file).ok()?.trim().parse().ok()?)
-}
-
-fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
 }

@@ -1,0 +1,171 @@
+//! The one image that every test can build on: busybox with all its commands, this machine's where it is
+//! linked statically, else Docker Hub's.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use bollard::Docker;
+use bollard::models::ContainerCreateBody;
+use bollard::query_parameters::{
+    CreateContainerOptions, CreateImageOptionsBuilder, PushImageOptionsBuilder,
+    RemoveContainerOptions, RemoveImageOptions,
+};
+use futures::TryStreamExt;
+use http_body_util::{Either, Full};
+
+use crate::interrupted::runtime;
+use crate::packages::program;
+
+/// On the image, and so on every container and image that is made from it: the registry that it is for.
+pub(crate) const REGISTRY_LABEL: &str = "io.platform.xtask.registry";
+
+/// Puts `busybox:latest` into the registry, and leaves nothing of it in the engine.
+pub(crate) fn push(uri: &str, registry: &str) -> Result<()> {
+    let repository = format!("{registry}/busybox");
+    runtime()?.block_on(async {
+        let docker = Docker::connect_with_host(uri)?.negotiate_version().await?;
+        let archive = match of_this_machine() {
+            Some(busybox) => root_file_system(&busybox)?,
+            None => pulled(&docker).await?,
+        };
+        import(&docker, &repository, registry, archive).await?;
+        let latest = PushImageOptionsBuilder::new().tag("latest").build();
+        docker
+            .push_image(&repository, Some(latest), None)
+            .try_for_each(|_| async { Ok(()) })
+            .await
+            .context("failed to push busybox")?;
+        let image = format!("{repository}:latest");
+        docker
+            .remove_image(&image, None::<RemoveImageOptions>, None)
+            .await?;
+        Ok(())
+    })
+}
+
+/// The machine's own, where a container needs nothing but it.
+pub(crate) fn of_this_machine() -> Option<PathBuf> {
+    program("busybox").filter(|busybox| is_static(busybox))
+}
+
+/// Whether the program names no loader of shared libraries, which would stand at its start.
+fn is_static(program: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = File::open(program).and_then(|file| file.take(4096).read_to_end(&mut start));
+    read.is_ok()
+        && !start
+            .windows(4)
+            .any(|window| window == b"/ld-" || window == b"ld64")
+}
+
+async fn import(docker: &Docker, repository: &str, registry: &str, archive: Vec<u8>) -> Result<()> {
+    let options = CreateImageOptionsBuilder::new()
+        .from_src("-")
+        .repo(repository)
+        .tag("latest")
+        .changes(vec![
+            "CMD [\"sh\"]".into(),
+            "ENV PATH=/bin".into(),
+            format!("LABEL {REGISTRY_LABEL}={registry}"),
+        ])
+        .build();
+    let body = Either::Left(Full::new(archive.into()));
+    docker
+        .create_image(Some(options), Some(body), None)
+        .try_for_each(|_| async { Ok(()) })
+        .await
+        .context("failed to import busybox")
+}
+
+/// The files of Docker Hub's; the image stays in the engine only where it was there before.
+async fn pulled(docker: &Docker) -> Result<Vec<u8>> {
+    const IMAGE: &str = "busybox:latest";
+    let was_there = docker.inspect_image(IMAGE).await.is_ok();
+    if !was_there {
+        println!("pulling {IMAGE} for the Docker tests");
+        let options = CreateImageOptionsBuilder::new()
+            .from_image("busybox")
+            .tag("latest")
+            .build();
+        docker
+            .create_image(Some(options), None, None)
+            .try_for_each(|_| async { Ok(()) })
+            .await
+            .with_context(|| {
+                format!("this machine has no static busybox, and the engine cannot pull `{IMAGE}`")
+            })?;
+    }
+    let body = ContainerCreateBody {
+        image: Some(IMAGE.into()),
+        ..ContainerCreateBody::default()
+    };
+    let made = docker
+        .create_container(None::<CreateContainerOptions>, body)
+        .await?;
+    let archive = docker
+        .export_container(&made.id)
+        .try_fold(Vec::new(), |mut archive, part| async move {
+            archive.extend_from_slice(&part);
+            Ok(archive)
+        })
+        .await;
+    docker
+        .remove_container(&made.id, None::<RemoveContainerOptions>)
+        .await?;
+    if !was_there {
+        docker
+            .remove_image(IMAGE, None::<RemoveImageOptions>, None)
+            .await?;
+    }
+    archive.with_context(|| format!("failed to read the files of `{IMAGE}`"))
+}
+
+fn root_file_system(busybox: &Path) -> Result<Vec<u8>> {
+    let list = Command::new(busybox).arg("--list").output()?;
+    if !list.status.success() {
+        bail!("`busybox --list` failed ({})", list.status);
+    }
+    let mut archive = tar::Builder::new(Vec::new());
+    for folder in ["bin", "data", "etc", "tmp"] {
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(tar::EntryType::Directory);
+        header.set_mode(if folder == "tmp" { 0o1777 } else { 0o755 });
+        header.set_size(0);
+        archive.append_data(&mut header, folder, std::io::empty())?;
+    }
+    archive.append_path_with_name(busybox, "bin/busybox")?;
+    for command in String::from_utf8_lossy(&list.stdout).lines() {
+        if command == "busybox" {
+            continue;
+        }
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(tar::EntryType::Symlink);
+        header.set_mode(0o777);
+        header.set_size(0);
+        archive.append_link(&mut header, format!("bin/{command}"), "busybox")?;
+    }
+    Ok(archive.into_inner()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_needs_libraries_is_told_from_one_that_does_not() {
+        let folder = tempfile::tempdir().unwrap();
+        for (start, expected) in [
+            ("\u{7f}ELF...../lib64/ld-linux-x86-64.so.2\0", false),
+            ("\u{7f}ELF...../lib/ld-musl-aarch64.so.1\0", false),
+            ("\u{7f}ELF.....GNU", true),
+        ] {
+            let program = folder.path().join("program");
+            std::fs::write(&program, start).unwrap();
+            assert_eq!(is_static(&program), expected, "{start}");
+        }
+        assert!(!is_static(&folder.path().join("none")));
+    }
+}

@@ -1,0 +1,288 @@
+//! The machine's own Docker engine for the tests, where no private one can be had.
+//!
+//! The engine is somebody's, with other things in it. The tests find a registry of ours in it, in a
+//! container; everything that they run there is made from the image in that registry and has its label.
+//! By that it is found again and removed at the end, with what has the same device's uuid. Nothing else
+//! is.
+
+use std::collections::{HashMap, HashSet};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use bollard::Docker;
+use bollard::models::{ContainerCreateBody, HostConfig, PortBinding};
+use bollard::query_parameters::{
+    CreateContainerOptions, CreateImageOptionsBuilder, ListContainersOptionsBuilder,
+    ListImagesOptionsBuilder, ListNetworksOptionsBuilder, ListVolumesOptionsBuilder,
+    RemoveContainerOptionsBuilder, RemoveImageOptionsBuilder, RemoveVolumeOptions,
+    StartContainerOptions,
+};
+use futures::TryStreamExt;
+
+use crate::busybox::REGISTRY_LABEL;
+use crate::interrupted::{clean_up_when_interrupted, runtime};
+use crate::private_docker::{answers, free_port};
+use crate::{busybox, docker_address, processes};
+
+/// The registry's image, from Docker Hub where the engine does not have it.
+const IMAGE: &str = "registry:2";
+/// The port in its container.
+const PORT: &str = "5000/tcp";
+/// How long the pull of the image may take.
+const PULL_TIMEOUT: Duration = Duration::from_secs(120);
+/// From the start of the registry to its first answer.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// On the registry's container, beside its address: the process that started it.
+const OWNER: &str = "io.platform.xtask.owner";
+/// On everything that a supervisor makes: the device that it belongs to.
+const DEVICE: &str = "io.platform.device-uuid";
+/// The network that all devices of an engine share and none removes.
+const SHARED_NETWORK: &str = "supervisor0";
+
+/// A registry in the machine's own engine. Dropping it removes the registry and what the tests left.
+pub(crate) struct ReachableDocker {
+    engine: String,
+    registry: String,
+    keep: Before,
+}
+
+/// What was there before and stays.
+#[derive(Clone, Copy, Default)]
+struct Before {
+    shared_network: bool,
+    image: bool,
+}
+
+impl ReachableDocker {
+    /// Finds the engine that `docker` itself would use, and starts the registry in it. The registry then
+    /// holds `busybox:latest`.
+    ///
+    /// # Errors
+    /// Says what is missing; the suites are skipped then.
+    pub(crate) fn start() -> Result<Self> {
+        let engine = docker_address::address();
+        if !engine.starts_with("unix://") {
+            bail!("the engine at {engine} is not one of this machine's");
+        }
+        let runtime = runtime()?;
+        let docker = runtime.block_on(docker_address::connect(&engine))?;
+        runtime.block_on(after_dead_owners(&docker));
+        let reachable = ReachableDocker {
+            registry: format!("127.0.0.1:{}", free_port()?),
+            keep: runtime.block_on(before(&docker)),
+            engine,
+        };
+        let (engine, registry) = (reachable.engine.clone(), reachable.registry.clone());
+        let keep = reachable.keep;
+        clean_up_when_interrupted(move || clean_up(&engine, &registry, keep));
+        runtime.block_on(reachable.start_registry(&docker))?;
+        reachable.until_it_answers()?;
+        busybox::push(&reachable.engine, &reachable.registry)?;
+        Ok(reachable)
+    }
+
+    /// For `SUPERVISOR_TEST_DOCKER`.
+    pub(crate) fn docker_uri(&self) -> &str {
+        &self.engine
+    }
+
+    /// For `SUPERVISOR_TEST_REGISTRY`: `127.0.0.1:PORT`, plain HTTP, which engines accept there.
+    pub(crate) fn registry(&self) -> &str {
+        &self.registry
+    }
+
+    async fn start_registry(&self, docker: &Docker) -> Result<()> {
+        if !self.keep.image {
+            println!("pulling {IMAGE} for the Docker tests");
+            let pulled = tokio::time::timeout(PULL_TIMEOUT, pull(docker, IMAGE)).await;
+            pulled
+                .unwrap_or_else(|_| bail!("it took longer than {PULL_TIMEOUT:?}"))
+                .with_context(|| {
+                    format!("the engine has no image `{IMAGE}`, and cannot pull it")
+                })?;
+        }
+        let port = self.registry.rsplit(':').next().map(str::to_owned);
+        let binding = PortBinding {
+            host_ip: Some("127.0.0.1".into()),
+            host_port: port,
+        };
+        let body = ContainerCreateBody {
+            image: Some(IMAGE.into()),
+            env: Some(vec!["REGISTRY_STORAGE_DELETE_ENABLED=true".into()]),
+            labels: Some(HashMap::from([
+                (OWNER.into(), std::process::id().to_string()),
+                (REGISTRY_LABEL.into(), self.registry.clone()),
+            ])),
+            exposed_ports: Some(vec![PORT.into()]),
+            host_config: Some(HostConfig {
+                port_bindings: Some(HashMap::from([(PORT.into(), Some(vec![binding]))])),
+                ..HostConfig::default()
+            }),
+            ..ContainerCreateBody::default()
+        };
+        let made = docker
+            .create_container(None::<CreateContainerOptions>, body)
+            .await
+            .context("failed to make the registry's container")?;
+        docker
+            .start_container(&made.id, None::<StartContainerOptions>)
+            .await
+            .context("failed to start the registry's container")
+    }
+
+    fn until_it_answers(&self) -> Result<()> {
+        let deadline = Instant::now() + START_TIMEOUT;
+        let asked = || answers(&mut TcpStream::connect(&self.registry).ok()?, "/v2/");
+        while asked().is_none() {
+            if Instant::now() > deadline {
+                bail!("the registry did not answer on {}", self.registry);
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for ReachableDocker {
+    fn drop(&mut self) {
+        clean_up(&self.engine, &self.registry, self.keep);
+    }
+}
+
+async fn pull(docker: &Docker, image: &str) -> Result<()> {
+    let (name, tag) = image.split_once(':').unwrap_or((image, "latest"));
+    let options = CreateImageOptionsBuilder::new()
+        .from_image(name)
+        .tag(tag)
+        .build();
+    let progress = docker.create_image(Some(options), None, None);
+    Ok(progress.try_for_each(|_| async { Ok(()) }).await?)
+}
+
+async fn before(docker: &Docker) -> Before {
+    let networks = docker
+        .list_networks(Some(ListNetworksOptionsBuilder::new().build()))
+        .await
+        .unwrap_or_default();
+    Before {
+        shared_network: networks
+            .iter()
+            .any(|network| network.name.as_deref() == Some(SHARED_NETWORK)),
+        image: docker.inspect_image(IMAGE).await.is_ok(),
+    }
+}
+
+fn clean_up(engine: &str, registry: &str, keep: Before) {
+    let Ok(runtime) = runtime() else { return };
+    runtime.block_on(async {
+        match docker_address::connect(engine).await {
+            Ok(docker) => remove_what_came_from(&docker, registry, keep).await,
+            Err(error) => eprintln!("failed to clean up after the tests: {error:#}"),
+        }
+    });
+}
+
+/// Cleans up what earlier runs left whose process was killed.
+async fn after_dead_owners(docker: &Docker) {
+    let filters = HashMap::from([("label", vec![OWNER])]);
+    let options = ListContainersOptionsBuilder::new()
+        .all(true)
+        .filters(&filters)
+        .build();
+    let registries = docker.list_containers(Some(options)).await;
+    for registry in registries.unwrap_or_default() {
+        let labels = registry.labels.unwrap_or_default();
+        let owner = labels.get(OWNER).and_then(|owner| owner.parse().ok());
+        let (Some(owner), Some(address)) =
+            (owner.and_then(processes::pid), labels.get(REGISTRY_LABEL))
+        else {
+            continue;
+        };
+        if !processes::is_xtask(owner) {
+            println!("cleaning up after an earlier run of the tests in the Docker engine");
+            // Whether the shared network and the image were there before is not known any more.
+            let keep = Before {
+                shared_network: true,
+                image: true,
+            };
+            remove_what_came_from(docker, address, keep).await;
+        }
+    }
+}
+
+/// Removes the registry at `registry`, the containers and images that came from it, and what belongs
+/// to the devices of those containers.
+async fn remove_what_came_from(docker: &Docker, registry: &str, keep: Before) {
+    let label = format!("{REGISTRY_LABEL}={registry}");
+    let labelled = HashMap::from([("label", vec![label.as_str()])]);
+    let options = ListContainersOptionsBuilder::new()
+        .all(true)
+        .filters(&labelled)
+        .build();
+    let by_force = RemoveContainerOptionsBuilder::new()
+        .force(true)
+        .v(true)
+        .build();
+    let mut devices = HashSet::new();
+    let containers = docker.list_containers(Some(options)).await;
+    for container in containers.unwrap_or_default() {
+        devices.extend(container.labels.unwrap_or_default().remove(DEVICE));
+        let id = container.id.unwrap_or_default();
+        complain(docker.remove_container(&id, Some(by_force.clone())).await);
+    }
+    let is_ours = |labels: &HashMap<String, String>| {
+        labels
+            .get(DEVICE)
+            .is_some_and(|device| devices.contains(device))
+    };
+    let networks = docker
+        .list_networks(Some(ListNetworksOptionsBuilder::new().build()))
+        .await;
+    for network in networks.unwrap_or_default() {
+        let name = network.name.unwrap_or_default();
+        let shared = name == SHARED_NETWORK && !keep.shared_network;
+        if shared || is_ours(&network.labels.unwrap_or_default()) {
+            complain(docker.remove_network(&network.id.unwrap_or_default()).await);
+        }
+    }
+    let volumes = docker
+        .list_volumes(Some(ListVolumesOptionsBuilder::new().build()))
+        .await;
+    for volume in volumes
+        .ok()
+        .and_then(|list| list.volumes)
+        .unwrap_or_default()
+    {
+        if is_ours(&volume.labels) {
+            complain(
+                docker
+                    .remove_volume(&volume.name, None::<RemoveVolumeOptions>)
+                    .await,
+            );
+        }
+    }
+    let options = ListImagesOptionsBuilder::new().filters(&labelled).build();
+    let images = docker.list_images(Some(options)).await;
+    let mut names: Vec<String> = images
+        .unwrap_or_default()
+        .into_iter()
+        .map(|image| image.id)
+        .collect();
+    if !keep.image {
+        names.push(IMAGE.to_owned());
+    }
+    let by_force = RemoveImageOptionsBuilder::new().force(true).build();
+    for name in names {
+        // One may have gone with another already.
+        let _ = docker
+            .remove_image(&name, Some(by_force.clone()), None)
+            .await;
+    }
+}
+
+fn complain(done: Result<(), bollard::errors::Error>) {
+    if let Err(error) = done {
+        eprintln!("failed to clean up after the tests: {error}");
+    }
+}
