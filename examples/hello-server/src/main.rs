@@ -1,32 +1,39 @@
-//! A service that greets whoever asks: HTTP on port 8080, with nothing but `std`.
+//! A service that greets whoever asks: HTTP on port 8080.
 //!
-//! The same source is a WebAssembly service and, built for musl, a container image.
+//! The same source is a WebAssembly service and, built for musl, a container image. As a WebAssembly
+//! service it ends when its standard input does, which is how such a service is told to stop; a
+//! container gets a signal instead.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::time::Duration;
 
+// Waiting for a client and for the end of the input at the same time is what `std` cannot do.
+#[cfg_attr(target_os = "wasi", path = "clients/wasi.rs")]
+#[cfg_attr(not(target_os = "wasi"), path = "clients/native.rs")]
+mod clients;
+
+use clients::Clients;
+
+const PORT: u16 = 8080;
 /// The longest request head that is read, in bytes.
 const MAX_HEAD: u64 = 16 << 10;
 
 fn main() -> std::io::Result<()> {
-    let listener = TcpListener::bind("0.0.0.0:8080")?;
-    println!("listening on port 8080");
+    let clients = Clients::of_port(PORT)?;
+    println!("listening on port {PORT}");
     let mut count = 0_u64;
-    for connection in listener.incoming() {
+    while let Some(connection) = clients.next() {
         count += 1;
         match connection.and_then(|connection| answer(connection, count)) {
             Ok(request) => println!("{request}: greeting number {count}"),
             Err(error) => eprintln!("a request failed: {error}"),
         }
     }
+    println!("good bye");
     Ok(())
 }
 
 /// Answers one request and returns its first line.
-fn answer(mut connection: TcpStream, count: u64) -> std::io::Result<String> {
-    // One client at a time is served, so none may keep the others waiting for long.
-    connection.set_read_timeout(Some(Duration::from_secs(5)))?;
+fn answer(mut connection: impl Read + Write, count: u64) -> std::io::Result<String> {
     let mut head = BufReader::new(Read::by_ref(&mut connection).take(MAX_HEAD));
     let mut request = String::new();
     head.read_line(&mut request)?;
@@ -40,5 +47,6 @@ fn answer(mut connection: TcpStream, count: u64) -> std::io::Result<String> {
         "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{greeting}",
         greeting.len()
     )?;
+    connection.flush()?;
     Ok(request.trim().to_owned())
 }

@@ -7,6 +7,7 @@ mod addresses;
 
 use std::fs::File;
 use std::io::Read;
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 
 pub(crate) use addresses::Addresses;
+use addresses::rivals_of_gateway;
 
 /// How long addresses are taken to be what they were (device behaviour 6.6).
 const ADDRESSES_FOR: Duration = Duration::from_secs(30);
@@ -96,15 +98,65 @@ pub(crate) struct DeviceFacts {
     /// The bridge of services that use the API, which is no address of the device.
     own_network: String,
     last: Mutex<Option<(Instant, Arc<api::Facts>)>>,
+    gateway: Option<Mutex<GatewayWatch>>,
+}
+
+/// Says when services in containers cannot reach the API at the gateway of their network, because another
+/// interface of the host has its address. It may come with an address of the network that the device is in.
+struct GatewayWatch {
+    gateway: IpAddr,
+    /// The interfaces that were told of last.
+    told: Vec<String>,
+}
+
+impl GatewayWatch {
+    fn look(&mut self, own_network: &str) {
+        let rivals = rivals_of_gateway(self.gateway, own_network);
+        if rivals == self.told {
+            return;
+        }
+        let gateway = self.gateway;
+        if rivals.is_empty() {
+            tracing::info!("the address {gateway} is the API's alone again");
+        } else {
+            tracing::warn!(
+                "the address {gateway}, at which services in containers reach the API, is also on `{}`: they may \
+                 not reach it; give that interface another address",
+                rivals.join("`, `")
+            );
+        }
+        self.told = rivals;
+    }
 }
 
 impl DeviceFacts {
-    pub(crate) fn new(api_port: u16, board: &Board, own_network: String) -> Self {
-        DeviceFacts {
+    /// `gateway` is where services in containers reach the API, where there are such.
+    pub(crate) fn new(
+        api_port: u16,
+        board: &Board,
+        own_network: String,
+        gateway: Option<IpAddr>,
+    ) -> Self {
+        let facts = DeviceFacts {
             api_port,
             os_version: board.os_version.clone(),
             own_network,
-            last: Mutex::new(None),
+            last: Mutex::default(),
+            gateway: gateway.map(|gateway| {
+                Mutex::new(GatewayWatch {
+                    gateway,
+                    told: Vec::new(),
+                })
+            }),
+        };
+        facts.look_at_gateway();
+        facts
+    }
+
+    fn look_at_gateway(&self) {
+        if let Some(gateway) = &self.gateway {
+            let mut gateway = gateway.lock().unwrap_or_else(PoisonError::into_inner);
+            gateway.look(&self.own_network);
         }
     }
 
@@ -116,6 +168,7 @@ impl DeviceFacts {
         {
             return facts.clone();
         }
+        self.look_at_gateway();
         let Addresses { ip, mac } = Addresses::read(&self.own_network);
         let fresh = api::Facts {
             api_port: self.api_port,
@@ -192,11 +245,25 @@ mod tests {
     }
 
     #[test]
+    fn interfaces_with_the_gateways_address_are_remembered() {
+        let mut watch = GatewayWatch {
+            gateway: "127.0.0.1".parse().unwrap(),
+            told: Vec::new(),
+        };
+        watch.look("supervisor0");
+        assert_eq!(watch.told, ["lo"]);
+        watch.gateway = "192.0.2.255".parse().unwrap();
+        watch.look("supervisor0");
+        assert!(watch.told.is_empty());
+    }
+
+    #[test]
     fn facts_stay_the_same_value_while_nothing_changes() {
         let facts = DeviceFacts::new(
             1,
             &Board::read(Path::new("/nonexistent"), Path::new("/nonexistent")),
             "supervisor0".into(),
+            None,
         );
         let first = facts.now();
         assert!(Arc::ptr_eq(&first, &facts.now()));

@@ -26,13 +26,18 @@ pub(crate) async fn open(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>> {
     Ok(listeners)
 }
 
+/// The gateway of the network that services in containers share with the API.
+pub(crate) fn gateway() -> Option<IpAddr> {
+    SUPERVISOR_GATEWAY.parse().ok()
+}
+
 /// Where services in containers reach the API: the gateway of their network with the device, on the
 /// port of the first address. `None` where one of `addresses` is all addresses, and where it cannot be
 /// opened, which the log says: the device works without.
 ///
 /// The network may not be there yet, nor its address; the kernel takes the socket all the same.
 pub(crate) fn on_gateway(addresses: &[SocketAddr]) -> Option<TcpListener> {
-    let gateway: IpAddr = SUPERVISOR_GATEWAY.parse().ok()?;
+    let gateway = gateway()?;
     let covered = |address: &SocketAddr| address.ip().is_unspecified() || address.ip() == gateway;
     if addresses.iter().any(covered) {
         return None;

@@ -138,7 +138,12 @@ impl Parts {
         })?;
         let device = Arc::new(RunningDevice {
             reconciler,
-            facts: DeviceFacts::new(api_port, &board, branding.network.clone()),
+            facts: DeviceFacts::new(
+                api_port,
+                &board,
+                branding.network.clone(),
+                has_docker.then(listeners::gateway).flatten(),
+            ),
             board,
             uuid: store.device_uuid().clone(),
             name,

@@ -90,6 +90,30 @@ async fn services_of_a_target_run_and_talk_to_each_other() {
     assert_eq!(device.get("/v1/healthy").await.status, 200);
 }
 
+/// Without being killed: that would come after the ten minutes that they are given.
+#[tokio::test]
+async fn the_sample_services_end_when_they_are_told_to() {
+    let device = Supervisor::on_wasm().start().await;
+    let mut logs = device.read_logs().await;
+    let mut patient = hello();
+    for service in &mut patient {
+        service["stop_grace_period"] = json!("10m");
+    }
+    device.set_target(&target(7, &patient)).await;
+    logs.until_message("the server says: Hello!").await;
+    device.until_applied().await;
+    device.set_target(&json!({"local": {"apps": {}}})).await;
+    let mut said = Vec::new();
+    while said.len() < 2 {
+        let line = logs.until_message("good bye").await;
+        said.push(line["serviceName"].as_str().unwrap().to_owned());
+    }
+    said.sort();
+    assert_eq!(said, ["client", "server"]);
+    let status = device.until_applied().await;
+    assert_eq!(status["containers"], json!([]));
+}
+
 #[tokio::test]
 async fn replacing_one_service_leaves_the_other_as_it_is() {
     let device = Supervisor::on_wasm().start().await;

@@ -56,6 +56,37 @@ fn ip_addresses(own_network: &str) -> Vec<String> {
     addresses
 }
 
+/// The interfaces of this host that have `gateway`, the address at which services in containers reach the
+/// API, and are not the bridge of the API's network: what a container sends there does not reach us, or
+/// nothing is sent to them. Empty where all is well.
+pub(crate) fn rivals_of_gateway(gateway: IpAddr, own_network: &str) -> Vec<String> {
+    let Ok(interfaces) = getifaddrs() else {
+        return Vec::new();
+    };
+    let holders = interfaces.filter_map(|interface| {
+        let ip: IpAddr = interface.address?.as_sockaddr_in()?.ip().into();
+        (ip == gateway).then_some(interface.interface_name)
+    });
+    rivals(holders.collect(), own_network)
+}
+
+/// Of the interfaces with one address, those that an engine did not make for the API's network. An engine
+/// names the bridge as it likes, so one of its bridges is taken for that; of several none can be told.
+fn rivals(mut holders: Vec<String>, own_network: &str) -> Vec<String> {
+    holders.sort();
+    holders.dedup();
+    let bridges = |name: &String| name == own_network || is_engine_bridge(name);
+    if holders.iter().filter(|name| bridges(name)).count() <= 1 {
+        holders.retain(|name| !bridges(name));
+    }
+    holders
+}
+
+fn is_engine_bridge(name: &str) -> bool {
+    name.strip_prefix("br-")
+        .is_some_and(|id| id.len() == 12 && id.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
 fn is_outward(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => !ip.is_loopback() && !ip.is_unspecified(),
@@ -104,15 +135,12 @@ fn counts(name: &str, own_network: &str) -> bool {
         name.strip_prefix(prefix)
             .is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
     };
-    let engine_bridge = name
-        .strip_prefix("br-")
-        .is_some_and(|id| id.len() == 12 && id.bytes().all(|b| b.is_ascii_hexdigit()));
     let service = ["vpn", "dns", "redsocks"]
         .iter()
         .any(|word| name == *word || name.ends_with(&format!("-{word}")));
     !(name == "lo"
         || name == own_network
-        || engine_bridge
+        || is_engine_bridge(name)
         || service
         || numbered("docker")
         || numbered("tun")
@@ -143,6 +171,33 @@ mod tests {
         ] {
             assert!(!counts(name, "supervisor0"), "{name}");
         }
+    }
+
+    #[test]
+    fn only_one_bridge_of_an_engine_may_have_the_gateways_address() {
+        for (holders, expected) in [
+            (&[][..], &[][..]),
+            (&["br-0123456789ab"], &[]),
+            (&["supervisor0"], &[]),
+            (&["eth0"], &["eth0"]),
+            (
+                &["eth0.5", "br-0123456789ab", "br-lan"],
+                &["br-lan", "eth0.5"],
+            ),
+            (
+                &["br-ba9876543210", "br-0123456789ab"],
+                &["br-0123456789ab", "br-ba9876543210"],
+            ),
+        ] {
+            let holders: Vec<String> = holders.iter().map(ToString::to_string).collect();
+            assert_eq!(
+                rivals(holders.clone(), "supervisor0"),
+                expected,
+                "{holders:?}"
+            );
+        }
+        let loopback = rivals_of_gateway("127.0.0.1".parse().unwrap(), "supervisor0");
+        assert_eq!(loopback, ["lo"]);
     }
 
     #[test]
