@@ -8,6 +8,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use http::{Method, StatusCode};
+use model::ActionError;
 use serde::Serialize;
 
 use crate::device::Response;
@@ -67,6 +68,8 @@ pub(crate) enum Failure {
     Unauthorized,
     /// JSON-failed with this status.
     Refused(StatusCode, String),
+    /// Text with this status: what the oldest endpoints say.
+    Plain(StatusCode, &'static str),
     /// 405: the path is known, with these methods.
     MethodNotAllowed(Vec<Method>),
     /// 503 JSON-failed (device behaviour 1.0, "Error layer"): the client gets `doing`, the log the cause.
@@ -82,11 +85,25 @@ impl Failure {
         Failure::Refused(StatusCode::BAD_REQUEST, message.into())
     }
 
+    /// 401 JSON-failed: the key is known and does not cover the app.
+    pub(crate) fn out_of_scope() -> Self {
+        Failure::Refused(StatusCode::UNAUTHORIZED, "Unauthorized".into())
+    }
+
+    /// 423 where a lock is in the way, else 503; JSON-failed (device behaviour 3.6).
+    pub(crate) fn of_action(error: ActionError) -> Self {
+        match error {
+            ActionError::Locked(why) => Failure::Refused(StatusCode::LOCKED, why),
+            ActionError::Failed(why) => Failure::Refused(StatusCode::SERVICE_UNAVAILABLE, why),
+        }
+    }
+
     /// The answer that a client gets.
     pub(crate) fn answer(self) -> Response {
         match self {
             Failure::Unauthorized => text(StatusCode::UNAUTHORIZED, "Unauthorized"),
             Failure::Refused(status, message) => failed(status, &message),
+            Failure::Plain(status, message) => text(status, message),
             Failure::MethodNotAllowed(methods) => method_not_allowed(&methods),
             Failure::Internal { doing, cause } => {
                 tracing::error!(cause = chain(cause.as_ref()), "failed to {doing}");
@@ -117,7 +134,8 @@ fn method_not_allowed(methods: &[Method]) -> Response {
     response
 }
 
-fn json_with(status: StatusCode, value: &impl Serialize) -> Response {
+/// JSON with this status.
+pub(crate) fn json_with(status: StatusCode, value: &impl Serialize) -> Response {
     match serde_json::to_vec(value) {
         Ok(json) => with_type(status, JSON, json.into()),
         // Answers are maps with string keys; were one not, the client should still get an answer.

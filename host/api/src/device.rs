@@ -1,6 +1,7 @@
 //! What the API asks of the rest of the supervisor, as two small traits. The binary implements them over
 //! the reconciler and the plugin host; tests implement them over plain values.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use axum::body::Body;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use http::Method;
-use model::DeviceStatus;
+use model::{Action, ActionError, ContainerId, DeviceStatus, PowerAction};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -38,6 +39,22 @@ pub trait Device: Send + Sync + 'static {
         target: Value,
         force: bool,
     ) -> BoxFuture<'_, Result<Vec<String>, SetTargetError>>;
+
+    /// Does something with services beside the target; answers when it is done.
+    fn act(&self, action: Action) -> BoxFuture<'_, Result<(), ActionError>>;
+
+    /// Brings the host down, or up again: answers once all apps are locked and the host can be told to;
+    /// services are stopped and the host goes down after that.
+    fn power(&self, action: PowerAction, force: bool) -> BoxFuture<'_, Result<(), ActionError>>;
+
+    /// Removes volumes that nothing uses and no target names (device behaviour 6.8).
+    fn clean_up_volumes(&self) -> BoxFuture<'_, Result<(), String>>;
+
+    /// The environment that a container was made with.
+    fn environment<'a>(
+        &'a self,
+        container: &'a ContainerId,
+    ) -> BoxFuture<'a, Result<BTreeMap<String, String>, String>>;
 
     /// What is wrong with the device, one sentence each; nothing when it is healthy (6.7).
     fn problems(&self) -> Vec<String>;

@@ -1,5 +1,6 @@
 //! A device, its plugins and its keys as plain values, for tests of the router without a socket.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -8,8 +9,8 @@ use futures::{FutureExt, StreamExt, future::BoxFuture};
 use http::{Method, StatusCode};
 use http_body_util::BodyExt;
 use model::{
-    AppId, AppStatus, DeviceStatus, ImageState, ImageStatus, ReleaseId, ReleaseState, ServiceId,
-    ServiceState, ServiceStatus,
+    Action, ActionError, AppId, AppStatus, ContainerId, DeviceStatus, ImageState, ImageStatus,
+    PowerAction, ReleaseId, ReleaseState, ServiceId, ServiceState, ServiceStatus,
 };
 use serde_json::{Value, json};
 use store::Store;
@@ -28,6 +29,10 @@ pub(crate) struct FakeDevice {
     pub(crate) problems: Vec<String>,
     pub(crate) targets: Mutex<Vec<(Value, bool)>>,
     pub(crate) panics: bool,
+    /// What was asked for, and what every action answers.
+    pub(crate) actions: Mutex<Vec<Action>>,
+    pub(crate) powered: Mutex<Vec<(PowerAction, bool)>>,
+    pub(crate) outcome: Result<(), ActionError>,
 }
 
 impl Default for FakeDevice {
@@ -42,6 +47,9 @@ impl Default for FakeDevice {
             problems: Vec::new(),
             targets: Mutex::default(),
             panics: false,
+            actions: Mutex::default(),
+            powered: Mutex::default(),
+            outcome: Ok(()),
         }
     }
 }
@@ -91,6 +99,34 @@ impl Device for FakeDevice {
             Ok(Vec::new())
         }
         .boxed()
+    }
+
+    fn act(&self, action: Action) -> BoxFuture<'_, Result<(), ActionError>> {
+        self.actions.lock().unwrap().push(action);
+        std::future::ready(self.outcome.clone()).boxed()
+    }
+
+    fn power(&self, action: PowerAction, force: bool) -> BoxFuture<'_, Result<(), ActionError>> {
+        self.powered.lock().unwrap().push((action, force));
+        std::future::ready(self.outcome.clone()).boxed()
+    }
+
+    fn clean_up_volumes(&self) -> BoxFuture<'_, Result<(), String>> {
+        let outcome = self.outcome.clone().map_err(|error| error.to_string());
+        std::future::ready(outcome).boxed()
+    }
+
+    fn environment<'a>(
+        &'a self,
+        container: &'a ContainerId,
+    ) -> BoxFuture<'a, Result<BTreeMap<String, String>, String>> {
+        let variables = [
+            ("CONTAINER", container.as_str()),
+            ("PLATFORM_SUPERVISOR_API_KEY", "secret"),
+            ("PLATFORM_API_KEY", "secret"),
+        ];
+        let environment = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        std::future::ready(Ok(environment.into())).boxed()
     }
 
     fn problems(&self) -> Vec<String> {
@@ -204,7 +240,7 @@ pub(crate) fn fixture(device: FakeDevice, local_mode_auth: LocalModeAuth) -> Fix
 }
 
 /// What came back, as text.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) content_type: Option<String>,

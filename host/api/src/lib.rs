@@ -24,6 +24,7 @@ mod lenient;
 mod ping;
 mod routes;
 mod serve;
+mod services;
 mod unread;
 mod v1;
 mod v2;

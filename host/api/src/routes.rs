@@ -14,16 +14,21 @@ use crate::device::Response;
 use crate::{ping, v1, v2, v3};
 
 /// The core families; every other route is a plugin's.
-const FAMILIES: [&[Route]; 11] = [
+const FAMILIES: [&[Route]; 16] = [
     ping::ROUTES,
     v1::health::ROUTES,
     v1::device::ROUTES,
     v1::blink::ROUTES,
     v1::api_key::ROUTES,
+    v1::actions::ROUTES,
+    v1::apps::ROUTES,
+    v1::power::ROUTES,
     v2::version::ROUTES,
     v2::state_status::ROUTES,
     v2::applications::ROUTES,
     v2::container_id::ROUTES,
+    v2::actions::ROUTES,
+    v2::volumes::ROUTES,
     v2::local::ROUTES,
     v3::plugins::ROUTES,
 ];

@@ -43,6 +43,16 @@ impl Branding {
         format!("{}{name}", self.env_prefix)
     }
 
+    /// Variables of a service that hold keys: never shown (device behaviour 1.2).
+    #[must_use]
+    pub fn secret_variables(&self) -> Vec<String> {
+        let prefixes = std::iter::once(&self.env_prefix).chain(&self.aliases);
+        let names = ["SUPERVISOR_API_KEY", "API_KEY"];
+        prefixes
+            .flat_map(|prefix| names.map(|name| format!("{prefix}{name}")))
+            .collect()
+    }
+
     /// The label `io.platform.<name>`.
     #[must_use]
     pub fn label(&self, name: &str) -> String {

@@ -4,6 +4,7 @@
 //! this crate alone, can be tested by tables. Wire shapes are parsed here where a whole type is defined
 //! by them (target states, compose fields) and live beside their handler everywhere else.
 
+mod action;
 mod branding;
 pub mod compose;
 pub mod config_variables;
@@ -16,6 +17,7 @@ mod status;
 pub mod target;
 mod truthy;
 
+pub use action::{Action, ActionError, PowerAction, Verb};
 pub use branding::Branding;
 pub use compose::DeviceFacts;
 pub use container::{

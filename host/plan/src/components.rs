@@ -194,7 +194,7 @@ fn create_api_network(app: &App<'_>, services: &ServicePlans<'_>, work: &mut Com
 }
 
 /// Networks that the release does not have go; volumes stay until the app goes, and in local mode
-/// then too.
+/// then too. A purge removes them all.
 fn remove_undesired(app: &App<'_>, services: &ServicePlans<'_>, work: &mut ComponentWork) {
     let ours = |component: &&CurrentComponent| component.app.as_ref() == Some(app.uuid);
     for network in app.current.networks.iter().filter(ours) {
@@ -211,7 +211,8 @@ fn remove_undesired(app: &App<'_>, services: &ServicePlans<'_>, work: &mut Compo
             push(app, Some(step), in_use, work);
         }
     }
-    if app.desired.is_some() || app.current.local_mode {
+    let purged = app.current.purged.contains(app.uuid);
+    if !purged && (app.desired.is_some() || app.current.local_mode) {
         return;
     }
     for volume in app.current.volumes.iter().filter(ours) {

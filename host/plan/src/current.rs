@@ -35,6 +35,13 @@ pub struct CurrentState {
     pub locks: BTreeSet<AppUuid>,
     /// Containers that the supervisor itself stopped: the only exited ones that it starts again.
     pub stopped: BTreeSet<ContainerId>,
+    /// Containers that were stopped over the API: they stay stopped until somebody starts them, over
+    /// the API or by starting the supervisor (device behaviour 5.3).
+    pub held: BTreeSet<ContainerId>,
+    /// Containers that are made anew although they are as the target wants them (device behaviour 5.10).
+    pub recreated: BTreeSet<ContainerId>,
+    /// Apps of which all containers, networks and volumes go before they come back (device behaviour 5.9).
+    pub purged: BTreeSet<AppUuid>,
     /// Images and volumes of apps that go are kept (device behaviour 4.3).
     pub local_mode: bool,
     /// What a step is in flight for.

@@ -1,9 +1,9 @@
 //! The plan itself, and the walk over all apps that makes it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use model::{AppUuid, DesiredState};
+use model::{AppUuid, DesiredApp, DesiredState};
 
 use crate::app::plan_app;
 use crate::images::{Pulls, remove_unused};
@@ -44,7 +44,12 @@ pub fn plan(current: &CurrentState, desired: &DesiredState) -> Plan {
             }
             continue;
         }
-        plan_app(current, app, wanted, &mut pulls, &mut rest);
+        if current.purged.contains(app) {
+            let emptied = wanted.map(emptied);
+            plan_app(current, app, emptied.as_ref(), &mut pulls, &mut rest);
+        } else {
+            plan_app(current, app, wanted, &mut pulls, &mut rest);
+        }
     }
     keep_first_of_each(&mut rest.steps);
     let mut plan = pulls.into_plan(current);
@@ -60,10 +65,22 @@ pub fn plan(current: &CurrentState, desired: &DesiredState) -> Plan {
     plan.steps.append(&mut rest.steps);
     plan.waiting_on.append(&mut rest.waiting_on);
     // Last, and with the device at rest: removing an image competes for the disk with what matters.
-    if plan.steps.is_empty() && current.busy.is_empty() {
+    // What an action brings back may need an image that the target no longer has.
+    let acting = !current.purged.is_empty() || !current.recreated.is_empty();
+    if plan.steps.is_empty() && current.busy.is_empty() && !acting {
         remove_unused(current, desired, &mut plan);
     }
     plan
+}
+
+/// The app with nothing in it: what a purge leads to first.
+fn emptied(app: &DesiredApp) -> DesiredApp {
+    DesiredApp {
+        services: BTreeMap::new(),
+        volumes: BTreeMap::new(),
+        networks: BTreeMap::new(),
+        ..app.clone()
+    }
 }
 
 /// Leaves out what two apps plan alike: the network of the device's API.
@@ -82,6 +99,7 @@ fn all_apps<'a>(current: &'a CurrentState, desired: &'a DesiredState) -> BTreeSe
         .chain(networks.chain(volumes).filter_map(|c| c.app.as_ref()))
         .chain(current.commits.keys())
         .chain(current.locks.iter())
+        .chain(current.purged.iter())
         .chain(desired.apps.keys())
         .collect()
 }

@@ -33,6 +33,8 @@ pub(crate) struct ServicePlan<'a> {
     pub surplus: Vec<&'a CurrentService>,
     /// A container of it that the engine has not got rid of yet; it may still own the name.
     pub fading: bool,
+    /// The kept container was stopped over the API, and stays so.
+    pub held: bool,
 }
 
 /// The services of one app.
@@ -70,7 +72,8 @@ impl<'a> ServicePlan<'a> {
                 ContainerState::Running | ContainerState::Restarting | ContainerState::Paused
             )
         };
-        !self.desired.running && self.kept().is_some_and(runs)
+        let wanted = self.desired.running && !self.held;
+        !wanted && self.kept().is_some_and(runs)
     }
 
     /// The kept container should run, and it is for the supervisor to start it: it never ran, or was
@@ -81,7 +84,7 @@ impl<'a> ServicePlan<'a> {
             ContainerState::Exited => current.stopped.contains(&kept.container),
             _ => false,
         };
-        self.desired.running && self.kept().is_some_and(waits)
+        self.desired.running && !self.held && self.kept().is_some_and(waits)
     }
 
     /// Whether bringing this service to the target disturbs a container.
@@ -166,6 +169,7 @@ pub(crate) fn sort<'a>(app: &App<'a>) -> ServicePlans<'a> {
             fate,
             surplus: containers.collect(),
             fading: fading.remove(&desired.key.service).is_some(),
+            held: matches!(fate, Fate::Keep(kept) if app.current.held.contains(&kept.container)),
         };
         plans.wanted.insert(&desired.key.service, planned);
     }
@@ -181,7 +185,9 @@ pub(crate) fn sort<'a>(app: &App<'a>) -> ServicePlans<'a> {
 /// Whether `container` was made as `desired` wants it, from what the image reference names now, with
 /// volumes and networks that stay.
 fn is_current(app: &App<'_>, desired: &DesiredService, container: &CurrentService) -> bool {
-    if container.digest.as_deref() != Some(desired.digest.as_str()) {
+    if container.digest.as_deref() != Some(desired.digest.as_str())
+        || app.current.recreated.contains(&container.container)
+    {
         return false;
     }
     // An image that is no longer there is no reason to touch a container that was made from it.

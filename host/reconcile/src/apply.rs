@@ -139,6 +139,7 @@ fn refuse(lock_report: Report, reports: Vec<(ServiceWork, Report)>, error: &Lock
     }
     lock_report.finish(Err(StepFailure {
         lock,
+        is_busy: matches!(error, LockError::Busy { .. }),
         ..StepFailure::new(crate::observe::chain(error))
     }));
 }

@@ -8,10 +8,14 @@ use plan::ImageUser;
 use serde_json::Value;
 use store::{ImageRecord, Store, StoreError, TargetSource};
 
+use crate::actions::StoredAction;
 use crate::observe::chain;
 
 /// Intents of this kind name containers that the supervisor stopped.
 const STOPPED: &str = "stopped";
+
+/// Intents of this kind are actions that are not finished, by the uuid of their app.
+const ACTION: &str = "action";
 
 /// Intents of this kind are the loop's own, one of each key.
 const OWN: &str = "reconcile";
@@ -40,6 +44,8 @@ pub(crate) struct Memory {
     pub snapshot: Option<Value>,
     pub local_mode: LocalMode,
     pub lock_marker: String,
+    /// What a kill cut short.
+    pub actions: Vec<(AppUuid, StoredAction)>,
 }
 
 /// The store, for tasks. Failures come as one line.
@@ -67,7 +73,13 @@ impl Journal {
             let own = intents.find(|intent| intent.kind == OWN && intent.key == key);
             own.and_then(|intent| intent.value.as_str())
         };
+        let actions = intents.iter().filter(|intent| intent.kind == ACTION);
+        let actions = actions.filter_map(|intent| {
+            let app = intent.key.parse().ok()?;
+            Some((app, serde_json::from_value(intent.value.clone()).ok()?))
+        });
         Ok(Memory {
+            actions: actions.collect(),
             target: store.target(source)?,
             commits: store.commits()?,
             recorded_images: store
@@ -162,6 +174,22 @@ impl Journal {
 
     pub(crate) async fn forget_stop(&self, container: ContainerId) -> Result<(), String> {
         self.call(move |store| store.remove_intent(STOPPED, container.as_str()))
+            .await
+    }
+
+    /// Notes an action before its first step.
+    pub(crate) async fn put_action(
+        &self,
+        app: AppUuid,
+        action: StoredAction,
+    ) -> Result<(), String> {
+        let value = serde_json::to_value(&action).map_err(|error| chain(&error))?;
+        self.call(move |store| store.put_intent(ACTION, app.as_str(), &value))
+            .await
+    }
+
+    pub(crate) async fn forget_action(&self, app: AppUuid) -> Result<(), String> {
+        self.call(move |store| store.remove_intent(ACTION, app.as_str()))
             .await
     }
 

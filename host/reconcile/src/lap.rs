@@ -1,10 +1,12 @@
 //! The loop: observe, plan, apply, publish. One task owns everything here; it waits for something to
 //! happen and for nothing else.
 
+mod act;
 mod hear;
 mod local;
 mod obey;
 mod observe;
+mod quiesce;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,11 +17,12 @@ use model::{
 };
 use plan::{CurrentState, EngineHealth, Failure, Plan, Step, Subject, plan};
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::actions::Actions;
 use crate::config::Limits;
 use crate::events::Announced;
 use crate::journal::{LocalMode, Memory};
@@ -28,7 +31,8 @@ use crate::logs::{LogSource, LogSources};
 use crate::messages::{Kept, Message, Settings, StepFailure};
 use crate::steps::World;
 use crate::view::View;
-use crate::{LockPolicy, UpdateLocks, apply, status};
+use crate::{UpdateLocks, apply, status};
+use quiesce::Quiesce;
 
 /// Something that failed and is to be tried again.
 struct Failing {
@@ -68,6 +72,10 @@ pub(crate) struct Lap {
     commits: BTreeMap<AppUuid, Commit>,
     recorded_images: BTreeSet<ImageRef>,
     stopped: BTreeSet<ContainerId>,
+    /// Those of them that stay stopped, since it was asked for over the API.
+    held: BTreeSet<ContainerId>,
+    actions: Actions,
+    quiesce: Option<Quiesce>,
     guards: BTreeMap<AppUuid, Vec<Arc<UpdateLocks>>>,
     /// What a step is in flight for, and since when.
     busy: BTreeMap<Subject, Instant>,
@@ -87,6 +95,8 @@ pub(crate) struct Lap {
     /// Local mode, once left, is entered again: the device was killed while leaving it, and has no
     /// cloud.
     reenters: bool,
+    /// Another lap is due without anything having happened.
+    again: Arc<Notify>,
     /// Callers that wait for their command to show in the status.
     taken: Vec<oneshot::Sender<()>>,
     publish: watch::Sender<Arc<DeviceStatus>>,
@@ -100,6 +110,10 @@ impl Lap {
         publish: watch::Sender<Arc<DeviceStatus>>,
     ) -> Self {
         let memory = start.memory;
+        let mut actions = Actions::default();
+        for (app, stored) in memory.actions {
+            actions.resume(app, stored);
+        }
         let snapshot = memory.snapshot.map(serde_json::from_value::<Snapshot>);
         Lap {
             view: View::new(&world.engines, world.branding.clone()),
@@ -116,6 +130,10 @@ impl Lap {
             commits: memory.commits,
             recorded_images: memory.recorded_images,
             stopped: memory.stopped,
+            // Who asked for a stop meant it until the supervisor starts anew (device behaviour, Decisions).
+            held: BTreeSet::new(),
+            actions,
+            quiesce: None,
             guards: BTreeMap::new(),
             busy: BTreeMap::new(),
             doing: BTreeMap::new(),
@@ -130,6 +148,7 @@ impl Lap {
             pulled: BTreeSet::new(),
             cleaning: false,
             reenters: !start.managed && memory.local_mode == LocalMode::Leaving,
+            again: Arc::default(),
             taken: Vec::new(),
             publish,
         }
@@ -143,6 +162,7 @@ impl Lap {
         stop: CancellationToken,
     ) {
         let progress = Arc::clone(&self.world.progress);
+        let again = Arc::clone(&self.again);
         loop {
             self.keep_snapshot().await;
             self.observe();
@@ -160,6 +180,7 @@ impl Lap {
                 }
                 announced = announced.next() => self.announce(announced),
                 () = progress.changed.notified() => {}
+                () = again.notified() => {}
                 () = until(wake) => self.retry_silent(),
                 () = stop.cancelled() => break,
             }
@@ -170,12 +191,17 @@ impl Lap {
     /// Makes a plan and starts its steps; answers whether there is anything left to do.
     fn decide(&mut self) -> bool {
         if self.mode == LocalMode::Leaving {
+            self.end_all_actions("the device is leaving local mode");
             self.leave_local_mode();
             return true;
         }
         if self.desired.is_some() && !self.view.is_known() {
             return true;
         }
+        if self.quiesce.is_some() && self.quiesce() {
+            return true;
+        }
+        self.begin_actions();
         let current = self.current();
         let Some(desired) = &self.desired else {
             self.plan = Plan::default();
@@ -189,13 +215,20 @@ impl Lap {
         for step in steps {
             match step {
                 Step::ReleaseLocks { app } => {
-                    self.guards.remove(&app);
+                    if !self.actions.has(&app) && self.quiesce.is_none() {
+                        self.guards.remove(&app);
+                    }
                 }
                 step => {
                     acts = true;
                     self.start(step);
                 }
             }
+        }
+        // What comes after an action, or in its next phase, is planned in a lap of its own.
+        if self.conclude_actions() {
+            self.again.notify_one();
+            return true;
         }
         let rests = !acts && current.busy.is_empty();
         // What our own steps were taken to have done is looked at once they have all ended.
@@ -210,7 +243,7 @@ impl Lap {
             self.downloaded = false;
             self.force = false;
         }
-        !rests || waits
+        !rests || waits || !self.actions.is_empty()
     }
 
     fn current(&mut self) -> CurrentState {
@@ -224,7 +257,7 @@ impl Lap {
             };
             (subject.clone(), failure)
         });
-        CurrentState {
+        let mut current = CurrentState {
             default_engine: self.world.engines.default_kind(),
             image_kinds: self.image_kinds.clone(),
             recorded_images: self.recorded_images.clone(),
@@ -236,7 +269,9 @@ impl Lap {
             busy,
             failed: failed.collect(),
             ..self.view.current()
-        }
+        };
+        self.tell_of_actions(&mut current);
+        current
     }
 
     fn start(&mut self, step: Step) {
@@ -247,10 +282,7 @@ impl Lap {
             self.busy
                 .extend(services.map(|service| (Subject::Service(service), now)));
             let held = self.guards.get(&locked.app).cloned().unwrap_or_default();
-            let policy = match self.force || self.settings.override_locks {
-                true => LockPolicy::Override,
-                false => LockPolicy::Respect,
-            };
+            let policy = self.policy(&locked.app);
             apply::spawn_locked(&self.world, locked, held, policy);
             return;
         }
@@ -270,6 +302,7 @@ impl Lap {
 
     /// Forgets that we stopped containers that are gone or run again.
     fn forget_stops(&mut self) {
+        self.held.retain(|id| self.view.container(id).is_some());
         if self.stopped.is_empty() || !self.silent.is_empty() {
             return;
         }
@@ -355,7 +388,12 @@ impl Lap {
         let now = Instant::now();
         let failing = self.failing.values().map(|failing| failing.retry_at);
         let silent = self.silent.values().map(|silent| silent.retry_at);
-        failing.chain(silent).filter(|at| *at > now).min()
+        let actions = self.actions.next_try().into_iter();
+        failing
+            .chain(silent)
+            .chain(actions)
+            .filter(|at| *at > now)
+            .min()
     }
 
     /// Lets the steps that disturb a service end, for a moment: a service should not be left killed

@@ -20,6 +20,7 @@
 //! It knows no endpoint, parses no request, and decides nothing that the plan could.
 
 mod abort;
+mod actions;
 mod apply;
 mod backoff;
 mod clock;

@@ -1,16 +1,19 @@
 //! What tasks tell the loop, and what callers ask of it.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use model::{
-    AppUuid, Commit, ContainerId, DesiredState, EngineKind, ImageRef, ServiceKey, ServiceState,
+    Action, AppUuid, Commit, ContainerId, DesiredState, EngineKind, ImageRef, ServiceKey,
+    ServiceState,
 };
 use plan::Subject;
 use tokio::sync::oneshot;
 
 use crate::UpdateLocks;
+use crate::actions::Answer;
 use crate::view::{Effect, Listing};
 
 pub(crate) enum Message {
@@ -26,6 +29,8 @@ pub(crate) enum Message {
     /// A user's lock is gone.
     LockGone(AppUuid),
     Finished(Subject, Result<(), StepFailure>),
+    /// What became of noting an action in the store.
+    ActionWritten(AppUuid, u64, Result<(), String>),
     /// The clean-up on leaving local mode is done.
     LeftLocalMode,
     Command(Command),
@@ -49,6 +54,8 @@ pub(crate) struct StepFailure {
     pub reason: String,
     /// The user's lock that was in the way.
     pub lock: Option<PathBuf>,
+    /// Another operation of this supervisor holds the lock.
+    pub is_busy: bool,
     /// It was stopped since nobody wants it any more: no failure to count.
     pub cancelled: bool,
 }
@@ -63,6 +70,18 @@ pub(crate) enum Command {
     },
     /// Local mode ends; the store knows.
     LeaveLocalMode { taken: oneshot::Sender<()> },
+    /// Something to be done with services beside the target.
+    Act(Action, Answer),
+    /// All apps are locked and their services stopped, so that the host can go down.
+    Quiesce {
+        force: bool,
+        locked: Answer,
+        stopped: oneshot::Sender<()>,
+    },
+    /// The host did not go down: everything goes on.
+    Resume,
+    /// Which volumes the target names, as engines know them.
+    WantedVolumes(oneshot::Sender<BTreeSet<String>>),
     /// Nothing but an answer, by dropping it.
     Answer(oneshot::Sender<()>),
     /// Look, and try at once what waits to be tried again.
@@ -83,6 +102,7 @@ impl StepFailure {
         StepFailure {
             reason: reason.into(),
             lock: None,
+            is_busy: false,
             cancelled: false,
         }
     }

@@ -1,11 +1,14 @@
 //! The handle that the API and the binary hold.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use engine::EngineError;
 
 use model::compose::DeviceFacts;
 use model::{
-    CONFIG_DIGEST_LABEL, DesiredNetwork, DesiredState, DeviceStatus, IpamPool, NetworkConfig,
-    TargetState,
+    Action, ActionError, CONFIG_DIGEST_LABEL, ContainerId, DesiredNetwork, DesiredState,
+    DeviceStatus, IpamPool, NetworkConfig, TargetState,
 };
 use serde_json::Value;
 use store::{StoreError, TargetSource};
@@ -21,6 +24,7 @@ use crate::lap::{Lap, Start};
 use crate::local_mode::Local;
 use crate::logs::{LogHub, LogSubscription};
 use crate::messages::{Command, Message};
+use crate::observe::chain;
 use crate::progress::Progress;
 use crate::steps::World;
 use crate::{Locks, SetTargetError, target};
@@ -28,6 +32,9 @@ use crate::{Locks, SetTargetError, target};
 /// The network by which services reach the API, and its gateway, on which the API listens.
 const API_SUBNET: &str = "10.114.104.0/25";
 const API_GATEWAY: &str = "10.114.104.1";
+
+/// The volume with firmware beyond the host's own, which clean-ups spare (device behaviour 6.8).
+const EXTRA_FIRMWARE: &str = "extra-firmware";
 
 /// The store did not answer at the start.
 #[derive(Debug, thiserror::Error)]
@@ -239,6 +246,98 @@ impl Reconciler {
         self.command(Command::Trigger { force, cancel });
     }
 
+    /// Does something with the services of one app beside the target, and answers when it is done. It
+    /// goes on where the caller does not wait.
+    ///
+    /// # Errors
+    /// [`ActionError::Locked`] where an update lock is in the way: nothing was done.
+    pub async fn act(&self, action: Action) -> Result<(), ActionError> {
+        let (answer, answered) = oneshot::channel();
+        self.command(Command::Act(action, answer));
+        match answered.await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(stopping()),
+        }
+    }
+
+    /// Removes every volume of ours that no container uses and no target names (device behaviour 6.8).
+    ///
+    /// # Errors
+    /// Why one could not be removed; others may have been.
+    pub async fn clean_up_volumes(&self) -> Result<(), String> {
+        let world = &self.inner.world;
+        let (asked, answered) = oneshot::channel();
+        self.command(Command::WantedVolumes(asked));
+        let wanted = answered.await.map_err(|_| stopping().to_string())?;
+        for engine in world.engines.all() {
+            let failed = |error: EngineError| chain(&error);
+            for volume in engine.volumes().await.map_err(failed)? {
+                if wanted.contains(&volume.name) || volume.name == EXTRA_FIRMWARE {
+                    continue;
+                }
+                match engine.remove_volume(&volume.name).await {
+                    Ok(()) => world
+                        .hub
+                        .system(format!("Removed volume '{}'", volume.name)),
+                    Err(EngineError::InUse { .. }) => {}
+                    Err(error) => return Err(failed(error)),
+                }
+            }
+        }
+        self.trigger(false, false);
+        Ok(())
+    }
+
+    /// The environment that a container was made with.
+    ///
+    /// # Errors
+    /// Where no engine has it, or none answers.
+    pub async fn environment(
+        &self,
+        container: &ContainerId,
+    ) -> Result<BTreeMap<String, String>, String> {
+        let mut reason = format!("no engine has the container `{container}`");
+        for engine in self.inner.world.engines.all() {
+            match engine.environment(container).await {
+                Ok(environment) => return Ok(environment),
+                Err(EngineError::NotFound { .. }) => {}
+                Err(error) => reason = chain(&error),
+            }
+        }
+        Err(reason)
+    }
+
+    /// Takes the update locks of all apps; answers once they are held, with what resolves when all
+    /// services have been stopped as well. Nothing is changed from then on until
+    /// [`Self::resume`].
+    ///
+    /// # Errors
+    /// [`ActionError::Locked`] where an update lock is in the way: nothing was done.
+    pub async fn quiesce(
+        &self,
+        force: bool,
+    ) -> Result<impl Future<Output = ()> + Send + use<>, ActionError> {
+        let (locked, answered) = oneshot::channel();
+        let (stopped, all_stopped) = oneshot::channel();
+        self.command(Command::Quiesce {
+            force,
+            locked,
+            stopped,
+        });
+        match answered.await {
+            // A loop that ends meanwhile stops nothing more.
+            Ok(outcome) => outcome.map(|()| async move {
+                let _ = all_stopped.await;
+            }),
+            Err(_) => Err(stopping()),
+        }
+    }
+
+    /// Goes on after [`Self::quiesce`]: locks are released and services started again.
+    pub fn resume(&self) {
+        self.command(Command::Resume);
+    }
+
     /// Returns once the loop has taken what it was told so far; never, once it has ended. It never waits
     /// for an engine, so one that does not answer soon stands still.
     pub async fn answers(&self) {
@@ -289,6 +388,12 @@ impl Reconciler {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn stopping() -> ActionError {
+    ActionError::Failed(
+        "the supervisor is stopping; what was begun is finished after its next start".into(),
+    )
 }
 
 /// The network of the API, as an engine takes it. It is made where it is missing and never compared.

@@ -263,6 +263,11 @@ async fn start_existing(
         .start_container(&container.id)
         .await;
     started.map_err(|error| start_failure(world, service, &error))?;
+    // From now on it is its restart policy's again: one that ends at once is not started once more.
+    if let Err(why) = world.journal.forget_stop(container.id.clone()).await {
+        tracing::warn!("failed to forget a stop of `{}`: {why}", container.id);
+    }
+    world.tell(Message::Kept(Kept::NotStopped(container.id.clone())));
     world.effect(Effect::ContainerIs(
         container.engine,
         container.id.clone(),

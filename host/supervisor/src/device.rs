@@ -1,13 +1,14 @@
 //! The running device, as the API and the plugins ask for it: what the reconciler knows, with the facts
 //! of the host.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use api::Facts;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
-use model::{Branding, DeviceStatus, DeviceUuid};
+use model::{Action, ActionError, Branding, ContainerId, DeviceStatus, DeviceUuid, PowerAction};
 use reconcile::Reconciler;
 use serde_json::Value;
 
@@ -92,6 +93,27 @@ impl api::Device for RunningDevice {
             })
         }
         .boxed()
+    }
+
+    fn act(&self, action: Action) -> BoxFuture<'_, Result<(), ActionError>> {
+        self.reconciler.act(action).boxed()
+    }
+
+    fn power(&self, action: PowerAction, force: bool) -> BoxFuture<'_, Result<(), ActionError>> {
+        let _ = (action, force);
+        let why = "this supervisor has no way to the host's init system".to_owned();
+        std::future::ready(Err(ActionError::Failed(why))).boxed()
+    }
+
+    fn clean_up_volumes(&self) -> BoxFuture<'_, Result<(), String>> {
+        self.reconciler.clean_up_volumes().boxed()
+    }
+
+    fn environment<'a>(
+        &'a self,
+        container: &'a ContainerId,
+    ) -> BoxFuture<'a, Result<BTreeMap<String, String>, String>> {
+        self.reconciler.environment(container).boxed()
     }
 
     fn problems(&self) -> Vec<String> {

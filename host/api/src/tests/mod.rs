@@ -1,4 +1,5 @@
 //! The API as its clients see it.
 
+mod actions;
 mod router;
 mod sockets;

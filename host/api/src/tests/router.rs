@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use crate::fake::{Answer, FakeDevice, Fixture, fixture, request, two_apps};
 use crate::{Body, LocalModeAuth, core_routes};
 
-const JSON: &str = "application/json; charset=utf-8";
-const TEXT: &str = "text/plain; charset=utf-8";
+pub(super) const JSON: &str = "application/json; charset=utf-8";
+pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 
 fn managed() -> Fixture {
     fixture(FakeDevice::default(), LocalModeAuth::default())
@@ -30,7 +30,7 @@ fn with_two_apps() -> Fixture {
     fixture
 }
 
-fn answer(status: u16, content_type: &str, body: &str) -> Answer {
+pub(super) fn answer(status: u16, content_type: &str, body: &str) -> Answer {
     Answer {
         status,
         content_type: (!content_type.is_empty()).then(|| content_type.to_owned()),
@@ -39,12 +39,12 @@ fn answer(status: u16, content_type: &str, body: &str) -> Answer {
     }
 }
 
-fn failed(status: u16, message: &str) -> Answer {
+pub(super) fn failed(status: u16, message: &str) -> Answer {
     let body = json!({"status": "failed", "message": message}).to_string();
     answer(status, JSON, &body)
 }
 
-fn post(device: &Fixture, path: &str, content_type: &str, body: &str) -> crate::Request {
+pub(super) fn post(device: &Fixture, path: &str, content_type: &str, body: &str) -> crate::Request {
     let mut request = request("POST", path, &device.key);
     request
         .headers_mut()

@@ -1,8 +1,10 @@
 //! The second version of the API, which knows several services.
 
+pub(crate) mod actions;
 pub(crate) mod applications;
 pub(crate) mod container_id;
 pub(crate) mod local;
 pub(crate) mod local_logs;
 pub(crate) mod state_status;
 pub(crate) mod version;
+pub(crate) mod volumes;

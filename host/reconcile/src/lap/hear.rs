@@ -29,6 +29,9 @@ impl Lap {
                 self.failing.remove(&Subject::Locks(app));
             }
             Message::Finished(subject, outcome) => self.finished(subject, outcome),
+            Message::ActionWritten(app, number, outcome) => {
+                self.action_written(&app, number, outcome);
+            }
             Message::LeftLocalMode => self.left_local_mode(),
             Message::Command(command) => self.obey(command),
         }
@@ -73,6 +76,11 @@ impl Lap {
             }
             _ => {}
         }
+        if let Subject::Locks(app) = &subject
+            && (self.locks_for_action(app, &outcome) || self.locks_for_quiesce(app, &outcome))
+        {
+            return;
+        }
         match outcome {
             Ok(()) => {
                 self.failing.remove(&subject);
@@ -94,6 +102,7 @@ impl Lap {
         let cap = self.limits.retry_cap.min(self.settings.poll_interval);
         let delay = backoff::delay(count, cap);
         let reason = failure.reason;
+        self.step_of_action_failed(&subject, &reason);
         tracing::debug!("{subject} failed, tried again in {delay:?}: {reason}");
         if let Subject::Locks(app) = &subject {
             let seconds = delay.as_secs_f64().ceil();

@@ -36,6 +36,21 @@ impl Lap {
                 self.cancel_pulls(|_| true);
                 self.taken.push(taken);
             }
+            Command::Act(action, answer) => self.actions.add(action, answer),
+            Command::Quiesce {
+                force,
+                locked,
+                stopped,
+            } => self.begin_quiesce(force, locked, stopped),
+            Command::Resume => self.quiesce = None,
+            Command::WantedVolumes(asked) => {
+                let apps = self
+                    .desired
+                    .iter()
+                    .flat_map(|desired| desired.apps.values());
+                let volumes = apps.flat_map(|app| app.volumes.values());
+                let _ = asked.send(volumes.map(|volume| volume.engine_name.clone()).collect());
+            }
             Command::Answer(asked) => drop(asked),
             Command::Trigger { force, cancel } => {
                 let now = Instant::now();

@@ -134,6 +134,7 @@ pub(crate) struct Target {
     services: Map<String, Value>,
     commit: String,
     networks: Value,
+    volumes: Value,
     config: Value,
 }
 
@@ -142,6 +143,7 @@ pub(crate) fn target() -> Target {
         services: Map::new(),
         commit: "c1".into(),
         networks: json!({}),
+        volumes: json!({ "data": {} }),
         config: json!({}),
     }
 }
@@ -177,6 +179,11 @@ impl Target {
         self
     }
 
+    pub(crate) fn without_volumes(mut self) -> Self {
+        self.volumes = json!({});
+        self
+    }
+
     pub(crate) fn config(mut self, key: &str, value: &str) -> Self {
         self.config[key] = json!(value);
         self
@@ -191,7 +198,7 @@ impl Target {
                 "commit": self.commit,
                 "releaseId": "1",
                 "services": self.services,
-                "volumes": { "data": {} },
+                "volumes": self.volumes,
                 "networks": self.networks,
             } },
         } })

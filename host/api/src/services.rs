@@ -1,0 +1,116 @@
+//! Which service a request means: the checks that all actions on services make, in the order that
+//! clients rely on (device behaviour 1.3).
+
+use http::StatusCode;
+use model::{AppId, AppStatus, AppUuid, DeviceStatus, ServiceStatus};
+use serde_json::{Map, Value};
+
+use crate::answer::Failure;
+use crate::lenient;
+
+/// The app is not there, or has no container.
+pub(crate) const APP_NOT_FOUND: &str =
+    "App not found: an app needs to be installed for this endpoint to work";
+/// No service of the app is meant.
+pub(crate) const SERVICE_NOT_FOUND: &str =
+    "Service not found, a container must exist for this endpoint to work";
+/// The service is on its way out.
+pub(crate) const NOT_IN_TARGET: &str = "Service does not exist in target release";
+/// The request names no service.
+pub(crate) const PARAMS_MISSING: &str = "Service name or image id was not given, or the app has several \
+     containers: use the v2 service endpoints";
+
+/// An app that has containers, and its current services.
+pub(crate) struct Found<'a> {
+    pub(crate) uuid: &'a AppUuid,
+    pub(crate) app: &'a AppStatus,
+}
+
+/// The app with this number, where it has at least one container.
+pub(crate) fn current_app(status: &DeviceStatus, id: AppId) -> Option<Found<'_>> {
+    let found = status.apps.iter().find(|(_, app)| app.id == id);
+    let (uuid, app) = found?;
+    let found = Found { uuid, app };
+    let has_container = found.containers().next().is_some();
+    has_container.then_some(found)
+}
+
+impl<'a> Found<'a> {
+    /// Services that have a container, in the order in which those were made.
+    pub(crate) fn containers(&self) -> impl Iterator<Item = &'a ServiceStatus> + use<'a> {
+        let services = self.app.services.iter();
+        services.filter(|service| service.container.is_some())
+    }
+
+    /// The service that a body names by `serviceName`, `imageId` or both.
+    ///
+    /// # Errors
+    /// 404 where there is no such service, or none in the target; 400 where the two disagree.
+    pub(crate) fn named(&self, wanted: &Selector) -> Result<&'a ServiceStatus, Failure> {
+        let missing = || Failure::Plain(StatusCode::NOT_FOUND, SERVICE_NOT_FOUND);
+        let by_name = wanted.name.as_deref().map(|name| {
+            self.containers()
+                .find(|service| service.name.as_str() == name)
+                .ok_or_else(missing)
+        });
+        let by_image = wanted.image_id.map(|id| {
+            self.containers()
+                .find(|service| i64::try_from(service.image_id.0) == Ok(id))
+                .ok_or_else(missing)
+        });
+        let service = match (by_name.transpose()?, by_image.transpose()?) {
+            (Some(named), Some(by_image)) if named.name != by_image.name => {
+                return Err(Failure::invalid(format!(
+                    "`serviceName` is service `{}`, but `imageId` is of service `{}`: give one of them, or \
+                     both of one service",
+                    named.name, by_image.name
+                )));
+            }
+            (Some(service), _) | (None, Some(service)) => service,
+            (None, None) => return Err(missing()),
+        };
+        in_target(service)
+    }
+}
+
+/// The service itself, unless it is on its way out.
+pub(crate) fn in_target(service: &ServiceStatus) -> Result<&ServiceStatus, Failure> {
+    match service.in_target {
+        true => Ok(service),
+        false => Err(Failure::Plain(StatusCode::NOT_FOUND, NOT_IN_TARGET)),
+    }
+}
+
+/// How a body names a service.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Selector {
+    name: Option<String>,
+    image_id: Option<i64>,
+}
+
+impl Selector {
+    /// Reads it; `None` where neither field is there.
+    pub(crate) fn read(body: &Map<String, Value>) -> Option<Self> {
+        let name = body.get("serviceName").and_then(lenient::string_field);
+        let image_id = body.get("imageId").and_then(lenient::integer_field);
+        (name.is_some() || image_id.is_some()).then(|| Selector {
+            name: name.map(str::to_owned),
+            image_id,
+        })
+    }
+}
+
+/// An app's number as it stands in a path or a body.
+pub(crate) fn app_id(number: Option<i64>) -> Option<AppId> {
+    number
+        .and_then(|number| u64::try_from(number).ok())
+        .map(AppId)
+}
+
+/// The refusal of restart and purge for an app that the device does not run.
+pub(crate) fn not_current(id: impl std::fmt::Display) -> Failure {
+    Failure::Refused(
+        StatusCode::SERVICE_UNAVAILABLE,
+        format!("Application with ID {id} is not in the current state"),
+    )
+}

@@ -1,0 +1,78 @@
+//! `POST /v1/restart` and `POST /v1/purge`: all services of the app that the body names (device behaviour
+//! 1.2).
+
+use http::{Method, StatusCode};
+use model::{Action, ActionError, Verb};
+use serde::Serialize;
+
+use crate::answer::{self, Failure};
+use crate::app::Api;
+use crate::body;
+use crate::call::Call;
+use crate::lenient;
+use crate::routes::{Handler, Outcome, Route};
+use crate::services;
+
+pub(crate) const ROUTES: &[Route] = &[
+    Route {
+        method: Method::POST,
+        path: "/v1/restart",
+        summary: "removes the containers of an app and makes them anew",
+        handler: Handler::Later(|api, call| Box::pin(restart(api, call))),
+    },
+    Route {
+        method: Method::POST,
+        path: "/v1/purge",
+        summary: "removes all data of an app and makes its containers anew",
+        handler: Handler::Later(|api, call| Box::pin(purge(api, call))),
+    },
+];
+
+/// `{"Data":"OK","Error":""}`, and the failures of the same shape.
+#[derive(Serialize)]
+pub(super) struct DataAndError<'a> {
+    #[serde(rename = "Data")]
+    pub(super) data: &'a str,
+    #[serde(rename = "Error")]
+    pub(super) error: &'a str,
+}
+
+async fn restart(api: Api, call: Call) -> Outcome {
+    act(api, call, Verb::Restart(None), "Missing app id").await?;
+    Ok(answer::text(StatusCode::OK, "OK"))
+}
+
+async fn purge(api: Api, call: Call) -> Outcome {
+    act(api, call, Verb::Purge, "Invalid or missing appId").await?;
+    Ok(answer::json(&DataAndError {
+        data: "OK",
+        error: "",
+    }))
+}
+
+async fn act(api: Api, call: Call, verb: Verb, no_id: &'static str) -> Result<(), Failure> {
+    let scope = call.caller.scope;
+    let body = body::object(call.request).await?;
+    let number = body.get("appId").and_then(lenient::integer_field);
+    let Some(number) = number.filter(|number| *number != 0) else {
+        return Err(Failure::Plain(StatusCode::BAD_REQUEST, no_id));
+    };
+    let Some(id) = services::app_id(Some(number)) else {
+        return Err(services::not_current(number));
+    };
+    if !scope.covers(id) {
+        return Err(Failure::out_of_scope());
+    }
+    let status = api.device.status();
+    let Some(found) = services::current_app(&status, id) else {
+        return Err(services::not_current(id));
+    };
+    let action = Action {
+        app: found.uuid.clone(),
+        verb,
+        force: body.get("force").is_some_and(model::truthy),
+    };
+    drop(status);
+    let done: Result<(), ActionError> = api.device.act(action).await;
+    done.map_err(Failure::of_action)
+}

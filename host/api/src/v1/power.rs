@@ -1,0 +1,44 @@
+//! `POST /v1/reboot` and `POST /v1/shutdown` (device behaviour 1.2). Their failures have a shape of their
+//! own.
+
+use http::{Method, StatusCode};
+use model::{ActionError, PowerAction};
+
+use super::actions::DataAndError;
+use crate::answer;
+use crate::app::Api;
+use crate::body;
+use crate::call::Call;
+use crate::routes::{Handler, Outcome, Route};
+
+pub(crate) const ROUTES: &[Route] = &[
+    Route {
+        method: Method::POST,
+        path: "/v1/reboot",
+        summary: "stops all services and reboots the device",
+        handler: Handler::Later(|api, call| Box::pin(power(api, call, PowerAction::Reboot))),
+    },
+    Route {
+        method: Method::POST,
+        path: "/v1/shutdown",
+        summary: "stops all services and switches the device off",
+        handler: Handler::Later(|api, call| Box::pin(power(api, call, PowerAction::PowerOff))),
+    },
+];
+
+async fn power(api: Api, call: Call, action: PowerAction) -> Outcome {
+    let body = body::object(call.request).await?;
+    let force = body.get("force").is_some_and(model::truthy);
+    let (status, data, error) = match api.device.power(action, force).await {
+        Ok(()) => (StatusCode::ACCEPTED, "OK", String::new()),
+        Err(ActionError::Locked(why)) => (StatusCode::LOCKED, "", why),
+        Err(ActionError::Failed(why)) => (StatusCode::INTERNAL_SERVER_ERROR, "", why),
+    };
+    Ok(answer::json_with(
+        status,
+        &DataAndError {
+            data,
+            error: &error,
+        },
+    ))
+}

@@ -1,0 +1,98 @@
+//! `POST /v2/applications/:appId/…`: one service, or all of an app (device behaviour 1.3).
+
+use http::{Method, StatusCode};
+use model::{Action, AppId, ServiceName, Verb};
+
+use crate::answer::{self, Failure};
+use crate::app::Api;
+use crate::body;
+use crate::call::Call;
+use crate::lenient;
+use crate::routes::{Handler, Outcome, Route};
+use crate::services::{self, APP_NOT_FOUND, PARAMS_MISSING, Selector};
+
+pub(crate) const ROUTES: &[Route] = &[
+    Route {
+        method: Method::POST,
+        path: "/v2/applications/:appId/restart-service",
+        summary: "removes the container of a service and makes it anew",
+        handler: Handler::Later(|api, call| {
+            Box::pin(service(api, call, |name| Verb::Restart(Some(name))))
+        }),
+    },
+    Route {
+        method: Method::POST,
+        path: "/v2/applications/:appId/stop-service",
+        summary: "stops a service and keeps its container",
+        handler: Handler::Later(|api, call| Box::pin(service(api, call, Verb::Stop))),
+    },
+    Route {
+        method: Method::POST,
+        path: "/v2/applications/:appId/start-service",
+        summary: "starts a service that was stopped",
+        handler: Handler::Later(|api, call| Box::pin(service(api, call, Verb::Start))),
+    },
+    Route {
+        method: Method::POST,
+        path: "/v2/applications/:appId/restart",
+        summary: "removes the containers of an app and makes them anew",
+        handler: Handler::Later(|api, call| Box::pin(app(api, call, Verb::Restart(None)))),
+    },
+    Route {
+        method: Method::POST,
+        path: "/v2/applications/:appId/purge",
+        summary: "removes all data of an app and makes its containers anew",
+        handler: Handler::Later(|api, call| Box::pin(app(api, call, Verb::Purge))),
+    },
+];
+
+/// The app of the path, where the key covers it.
+fn app_id(call: &Call, invalid: &'static str) -> Result<i64, Failure> {
+    let id = lenient::integer(call.segment()).filter(|id| *id != 0);
+    let id = id.ok_or_else(|| Failure::invalid(invalid))?;
+    match services::app_id(Some(id)) {
+        Some(app) if !call.caller.scope.covers(app) => Err(Failure::out_of_scope()),
+        _ => Ok(id),
+    }
+}
+
+async fn service(api: Api, call: Call, verb: fn(ServiceName) -> Verb) -> Outcome {
+    let id = app_id(&call, "Invalid app id");
+    let body = body::object(call.request).await?;
+    let id = id?;
+    let Some(wanted) = Selector::read(&body) else {
+        return Err(Failure::Plain(StatusCode::BAD_REQUEST, PARAMS_MISSING));
+    };
+    let status = api.device.status();
+    let found = services::app_id(Some(id)).and_then(|id| services::current_app(&status, id));
+    let found = found.ok_or(Failure::Plain(StatusCode::NOT_FOUND, APP_NOT_FOUND))?;
+    let service = found.named(&wanted)?;
+    let action = Action {
+        app: found.uuid.clone(),
+        verb: verb(service.name.clone()),
+        force: body.get("force").is_some_and(model::truthy),
+    };
+    drop(status);
+    act(&api, action).await
+}
+
+async fn app(api: Api, call: Call, verb: Verb) -> Outcome {
+    let id = app_id(&call, "Missing app id");
+    let body = body::object(call.request).await?;
+    let id = id?;
+    let status = api.device.status();
+    let found = services::app_id(Some(id)).and_then(|id: AppId| services::current_app(&status, id));
+    let found = found.ok_or_else(|| services::not_current(id))?;
+    let action = Action {
+        app: found.uuid.clone(),
+        verb,
+        force: body.get("force").is_some_and(model::truthy),
+    };
+    drop(status);
+    act(&api, action).await
+}
+
+async fn act(api: &Api, action: Action) -> Outcome {
+    api.device.act(action).await.map_err(Failure::of_action)?;
+    Ok(answer::text(StatusCode::OK, "OK"))
+}

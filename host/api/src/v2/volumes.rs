@@ -1,0 +1,28 @@
+//! `GET /v2/cleanup-volumes`: removes volumes that nothing uses (device behaviour 6.8). A `GET` with an
+//! effect, as clients know it.
+
+use http::{Method, StatusCode};
+use serde::Serialize;
+
+use crate::answer::{self, Failure};
+use crate::app::Api;
+use crate::routes::{Handler, Outcome, Route};
+
+pub(crate) const ROUTES: &[Route] = &[Route {
+    method: Method::GET,
+    path: "/v2/cleanup-volumes",
+    summary: "removes the volumes that no container uses and no target names",
+    handler: Handler::Later(|api, _| Box::pin(clean_up(api))),
+}];
+
+#[derive(Serialize)]
+struct CleanedUp {
+    status: &'static str,
+}
+
+async fn clean_up(api: Api) -> Outcome {
+    match api.device.clean_up_volumes().await {
+        Ok(()) => Ok(answer::json(&CleanedUp { status: "success" })),
+        Err(why) => Err(Failure::Refused(StatusCode::SERVICE_UNAVAILABLE, why)),
+    }
+}

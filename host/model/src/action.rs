@@ -1,0 +1,46 @@
+//! What a caller asks to be done with services beside the target (device behaviour 5.9, 5.10).
+
+use serde::{Deserialize, Serialize};
+
+use crate::{AppUuid, ServiceName};
+
+/// What is to be done, and with what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Action {
+    pub app: AppUuid,
+    pub verb: Verb,
+    /// Update locks are overridden.
+    pub force: bool,
+}
+
+/// The actions on the services of one app.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verb {
+    /// Stops a service and keeps its container, which stays stopped until it is started over the API
+    /// or the supervisor starts anew.
+    Stop(ServiceName),
+    /// Starts the container of a service that was stopped.
+    Start(ServiceName),
+    /// Removes the containers of one service, or of all, and makes them anew.
+    Restart(Option<ServiceName>),
+    /// Removes all containers, networks and volumes of the app, and makes them anew.
+    Purge,
+}
+
+/// How the host goes down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PowerAction {
+    Reboot,
+    PowerOff,
+}
+
+/// Why an action was not done, or not wholly.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ActionError {
+    /// An update lock is in the way; nothing was done.
+    #[error("{0}")]
+    Locked(String),
+    #[error("{0}")]
+    Failed(String),
+}

@@ -1,0 +1,193 @@
+//! Actions: what callers ask to be done with the services of one app beside the target (device behaviour
+//! 5.9, 5.10): stop, start, restart, purge.
+//!
+//! An action is an intent to the loop and no second way of changing things: it says which containers
+//! are to be made anew, which stay stopped, and which apps are cleared first, and the planner does the
+//! rest. Actions on one app are done in the order in which they were asked for. Each begins by taking
+//! the update locks of its app; what a kill may cut short (restart, purge) is in the store before the
+//! first step.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use model::{Action, ActionError, AppUuid, ContainerId, ServiceName, Verb};
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+/// Where the answer goes. Who asked may have gone meanwhile; the action goes on.
+pub(crate) type Answer = oneshot::Sender<Result<(), ActionError>>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Phase {
+    /// Its locks are to be taken.
+    Waiting,
+    /// They are being taken.
+    Locking,
+    /// The store is told of it.
+    Writing,
+    /// The planner does it.
+    Acting,
+    /// A purge removes what there is.
+    Clearing,
+    /// A purge makes everything anew.
+    Restoring,
+}
+
+/// One action under way.
+#[derive(Debug)]
+pub(crate) struct Underway {
+    pub number: u64,
+    pub action: Action,
+    pub phase: Phase,
+    /// What it began with.
+    pub containers: BTreeSet<ContainerId>,
+    pub services: BTreeSet<ServiceName>,
+    /// `None` where it is finished after a restart of the supervisor: then it is tried until it succeeds.
+    pub answer: Option<Answer>,
+    pub begun: Instant,
+    pub retry_at: Option<Instant>,
+}
+
+/// What the store keeps of an action, under the uuid of its app.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoredAction {
+    pub verb: Verb,
+    pub force: bool,
+    pub phase: Phase,
+    pub containers: BTreeSet<ContainerId>,
+    pub services: BTreeSet<ServiceName>,
+}
+
+/// All actions, by app and in the order in which they were asked for; the first of each app is the one
+/// that is done now.
+#[derive(Debug, Default)]
+pub(crate) struct Actions {
+    next: u64,
+    queues: BTreeMap<AppUuid, VecDeque<Underway>>,
+}
+
+impl Actions {
+    pub(crate) fn add(&mut self, action: Action, answer: Answer) {
+        let number = self.next_number();
+        let queue = self.queues.entry(action.app.clone()).or_default();
+        queue.push_back(Underway {
+            number,
+            action,
+            phase: Phase::Waiting,
+            containers: BTreeSet::new(),
+            services: BTreeSet::new(),
+            answer: Some(answer),
+            begun: Instant::now(),
+            retry_at: None,
+        });
+    }
+
+    /// Takes up what a kill cut short.
+    pub(crate) fn resume(&mut self, app: AppUuid, stored: StoredAction) {
+        let number = self.next_number();
+        let queue = self.queues.entry(app.clone()).or_default();
+        queue.push_back(Underway {
+            number,
+            action: Action {
+                app,
+                verb: stored.verb,
+                force: stored.force,
+            },
+            phase: stored.phase,
+            containers: stored.containers,
+            services: stored.services,
+            answer: None,
+            begun: Instant::now(),
+            retry_at: None,
+        });
+    }
+
+    fn next_number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queues.is_empty()
+    }
+
+    pub(crate) fn has(&self, app: &AppUuid) -> bool {
+        self.queues.contains_key(app)
+    }
+
+    /// The apps that have an action.
+    pub(crate) fn apps(&self) -> Vec<AppUuid> {
+        self.queues.keys().cloned().collect()
+    }
+
+    /// The actions that are done now, one of each app.
+    pub(crate) fn current(&self) -> impl Iterator<Item = &Underway> {
+        self.queues.values().filter_map(VecDeque::front)
+    }
+
+    pub(crate) fn of(&self, app: &AppUuid) -> Option<&Underway> {
+        self.queues.get(app)?.front()
+    }
+
+    pub(crate) fn of_mut(&mut self, app: &AppUuid) -> Option<&mut Underway> {
+        self.queues.get_mut(app)?.front_mut()
+    }
+
+    /// Takes the current action of an app out.
+    pub(crate) fn take(&mut self, app: &AppUuid) -> Option<Underway> {
+        let queue = self.queues.get_mut(app)?;
+        let first = queue.pop_front();
+        if queue.is_empty() {
+            self.queues.remove(app);
+        }
+        first
+    }
+
+    /// When something is to be tried again.
+    pub(crate) fn next_try(&self) -> Option<Instant> {
+        self.current()
+            .filter_map(|underway| underway.retry_at)
+            .min()
+    }
+}
+
+impl Underway {
+    /// Whether a kill must be followed by its rest: it removes what would not come back as it was.
+    pub(crate) fn is_stored(&self) -> bool {
+        matches!(self.action.verb, Verb::Restart(_) | Verb::Purge)
+    }
+
+    /// The phase in which the planner is told of it.
+    pub(crate) fn first_phase(&self) -> Phase {
+        match self.action.verb {
+            Verb::Purge => Phase::Clearing,
+            _ => Phase::Acting,
+        }
+    }
+
+    pub(crate) fn to_store(&self) -> StoredAction {
+        StoredAction {
+            verb: self.action.verb.clone(),
+            force: self.action.force,
+            phase: self.phase,
+            containers: self.containers.clone(),
+            services: self.services.clone(),
+        }
+    }
+
+    pub(crate) fn disturbs(&self) -> bool {
+        matches!(
+            self.phase,
+            Phase::Acting | Phase::Clearing | Phase::Restoring
+        )
+    }
+
+    /// Tells whoever asked.
+    pub(crate) fn answer(&mut self, outcome: Result<(), ActionError>) {
+        if let Some(answer) = self.answer.take() {
+            // A caller that has gone does not need to know.
+            let _ = answer.send(outcome);
+        }
+    }
+}
