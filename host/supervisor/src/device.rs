@@ -13,6 +13,7 @@ use reconcile::Reconciler;
 use serde_json::Value;
 
 use crate::facts::{Board, DeviceFacts};
+use crate::power::Power;
 
 /// The name of a device that was not given one (device behaviour 6.6).
 pub(crate) const UNNAMED: &str = "local";
@@ -52,6 +53,7 @@ pub(crate) struct RunningDevice {
     pub(crate) uuid: DeviceUuid,
     pub(crate) name: DeviceName,
     pub(crate) branding: Branding,
+    pub(crate) power: Power,
 }
 
 impl api::Device for RunningDevice {
@@ -100,9 +102,7 @@ impl api::Device for RunningDevice {
     }
 
     fn power(&self, action: PowerAction, force: bool) -> BoxFuture<'_, Result<(), ActionError>> {
-        let _ = (action, force);
-        let why = "this supervisor has no way to the host's init system".to_owned();
-        std::future::ready(Err(ActionError::Failed(why))).boxed()
+        self.power.go_down(&self.reconciler, action, force).boxed()
     }
 
     fn clean_up_volumes(&self) -> BoxFuture<'_, Result<(), String>> {

@@ -12,6 +12,7 @@ mod host;
 mod listeners;
 mod logging;
 mod plugins_list;
+mod power;
 mod remove_services;
 mod run;
 mod systemd;

@@ -15,11 +15,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::address::{self, AddressFile};
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, HostActions};
 use crate::device::{DeviceName, RunningDevice};
 use crate::endpoints::{PluginData, PluginEndpoints, reserved_routes};
 use crate::facts::{Board, DeviceFacts, host_name};
 use crate::host::Host;
+use crate::power::Power;
 use crate::{engines, listeners, systemd};
 
 /// Threads that run tasks. A device has other things to do, and each thread costs memory.
@@ -148,6 +149,11 @@ impl Parts {
             uuid: store.device_uuid().clone(),
             name,
             branding: branding.clone(),
+            power: Power {
+                os: host.os.clone(),
+                host_root: configuration.host_root.clone(),
+                rehearses: configuration.host_actions == HostActions::Rehearse,
+            },
         });
         let endpoints = PluginEndpoints::start(plugins_config(
             configuration,

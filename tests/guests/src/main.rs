@@ -38,6 +38,10 @@ fn main() -> ExitCode {
         ["flood"] => flood(),
         ["write", path, text] => fs::write(path, text).and_then(|()| print(&["written"])),
         ["append", path, text] => append(path, text),
+        ["count-starts", path] => count_starts(path).and_then(|()| wait_for_stop()),
+        ["write-and-wait", path, text] => fs::write(path, text)
+            .and_then(|()| print(&["written"]))
+            .and_then(|()| wait_for_stop()),
         ["read", path] => fs::read_to_string(path).and_then(|text| print(&[&text])),
         ["tcp-echo", address] => tcp_echo(address),
         ["udp-echo", address] => udp_echo(address),
@@ -161,6 +165,15 @@ fn append(path: &str, text: &str) -> io::Result<()> {
         .open(path)?;
     writeln!(file, "{text}")?;
     print!("{}", fs::read_to_string(path)?);
+    Ok(())
+}
+
+/// Adds a line to the file and prints how many there are: one a start, for as long as the data is kept.
+fn count_starts(path: &str) -> io::Result<()> {
+    let before = fs::read_to_string(path).unwrap_or_default();
+    let starts = before.lines().count() + 1;
+    fs::write(path, format!("{before}a start\n"))?;
+    println!("starts {starts}");
     Ok(())
 }
 

@@ -6,6 +6,7 @@
     reason = "also the helpers of a test fail with what they did not find"
 )]
 
+mod actions;
 mod api_auth;
 mod api_errors;
 mod docker;

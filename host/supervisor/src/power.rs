@@ -1,0 +1,117 @@
+//! Brings the host down: all apps are locked, services stopped, and only then the init system is told
+//! (device API, "Tries to stop services first"; device behaviour 3.4 and 3.7).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::{ActionError, PowerAction};
+use os::HostOs;
+use reconcile::Reconciler;
+
+/// Files on the state partition that a host update keeps until it knows whether the new system is
+/// healthy: a reboot would roll it back.
+const BREADCRUMBS: [&str; 2] = ["rollback-health-breadcrumb", "rollback-altboot-breadcrumb"];
+const STATE_PARTITION: &str = "mnt/state";
+
+/// From the answer to the end, so that the answer gets out.
+const NOTICE: Duration = Duration::from_secs(1);
+/// How long services may take to stop, all at once; the host stops what is left.
+const STOPPING: Duration = Duration::from_secs(120);
+/// How long a host that has agreed may take to end this process.
+const GOING_DOWN: Duration = Duration::from_secs(300);
+
+/// What going down takes.
+#[derive(Clone)]
+pub(crate) struct Power {
+    pub(crate) os: Arc<dyn HostOs>,
+    pub(crate) host_root: PathBuf,
+    /// The host only says what it would do: everything goes on at once.
+    pub(crate) rehearses: bool,
+}
+
+impl Power {
+    /// Answers when all apps are locked; the rest follows by itself.
+    ///
+    /// # Errors
+    /// Where a lock is in the way, or the host is being updated.
+    pub(crate) async fn go_down(
+        &self,
+        reconciler: &Reconciler,
+        action: PowerAction,
+        force: bool,
+    ) -> Result<(), ActionError> {
+        if !force && is_being_updated(&self.host_root) {
+            let why = "Waiting for Host OS update to finish".to_owned();
+            return Err(ActionError::Locked(why));
+        }
+        let all_stopped = reconciler.quiesce(force).await?;
+        let (power, reconciler) = (self.clone(), reconciler.clone());
+        tokio::spawn(async move {
+            let stopped = tokio::time::timeout(STOPPING, all_stopped);
+            let (stopped, ()) = tokio::join!(stopped, tokio::time::sleep(NOTICE));
+            if stopped.is_err() {
+                tracing::warn!("the host goes down although a service has not stopped yet");
+            }
+            power.tell_host(action).await;
+            // Still here: services are wanted again.
+            reconciler.resume();
+        });
+        Ok(())
+    }
+
+    async fn tell_host(&self, action: PowerAction) {
+        let (told, what) = match action {
+            PowerAction::Reboot => (self.os.reboot().await, "reboot"),
+            PowerAction::PowerOff => (self.os.power_off().await, "power off"),
+        };
+        match told {
+            Ok(()) if self.rehearses => {}
+            Ok(()) => {
+                tokio::time::sleep(GOING_DOWN).await;
+                tracing::error!(
+                    "the host agreed to {what} and has not; services are started again"
+                );
+            }
+            Err(error) => {
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "failed to {what}; services are started again"
+                );
+            }
+        }
+    }
+}
+
+/// Whether a host update waits for its verdict. What cannot be looked at counts as there.
+fn is_being_updated(host_root: &Path) -> bool {
+    let folder = host_root.join(STATE_PARTITION);
+    let mut files = BREADCRUMBS.iter().map(|name| folder.join(name));
+    files.any(|file| match file.symlink_metadata() {
+        Ok(_) => true,
+        Err(error) => !matches!(
+            error.kind(),
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_breadcrumb_says_that_the_host_is_being_updated() {
+        let root = tempfile::tempdir().unwrap();
+        assert!(!is_being_updated(root.path()));
+        let folder = root.path().join(STATE_PARTITION);
+        std::fs::create_dir_all(&folder).unwrap();
+        assert!(!is_being_updated(root.path()));
+        for name in BREADCRUMBS {
+            let file = folder.join(name);
+            std::fs::write(&file, "").unwrap();
+            assert!(is_being_updated(root.path()), "{name}");
+            std::fs::remove_file(&file).unwrap();
+        }
+    }
+}
