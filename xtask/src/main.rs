@@ -25,6 +25,7 @@ use clap::{Parser, Subcommand};
 #[derive(Parser)]
 #[command(
     name = "cargo xtask",
+    bin_name = "cargo xtask",
     about = "Builds, runs, tests and measures the device supervisor"
 )]
 struct Arguments {

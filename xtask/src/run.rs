@@ -202,6 +202,8 @@ async fn stop(layout: &Layout, device: Option<Device>, traces: &Traces) {
             "state is kept: `cargo xtask run --state-dir {}` goes on with it",
             traces.state.display()
         ));
+    } else {
+        say("stopped, and nothing of it is left");
     }
 }
 
