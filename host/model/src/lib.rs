@@ -9,6 +9,7 @@ mod branding;
 pub mod compose;
 pub mod config_variables;
 mod container;
+pub mod contracts;
 mod current;
 mod desired;
 mod ids;
