@@ -1,0 +1,277 @@
+//! What is to be told to the cloud about this device, kept until the cloud has taken it (device behaviour
+//! 7.7): values by name, of a few kinds of records.
+//!
+//! What was added is in the store before its caller is answered, and is sent in its own time: at most every
+//! 10 s, later and later while the cloud does not take it. Of two values with one name the later is sent;
+//! one that the cloud has been told already is not.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use model::DeviceUuid;
+use serde_json::{Value, json};
+use store::{Store, StoreError};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::client::{Client, CloudError};
+use crate::poll::{Device, chain};
+use crate::retry;
+
+/// What can be queued, as the data API calls it, and where it is sent: `PATCH /device/v3/<where>`.
+const KINDS: &[(&str, &str)] = &[("device_tag", "tags")];
+/// Between two requests.
+const GAP: Duration = Duration::from_secs(10);
+/// Names that can wait at a time.
+const MAX_WAITING: usize = 1000;
+/// Characters of a name, and of a value.
+const MAX_NAME: usize = 100;
+const MAX_VALUE: usize = 10_000;
+/// Intents of this kind are what waits; their key is kind and name.
+const INTENT: &str = "cloud-queue";
+
+/// Where what waits is sent. [`Client`] is the one; tests have others.
+pub trait Sink: Send + Sync + 'static {
+    fn uuid(&self) -> &DeviceUuid;
+
+    /// `PATCH /device/v3/<what>`.
+    fn patch<'a>(
+        &'a self,
+        what: &'a str,
+        body: &'a Value,
+        limit: Duration,
+    ) -> BoxFuture<'a, Result<(), CloudError>>;
+}
+
+impl Sink for Client {
+    fn uuid(&self) -> &DeviceUuid {
+        Client::uuid(self)
+    }
+
+    fn patch<'a>(
+        &'a self,
+        what: &'a str,
+        body: &'a Value,
+        limit: Duration,
+    ) -> BoxFuture<'a, Result<(), CloudError>> {
+        Client::patch(self, what, body, limit).boxed()
+    }
+}
+
+/// Why something is not queued. Nothing of what was to be added is.
+#[derive(Debug, thiserror::Error)]
+pub enum QueueError {
+    #[error("records of the kind `{0}` cannot be sent to the cloud")]
+    Kind(String),
+    #[error(
+        "`{0}` cannot be the name of a record: it has 1 to {MAX_NAME} characters, none of them white space"
+    )]
+    Name(String),
+    #[error("the value of `{0}` has more than {MAX_VALUE} characters")]
+    Value(String),
+    #[error("more than {MAX_WAITING} values wait for the cloud")]
+    Full,
+    #[error("failed to keep what is to be sent to the cloud")]
+    Store(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Values by name.
+type Values = BTreeMap<String, String>;
+
+/// The queue of one device. Clones share it.
+#[derive(Clone)]
+pub struct Queue {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    store: Store,
+    sink: Arc<dyn Sink>,
+    device: Arc<dyn Device>,
+    /// What waits, by kind. Never held while the store works.
+    waiting: Mutex<BTreeMap<&'static str, Values>>,
+    /// One caller adds at a time.
+    adding: tokio::sync::Mutex<()>,
+    wake: Notify,
+}
+
+impl Queue {
+    /// Takes up what waited at the last end, and sends until `stop`. Blocks for the store; runs in a tokio
+    /// runtime.
+    ///
+    /// # Errors
+    /// Where what waited cannot be read.
+    pub fn start(
+        store: Store,
+        sink: Arc<dyn Sink>,
+        device: Arc<dyn Device>,
+        stop: CancellationToken,
+    ) -> Result<Queue, StoreError> {
+        let mut waiting: BTreeMap<&'static str, Values> = BTreeMap::new();
+        for intent in store.intents()? {
+            if intent.kind == INTENT
+                && let Some((kind, name)) = intent.key.split_once(' ')
+                && let Some((kind, _)) = KINDS.iter().find(|(known, _)| *known == kind)
+                && let Some(value) = intent.value.as_str()
+            {
+                let values = waiting.entry(kind).or_default();
+                values.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        let shared = Arc::new(Shared {
+            store,
+            sink,
+            device,
+            waiting: Mutex::new(waiting),
+            adding: tokio::sync::Mutex::default(),
+            wake: Notify::new(),
+        });
+        let running = Arc::clone(&shared);
+        tokio::spawn(async move {
+            stop.run_until_cancelled(running.run()).await;
+        });
+        Ok(Queue { shared })
+    }
+
+    /// Adds values, by name. They outlive restarts when this returns.
+    ///
+    /// # Errors
+    /// [`QueueError`].
+    pub async fn add(
+        &self,
+        kind: &str,
+        values: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<(), QueueError> {
+        let Some((kind, _)) = KINDS.iter().find(|(known, _)| *known == kind) else {
+            return Err(QueueError::Kind(kind.to_owned()));
+        };
+        let shared = &self.shared;
+        let _one_at_a_time = shared.adding.lock().await;
+        let mut room = MAX_WAITING - shared.waiting().values().map(Values::len).sum::<usize>();
+        let mut added = Values::new();
+        for (name, value) in values {
+            let length = name.chars().count();
+            if !(1..=MAX_NAME).contains(&length) || name.contains(char::is_whitespace) {
+                return Err(QueueError::Name(name.chars().take(MAX_NAME).collect()));
+            }
+            if value.chars().count() > MAX_VALUE {
+                return Err(QueueError::Value(name));
+            }
+            if added.insert(name, value).is_none() {
+                room = room.checked_sub(1).ok_or(QueueError::Full)?;
+            }
+        }
+        let (store, kept) = (shared.store.clone(), added.clone());
+        let kept = tokio::task::spawn_blocking(move || {
+            let mut kept = kept.into_iter();
+            kept.try_for_each(|(name, value)| {
+                store.put_intent(INTENT, &format!("{kind} {name}"), &Value::String(value))
+            })
+        });
+        let kept = kept.await.map_err(|gone| QueueError::Store(gone.into()))?;
+        kept.map_err(|error| QueueError::Store(error.into()))?;
+        shared.waiting().entry(kind).or_default().extend(added);
+        shared.wake.notify_one();
+        Ok(())
+    }
+}
+
+impl Shared {
+    async fn run(&self) {
+        let mut told: BTreeMap<&'static str, Values> = BTreeMap::new();
+        let mut errors = 0;
+        let mut next = Instant::now();
+        loop {
+            let batch = self
+                .waiting()
+                .iter()
+                .find_map(|(kind, values)| (!values.is_empty()).then(|| (*kind, values.clone())));
+            let Some((kind, batch)) = batch else {
+                self.wake.notified().await;
+                continue;
+            };
+            let known = told.entry(kind).or_default();
+            let mut news = batch.clone();
+            news.retain(|name, value| known.get(name) != Some(value));
+            if news.is_empty() {
+                self.forget(kind, batch).await;
+                continue;
+            }
+            tokio::time::sleep_until(next).await;
+            let settings = self.device.settings();
+            match self.send(kind, &news, settings.request_timeout).await {
+                Ok(()) => {
+                    errors = 0;
+                    next = Instant::now() + GAP;
+                    known.extend(news);
+                    // Bounded, since what is told again costs one request and no more.
+                    if known.len() > MAX_WAITING {
+                        known.clear();
+                    }
+                    self.forget(kind, batch).await;
+                }
+                Err(error) if error.is_final() => {
+                    tracing::error!("the cloud does not take {kind}, which is given up: {error}");
+                    next = Instant::now() + GAP;
+                    self.forget(kind, batch).await;
+                }
+                Err(error) => {
+                    let wait = retry::after_error(errors, settings.interval, error.retry_after());
+                    let why = chain(&error);
+                    tracing::warn!(
+                        "failed to send {kind} to the cloud, tried again in {wait:?}: {why}"
+                    );
+                    errors = errors.saturating_add(1);
+                    next = Instant::now() + wait;
+                }
+            }
+        }
+    }
+
+    async fn send(&self, kind: &str, values: &Values, limit: Duration) -> Result<(), CloudError> {
+        let place = KINDS.iter().find(|(known, _)| *known == kind);
+        let (_, place) = place.ok_or(CloudError::Shape("known"))?;
+        let body = json!({ self.sink.uuid().as_str(): values });
+        self.sink.patch(place, &body, limit).await
+    }
+
+    /// Takes what was dealt with out of the queue; what has another value by now stays.
+    async fn forget(&self, kind: &'static str, batch: Values) {
+        // Nothing can be added between the two, or it would be lost at the next start.
+        let _nobody_adds = self.adding.lock().await;
+        let mut gone = Vec::new();
+        {
+            let mut waiting = self.waiting();
+            let values = waiting.entry(kind).or_default();
+            for (name, value) in batch {
+                if values.get(&name) == Some(&value) {
+                    values.remove(&name);
+                    gone.push(format!("{kind} {name}"));
+                }
+            }
+        }
+        let store = self.store.clone();
+        let forgotten = tokio::task::spawn_blocking(move || {
+            let mut gone = gone.iter();
+            gone.try_for_each(|key| store.remove_intent(INTENT, key))
+        });
+        if let Ok(Err(error)) = forgotten.await {
+            // It is sent once more after the next start, which changes nothing.
+            tracing::warn!(
+                "failed to forget what the cloud has taken: {}",
+                chain(&error)
+            );
+        }
+    }
+
+    fn waiting(&self) -> std::sync::MutexGuard<'_, BTreeMap<&'static str, Values>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;
