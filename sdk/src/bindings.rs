@@ -42,6 +42,7 @@ pub mod endpoint {
             "platform:supervisor/identify@1.0.0": super::capabilities::platform::supervisor::identify,
             "platform:supervisor/proxy-types@1.0.0": super::capabilities::platform::supervisor::proxy_types,
             "platform:supervisor/proxy-redirector@1.0.0": super::capabilities::platform::supervisor::proxy_redirector,
+            "platform:supervisor/cloud@1.0.0": super::capabilities::platform::supervisor::cloud,
         },
     });
 }
@@ -63,6 +64,7 @@ pub mod identifier {
             "platform:supervisor/identify@1.0.0": super::capabilities::platform::supervisor::identify,
             "platform:supervisor/proxy-types@1.0.0": super::capabilities::platform::supervisor::proxy_types,
             "platform:supervisor/proxy-redirector@1.0.0": super::capabilities::platform::supervisor::proxy_redirector,
+            "platform:supervisor/cloud@1.0.0": super::capabilities::platform::supervisor::cloud,
             "platform:supervisor/identify-window@1.0.0": generate,
         },
     });
@@ -85,6 +87,7 @@ pub mod proxy {
             "platform:supervisor/identify@1.0.0": super::capabilities::platform::supervisor::identify,
             "platform:supervisor/proxy-types@1.0.0": super::capabilities::platform::supervisor::proxy_types,
             "platform:supervisor/proxy-redirector@1.0.0": super::capabilities::platform::supervisor::proxy_redirector,
+            "platform:supervisor/cloud@1.0.0": super::capabilities::platform::supervisor::cloud,
         },
     });
 }

@@ -35,6 +35,7 @@ mod answer;
 #[doc(hidden)]
 pub mod bindings;
 mod body;
+pub mod cloud;
 pub mod config;
 pub mod device;
 mod error;

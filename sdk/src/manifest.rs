@@ -13,6 +13,7 @@ const CAPABILITIES: &[&str] = &[
     "led",
     "identify",
     "proxy_redirector",
+    "cloud",
     "clock",
     "random",
     "files",

@@ -56,6 +56,11 @@ pub trait Device: Send + Sync + 'static {
         container: &'a ContainerId,
     ) -> BoxFuture<'a, Result<BTreeMap<String, String>, String>>;
 
+    /// Looks for a new target and applies it, or the one that is known again: `force` overrides update
+    /// locks, `cancel` breaks off what is being applied. Answers at once whether it will be done: not where
+    /// the device's configuration leaves updates to its own time and `force` is not given.
+    fn update(&self, force: bool, cancel: bool) -> bool;
+
     /// What is wrong with the device, one sentence each; nothing when it is healthy (6.7).
     fn problems(&self) -> Vec<String>;
 

@@ -28,6 +28,10 @@ pub(crate) struct FakeDevice {
     pub(crate) local_mode: bool,
     pub(crate) problems: Vec<String>,
     pub(crate) targets: Mutex<Vec<(Value, bool)>>,
+    /// Instant updates are off where it is false.
+    pub(crate) updates: bool,
+    /// The `force` and `cancel` of each update.
+    pub(crate) updated: Mutex<Vec<(bool, bool)>>,
     pub(crate) panics: bool,
     /// What was asked for, and what every action answers.
     pub(crate) actions: Mutex<Vec<Action>>,
@@ -46,6 +50,8 @@ impl Default for FakeDevice {
             local_mode: false,
             problems: Vec::new(),
             targets: Mutex::default(),
+            updates: true,
+            updated: Mutex::default(),
             panics: false,
             actions: Mutex::default(),
             powered: Mutex::default(),
@@ -127,6 +133,11 @@ impl Device for FakeDevice {
         ];
         let environment = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
         std::future::ready(Ok(environment.into())).boxed()
+    }
+
+    fn update(&self, force: bool, cancel: bool) -> bool {
+        self.updated.lock().unwrap().push((force, cancel));
+        self.updates || force
     }
 
     fn problems(&self) -> Vec<String> {

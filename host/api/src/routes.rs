@@ -14,7 +14,7 @@ use crate::device::Response;
 use crate::{ping, v1, v2, v3};
 
 /// The core families; every other route is a plugin's.
-const FAMILIES: [&[Route]; 16] = [
+const FAMILIES: [&[Route]; 17] = [
     ping::ROUTES,
     v1::health::ROUTES,
     v1::device::ROUTES,
@@ -23,6 +23,7 @@ const FAMILIES: [&[Route]; 16] = [
     v1::actions::ROUTES,
     v1::apps::ROUTES,
     v1::power::ROUTES,
+    v1::update::ROUTES,
     v2::version::ROUTES,
     v2::state_status::ROUTES,
     v2::applications::ROUTES,

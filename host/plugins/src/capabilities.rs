@@ -2,6 +2,7 @@
 //!
 //! Grants are not checked here: what is not granted is not linked.
 
+mod cloud;
 mod config;
 mod device;
 mod identify;

@@ -18,6 +18,8 @@ pub enum Capability {
     Identify,
     /// Has another plugin configure the redirector of connections.
     ProxyRedirector,
+    /// Reads and sets the records that the cloud keeps of this device.
+    Cloud,
     /// The time of day and a clock that only goes forward (`wasi:clocks`).
     Clock,
     /// Random numbers (`wasi:random`).
@@ -36,6 +38,7 @@ impl Capability {
             Capability::Led => "led",
             Capability::Identify => "identify",
             Capability::ProxyRedirector => "proxy-redirector",
+            Capability::Cloud => "cloud",
             Capability::Clock => "clock",
             Capability::Random => "random",
             Capability::Files => "files",
@@ -62,7 +65,7 @@ pub(crate) enum Import {
 
 /// What the import called `name` (`package/interface@version`) takes.
 pub(crate) fn of_import(name: &str) -> Import {
-    use Capability::{Clock, Device, Files, Identify, Led, ProxyRedirector, Random, Store};
+    use Capability::{Clock, Cloud, Device, Files, Identify, Led, ProxyRedirector, Random, Store};
     let interface = name.split('@').next().unwrap_or(name);
     match interface {
         "platform:supervisor/types"
@@ -88,6 +91,7 @@ pub(crate) fn of_import(name: &str) -> Import {
         | "wasi:random/insecure-seed" => Import::Always,
         "platform:supervisor/device" => Import::With(&[Device]),
         "platform:supervisor/store" => Import::With(&[Store]),
+        "platform:supervisor/cloud" => Import::With(&[Cloud]),
         "platform:supervisor/led" => Import::With(&[Led]),
         "platform:supervisor/identify" => Import::With(&[Identify]),
         "platform:supervisor/proxy-redirector" => Import::With(&[ProxyRedirector]),
@@ -104,12 +108,13 @@ pub(crate) fn of_import(name: &str) -> Import {
 mod tests {
     use super::*;
 
-    const ALL: [Capability; 8] = [
+    const ALL: [Capability; 9] = [
         Capability::Device,
         Capability::Store,
         Capability::Led,
         Capability::Identify,
         Capability::ProxyRedirector,
+        Capability::Cloud,
         Capability::Clock,
         Capability::Random,
         Capability::Files,

@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
+
 /// All that [`crate::Plugins::start`] needs.
 pub struct PluginsConfig {
     /// The folders whose `*.wasm` files are plugins. One that is not there holds none.
@@ -22,6 +24,8 @@ pub struct PluginsConfig {
     pub data: Arc<dyn PluginData>,
     /// What the capability `device` reads.
     pub device: Arc<dyn Device>,
+    /// What the capability `cloud` reaches; [`NoCloud`] on a device without one.
+    pub cloud: Arc<dyn Cloud>,
     /// The routes of the host itself, which no plugin may claim: method (`*` for all) and pattern, for
     /// example `("GET", "/v2/applications/:appId/state")`.
     pub core_routes: Vec<(&'static str, &'static str)>,
@@ -39,6 +43,54 @@ pub trait Device: Send + Sync + 'static {
     fn identity(&self) -> Identity;
     /// The object that `GET /v1/device` answers.
     fn state(&self) -> serde_json::Value;
+}
+
+/// The device's cloud, as far as plugins reach it (`wit/cloud.wit`).
+pub trait Cloud: Send + Sync + 'static {
+    /// This device's rows of a kind, with these fields. Neither is more than text yet.
+    fn records<'a>(
+        &'a self,
+        kind: &'a str,
+        fields: &'a [String],
+    ) -> BoxFuture<'a, Result<Vec<serde_json::Value>, CloudRefusal>>;
+
+    /// Keeps values, by name, until the cloud has taken them.
+    fn queue<'a>(
+        &'a self,
+        kind: &'a str,
+        values: Vec<(String, String)>,
+    ) -> BoxFuture<'a, Result<(), CloudRefusal>>;
+}
+
+/// Why the cloud was not asked, or did not answer. Texts are for the plugin's caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CloudRefusal {
+    Unmanaged,
+    Unprovisioned,
+    Unreachable(String),
+    Refused(String),
+    Failed(String),
+}
+
+/// The cloud of a device that has none.
+pub struct NoCloud;
+
+impl Cloud for NoCloud {
+    fn records<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a [String],
+    ) -> BoxFuture<'a, Result<Vec<serde_json::Value>, CloudRefusal>> {
+        Box::pin(std::future::ready(Err(CloudRefusal::Unmanaged)))
+    }
+
+    fn queue<'a>(
+        &'a self,
+        _: &'a str,
+        _: Vec<(String, String)>,
+    ) -> BoxFuture<'a, Result<(), CloudRefusal>> {
+        Box::pin(std::future::ready(Err(CloudRefusal::Unmanaged)))
+    }
 }
 
 /// Who the device is (`wit/device.wit`).

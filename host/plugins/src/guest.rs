@@ -9,7 +9,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use crate::actions::Actions;
 use crate::capabilities::led::Leds;
 use crate::capabilities::log::LogBudget;
-use crate::config::{Device, PluginData};
+use crate::config::{Cloud, Device, PluginData};
 use crate::identify::Identify;
 use crate::policy::Grants;
 use crate::wasi;
@@ -31,6 +31,7 @@ pub(crate) struct Surroundings {
     pub(crate) memory: usize,
     pub(crate) device: Arc<dyn Device>,
     pub(crate) data: Arc<dyn PluginData>,
+    pub(crate) cloud: Arc<dyn Cloud>,
     pub(crate) leds: Leds,
     pub(crate) identify: Identify,
     pub(crate) actions: Actions,

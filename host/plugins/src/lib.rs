@@ -44,7 +44,10 @@ mod watch;
 
 pub use body::{Body, BodyError};
 pub use capability::Capability;
-pub use config::{DEFAULT_SLOTS, DataError, Device, Identity, PluginData, PluginsConfig};
+pub use config::{
+    Cloud, CloudRefusal, DEFAULT_SLOTS, DataError, Device, Identity, NoCloud, PluginData,
+    PluginsConfig,
+};
 pub use limits::{DEFAULTS, Limits, MOST};
 pub use manifest::{Action, INTERFACE, Manifest, ManifestError, Need, Route, SECTION};
 pub use pattern::{Pattern, PatternError};

@@ -7,8 +7,8 @@ use wasmtime::Engine;
 use wasmtime::component::Linker;
 
 use crate::bindings::platform::supervisor::{
-    config, device, identify, identify_window, led, log, proxy_redirector, proxy_types, store,
-    timer, types,
+    cloud, config, device, identify, identify_window, led, log, proxy_redirector, proxy_types,
+    store, timer, types,
 };
 use crate::capability::Capability;
 use crate::guest::{Guest, ThisGuest};
@@ -53,6 +53,9 @@ fn linker(engine: &Engine, grants: &BTreeSet<Capability>) -> wasmtime::Result<Li
                 store::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?
             }
             Capability::Led => led::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?,
+            Capability::Cloud => {
+                cloud::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?
+            }
             Capability::Identify => {
                 identify::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?
             }

@@ -11,7 +11,7 @@ use wasmtime::component::types::ComponentItem;
 use crate::actions::Actions;
 use crate::capabilities::led::Leds;
 use crate::capabilities::led_memory::LedMemory;
-use crate::config::{Device, PluginData};
+use crate::config::{Cloud, Device, PluginData};
 use crate::exports::ExportIndices;
 use crate::failure::Failure;
 use crate::grants::{self, GrantError};
@@ -109,6 +109,7 @@ pub(crate) struct Workshop {
     pub(crate) leds: PathBuf,
     pub(crate) led_memory: Arc<LedMemory>,
     pub(crate) data: Arc<dyn PluginData>,
+    pub(crate) cloud: Arc<dyn Cloud>,
     pub(crate) device: Arc<dyn Device>,
     pub(crate) identify: Identify,
     pub(crate) actions: Actions,
@@ -222,6 +223,7 @@ impl Workshop {
             memory,
             device: Arc::clone(&self.device),
             data: Arc::clone(&self.data),
+            cloud: Arc::clone(&self.cloud),
             identify: self.identify.clone(),
             actions: self.actions.clone(),
         }

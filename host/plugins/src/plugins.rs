@@ -103,6 +103,7 @@ impl Plugins {
             host_root: config.host_root,
             led_memory: Arc::new(LedMemory::open(&config.state_dir)),
             data: config.data,
+            cloud: config.cloud,
             device: config.device,
             identify: identify.clone(),
             actions: actions.clone(),

@@ -5,6 +5,10 @@
 //! grants = ["led"]
 //! leds = ["ACT"]              # only these LEDs; all where it is left out
 //!
+//! [plugins.tags]
+//! grants = ["cloud"]
+//! records = ["device_tag"]    # these kinds of records of the cloud; none where it is left out
+//!
 //! [plugins.exporter]
 //! grants = ["files", "clock"]
 //! files = [{ host = "/mnt/data/export", guest = "/export", write = true }]
@@ -40,6 +44,9 @@ pub(crate) struct Grants {
     pub(crate) grants: BTreeSet<Capability>,
     /// The LEDs that `led` gives; all of the device's where it is left out.
     pub(crate) leds: Option<BTreeSet<String>>,
+    /// The kinds of records that `cloud` reaches.
+    #[serde(default)]
+    pub(crate) records: BTreeSet<String>,
     /// The folders that `files` gives.
     #[serde(default)]
     pub(crate) files: Vec<Folder>,
@@ -175,6 +182,9 @@ impl Grants {
         if !self.files.is_empty() && !self.grants.contains(&Capability::Files) {
             return Err("it names `files` without granting \"files\"".to_owned());
         }
+        if !self.records.is_empty() && !self.grants.contains(&Capability::Cloud) {
+            return Err("it names `records` without granting \"cloud\"".to_owned());
+        }
         if self.leds.is_some() && !self.grants.contains(&Capability::Led) {
             return Err("it names `leds` without granting \"led\"".to_owned());
         }
@@ -219,6 +229,10 @@ mod tests {
                 "`[plugins.a]`: `memory_mib` is 64",
             ),
             ("[plugins.a]\nleds = []", "`leds` without granting \"led\""),
+            (
+                "[plugins.a]\nrecords = [\"device_tag\"]",
+                "`records` without granting \"cloud\"",
+            ),
             (
                 "[plugins.a]\nfiles = [{ host = \"/a\", guest = \"/a\" }]",
                 "`files` without granting",

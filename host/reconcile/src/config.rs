@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use engine::Engines;
 use model::compose::DeviceFacts;
+use model::contracts::Offers;
 use store::Store;
 
 use crate::AbortAt;
@@ -21,6 +22,8 @@ pub struct ReconcilerConfig {
     pub host_root: PathBuf,
     /// The device has a cloud. One that has none is in local mode from its start (device behaviour 4.3).
     pub managed: bool,
+    /// What contracts of services are held to.
+    pub offers: Offers,
     pub limits: Limits,
     /// For tests alone.
     pub abort_at: Option<Arc<AbortAt>>,

@@ -37,7 +37,8 @@ pub(crate) enum LocalMode {
 
 /// What the store held at the start.
 pub(crate) struct Memory {
-    pub target: Option<Value>,
+    pub local_target: Option<Value>,
+    pub cloud_target: Option<Value>,
     pub commits: BTreeMap<AppUuid, Commit>,
     pub recorded_images: BTreeSet<ImageRef>,
     pub stopped: BTreeSet<ContainerId>,
@@ -64,7 +65,7 @@ impl Journal {
     }
 
     /// Reads all that the loop starts from. Blocks; for the start.
-    pub(crate) fn recall(&self, source: TargetSource) -> Result<Memory, StoreError> {
+    pub(crate) fn recall(&self) -> Result<Memory, StoreError> {
         let store = &self.store;
         let intents = store.intents()?;
         let stopped = intents.iter().filter(|intent| intent.kind == STOPPED);
@@ -80,7 +81,8 @@ impl Journal {
         });
         Ok(Memory {
             actions: actions.collect(),
-            target: store.target(source)?,
+            local_target: store.target(TargetSource::Local)?,
+            cloud_target: store.target(TargetSource::Cloud)?,
             commits: store.commits()?,
             recorded_images: store
                 .image_records()?
@@ -195,6 +197,17 @@ impl Journal {
 
     pub(crate) async fn set_snapshot(&self, snapshot: Value) -> Result<(), String> {
         self.call(move |store| store.set_snapshot(&snapshot)).await
+    }
+
+    /// Keeps a target of the cloud that begins local mode, with what local mode begins with: both or
+    /// neither is in force after a kill, since the cloud's word counts where it changes.
+    pub(crate) async fn open_local_mode(&self, local: Value, cloud: Value) -> Result<(), String> {
+        self.call(move |store| {
+            store.set_target(TargetSource::Local, &local)?;
+            note(store, LocalMode::On)?;
+            store.set_target(TargetSource::Cloud, &cloud)
+        })
+        .await
     }
 
     pub(crate) async fn set_local_mode(&self, mode: LocalMode) -> Result<(), String> {

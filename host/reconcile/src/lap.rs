@@ -28,7 +28,7 @@ use crate::events::Announced;
 use crate::journal::{LocalMode, Memory};
 use crate::local_mode::Snapshot;
 use crate::logs::{LogSource, LogSources};
-use crate::messages::{Kept, Message, Settings, StepFailure};
+use crate::messages::{Kept, Message, Settings, StepFailure, Wanted};
 use crate::steps::World;
 use crate::view::View;
 use crate::{UpdateLocks, apply, status};
@@ -53,6 +53,8 @@ pub(crate) struct Start {
     /// `None` where no target was ever given, or it cannot be read: then nothing is touched.
     pub desired: Option<DesiredState>,
     pub settings: Settings,
+    /// What comes after local mode, where that is being left.
+    pub resumes: Option<Wanted>,
     pub api_network: DesiredNetwork,
     pub managed: bool,
 }
@@ -92,6 +94,10 @@ pub(crate) struct Lap {
     /// Images that were pulled since the target was set, each until it turns out to be missing.
     pulled: BTreeSet<ImageRef>,
     cleaning: bool,
+    /// What comes after local mode, while that is being left.
+    resumes: Option<Wanted>,
+    /// Somebody is asking what there is to do.
+    checking: bool,
     /// Local mode, once left, is entered again: the device was killed while leaving it, and has no
     /// cloud.
     reenters: bool,
@@ -147,6 +153,8 @@ impl Lap {
             downloaded: false,
             pulled: BTreeSet::new(),
             cleaning: false,
+            resumes: start.resumes,
+            checking: false,
             reenters: !start.managed && memory.local_mode == LocalMode::Leaving,
             again: Arc::default(),
             taken: Vec::new(),
@@ -351,6 +359,7 @@ impl Lap {
             progress: self.world.progress.all(),
             waiting_on: &self.plan.waiting_on,
             applying,
+            checking: self.checking,
             downloaded: self.downloaded,
             failed: !self.failing.is_empty(),
         });

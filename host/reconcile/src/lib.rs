@@ -39,6 +39,7 @@ mod reconciler;
 mod status;
 mod steps;
 mod target;
+mod targets;
 mod view;
 
 pub use abort::{AbortAt, MOMENTS};

@@ -2,10 +2,9 @@
 //! removes what was made in it and nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
-use model::{EngineKind, ImageRef, TargetState};
+use model::{EngineKind, ImageRef};
 use serde::{Deserialize, Serialize};
 
 use crate::messages::{Kept, Message};
@@ -15,13 +14,6 @@ use crate::view::{EngineView, KINDS};
 
 /// How long a container may take to stop when local mode is left.
 const GRACE: Duration = Duration::from_secs(10);
-
-/// What callers are told: the target as it was last taken, and whether local mode is on.
-#[derive(Debug, Default)]
-pub(crate) struct Local {
-    pub on: bool,
-    pub target: Option<Arc<TargetState>>,
-}
 
 /// Ids and names, by engine. An engine that is not in it held nothing of ours that we know of.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

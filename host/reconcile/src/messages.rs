@@ -63,13 +63,23 @@ pub(crate) struct StepFailure {
 pub(crate) enum Command {
     /// A new target, which the store holds. Answered once it is what the device is measured by.
     Target {
-        desired: DesiredState,
-        settings: Settings,
+        wanted: Wanted,
         force: bool,
         taken: oneshot::Sender<()>,
     },
+    /// Local mode begins; the store knows.
+    EnterLocalMode {
+        wanted: Wanted,
+        taken: oneshot::Sender<()>,
+    },
     /// Local mode ends; the store knows.
-    LeaveLocalMode { taken: oneshot::Sender<()> },
+    LeaveLocalMode {
+        /// What the device goes back to.
+        resumes: Option<Wanted>,
+        taken: oneshot::Sender<()>,
+    },
+    /// Whether somebody is asking right now what there is to do.
+    Checking(bool),
     /// Something to be done with services beside the target.
     Act(Action, Answer),
     /// All apps are locked and their services stopped, so that the host can go down.
@@ -86,6 +96,13 @@ pub(crate) enum Command {
     Answer(oneshot::Sender<()>),
     /// Look, and try at once what waits to be tried again.
     Trigger { force: bool, cancel: bool },
+}
+
+/// What the device is measured by.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    pub desired: DesiredState,
+    pub settings: Settings,
 }
 
 /// What the target's configuration variables say to the loop.

@@ -1,14 +1,15 @@
 //! The handle that the API and the binary hold.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use engine::EngineError;
 
 use model::compose::DeviceFacts;
+use model::contracts::Offers;
 use model::{
-    Action, ActionError, CONFIG_DIGEST_LABEL, ContainerId, DesiredNetwork, DesiredState,
-    DeviceStatus, IpamPool, NetworkConfig, TargetState,
+    Action, ActionError, CONFIG_DIGEST_LABEL, ContainerId, DesiredNetwork, DeviceStatus, IpamPool,
+    NetworkConfig, TargetState,
 };
 use serde_json::Value;
 use store::{StoreError, TargetSource};
@@ -21,12 +22,13 @@ use crate::events::Announced;
 use crate::health::Health;
 use crate::journal::{Journal, LocalMode};
 use crate::lap::{Lap, Start};
-use crate::local_mode::Local;
 use crate::logs::{LogHub, LogSubscription};
 use crate::messages::{Command, Message};
 use crate::observe::chain;
 use crate::progress::Progress;
 use crate::steps::World;
+use crate::target::{Read, Reader};
+use crate::targets::{Taken, Targets, Turn};
 use crate::{Locks, SetTargetError, target};
 
 /// The network by which services reach the API, and its gateway, on which the API listens.
@@ -50,6 +52,7 @@ pub struct Reconciler {
 struct Inner {
     world: Arc<World>,
     facts: Arc<dyn Fn() -> DeviceFacts + Send + Sync>,
+    offers: Offers,
     status: watch::Receiver<Arc<DeviceStatus>>,
     loop_: UnboundedSender<Message>,
     stop: CancellationToken,
@@ -67,7 +70,7 @@ impl Reconciler {
     /// [`StartError`] where the store cannot be read.
     pub fn start(config: ReconcilerConfig) -> Result<Reconciler, StartError> {
         let journal = Journal::new(config.store.clone());
-        let mut memory = journal.recall(TargetSource::Local)?;
+        let mut memory = journal.recall()?;
         let facts = (config.facts)();
         let locks = Locks::new(&config.host_root, &facts.branding, &memory.lock_marker);
         locks.sweep();
@@ -80,22 +83,34 @@ impl Reconciler {
             journal.enter_local_mode()?;
             memory.local_mode = LocalMode::On;
         }
-        let local = memory.local_mode == LocalMode::On;
-        let stored = memory.target.as_ref().filter(|_| local);
-        let read = stored.map(|body| target::read(body, &facts, &config.store));
-        let (taken, desired, unreadable) = match read {
-            None => (None, local.then(DesiredState::default), false),
-            Some(Ok(read)) => {
-                for warning in &read.resolved.warnings {
-                    tracing::warn!("{warning}");
-                }
-                (Some(read.target), Some(read.resolved.desired), false)
-            }
-            Some(Err(error)) => {
-                // What runs is left alone until there is a target that can be read.
-                tracing::error!("the stored target state is not applied: {error}");
-                (None, None, true)
-            }
+        let reader = || Reader {
+            facts: facts.clone(),
+            offers: config.offers.clone(),
+            store: config.store.clone(),
+        };
+        let stored = memory.cloud_target.as_ref().filter(|_| config.managed);
+        let cloud = stored.map(|body| reader().cloud(body));
+        let stored = memory.local_target.as_ref();
+        let stored = stored.filter(|_| memory.local_mode == LocalMode::On);
+        let local = stored.map(|body| reader().local(body));
+        // What runs is left alone until there is a target that can be read.
+        let unreadable = match memory.local_mode {
+            LocalMode::On => matches!(local, Some(Err(_))),
+            LocalMode::Leaving | LocalMode::Off => matches!(cloud, Some(Err(_))),
+        };
+        let targets = Targets {
+            mode: memory.local_mode,
+            local: recalled(local),
+            cloud: recalled(cloud),
+        };
+        let wanted = match targets.mode {
+            LocalMode::On => Some(targets.wanted_in_local_mode()).filter(|_| !unreadable),
+            LocalMode::Off => targets.wanted_of_the_cloud(),
+            LocalMode::Leaving => None,
+        };
+        let resumes = match targets.mode {
+            LocalMode::Leaving => targets.wanted_of_the_cloud(),
+            LocalMode::On | LocalMode::Off => None,
         };
 
         let stop = CancellationToken::new();
@@ -109,10 +124,7 @@ impl Reconciler {
             locks,
             progress: Arc::new(Progress::default()),
             health: Health::default(),
-            local: Mutex::new(Local {
-                on: local,
-                target: taken.clone(),
-            }),
+            targets: watch::channel(targets).0,
             abort_at: config.abort_at,
             pulls: Semaphore::new(limits.pulls.max(1)),
             steps: Semaphore::new(limits.steps.max(1)),
@@ -121,20 +133,21 @@ impl Reconciler {
         });
         // Until the engines have been asked, the device is checking what there is to do.
         let checking = DeviceStatus {
-            applying: desired.is_some(),
-            update_pending: desired.is_some(),
+            applying: wanted.is_some(),
+            update_pending: wanted.is_some(),
             ..DeviceStatus::default()
         };
         let (publish, status) = watch::channel(Arc::new(checking));
         let announced = Announced::listen(&world.engines, limits.engine_retry_cap, &stop);
-        let settings = match &taken {
-            Some(target) => target::settings(target),
-            None => target::settings(&TargetState::default()),
+        let (desired, settings) = match wanted {
+            Some(wanted) => (Some(wanted.desired), wanted.settings),
+            None => (None, target::settings(&TargetState::default())),
         };
         let start = Start {
             memory,
             desired,
             settings,
+            resumes,
             api_network: api_network(&facts),
             managed: config.managed,
         };
@@ -149,6 +162,7 @@ impl Reconciler {
             inner: Arc::new(Inner {
                 world,
                 facts: config.facts,
+                offers: config.offers,
                 status,
                 loop_: sender,
                 stop,
@@ -187,32 +201,23 @@ impl Reconciler {
         if !self.local_mode() {
             return Err(SetTargetError::NotLocalMode);
         }
-        let facts = Arc::clone(&inner.facts);
-        let store = inner.world.journal.store().clone();
-        let reading = move || {
-            let read = target::read(&body, &facts(), &store);
-            read.map(|read| (read, body))
-        };
+        let reader = self.reader();
+        let reading = move || reader.local(&body).map(|read| (read, body));
         let read = tokio::task::spawn_blocking(reading).await;
         let (read, body) = read.map_err(|error| SetTargetError::Store(error.to_string()))??;
+        let journal = &inner.world.journal;
+        let targets = &inner.world.targets;
         let (taken, acknowledged) = oneshot::channel();
-        let command = if target::leaves_local_mode(&read.target) {
-            let noted = inner.world.journal.set_local_mode(LocalMode::Leaving).await;
+        let command = if target::leaves_local_mode(&read.taken.target) {
+            let noted = journal.set_local_mode(LocalMode::Leaving).await;
             noted.map_err(SetTargetError::Store)?;
-            *self.local() = Local::default();
-            Command::LeaveLocalMode { taken }
+            self.leave_local_mode(taken)
         } else {
-            let stored = inner
-                .world
-                .journal
-                .set_target(TargetSource::Local, body)
-                .await;
+            let stored = journal.set_target(TargetSource::Local, body).await;
             stored.map_err(SetTargetError::Store)?;
-            let settings = target::settings(&read.target);
-            self.local().target = Some(read.target);
+            targets.send_modify(|targets| targets.local = Some(read.taken));
             Command::Target {
-                desired: read.resolved.desired,
-                settings,
+                wanted: targets.borrow().wanted_in_local_mode(),
                 force,
                 taken,
             }
@@ -220,24 +225,176 @@ impl Reconciler {
         self.command(command);
         // Should the loop have ended, the next start takes the target up.
         let _ = acknowledged.await;
-        Ok(read.resolved.warnings)
+        Ok(read.warnings)
     }
 
-    /// The object `{ "local": … }` of `GET /v2/local/target-state`.
+    /// Takes a new target from the cloud: checks it whole, stores it, and answers, with one sentence for
+    /// each thing in it that will not be done, once the device is measured by it in place of what was
+    /// being applied. In local mode nothing of it takes effect but that the mode may end, and the apps
+    /// that are no fleet. `force` overrides update locks until it has been reached.
+    ///
+    /// # Errors
+    /// [`SetTargetError::Invalid`] or [`SetTargetError::Store`]; then nothing has changed.
+    pub async fn set_cloud_target(
+        &self,
+        body: Value,
+        force: bool,
+    ) -> Result<Vec<String>, SetTargetError> {
+        let inner = &self.inner;
+        let _one_at_a_time = inner.setting.lock().await;
+        let targets = &inner.world.targets;
+        // A mode switch in progress ends first (device behaviour 4.3).
+        let mut mode = targets.subscribe();
+        let settled = mode.wait_for(|targets| targets.mode != LocalMode::Leaving);
+        settled
+            .await
+            .map(drop)
+            .map_err(|_| SetTargetError::Store("the supervisor is stopping".into()))?;
+
+        let reader = self.reader();
+        let reading = move || reader.cloud(&body).map(|read| (read, body));
+        let read = tokio::task::spawn_blocking(reading).await;
+        let (read, body) = read.map_err(|error| SetTargetError::Store(error.to_string()))??;
+        let journal = &inner.world.journal;
+        let turn = targets.borrow().turn(&read.taken.target);
+        let (taken, acknowledged) = oneshot::channel();
+        let command = match turn {
+            Turn::Stays => {
+                let stored = journal.set_target(TargetSource::Cloud, body).await;
+                stored.map_err(SetTargetError::Store)?;
+                targets.send_modify(|targets| targets.cloud = Some(read.taken));
+                let targets = targets.borrow();
+                let wanted = match targets.local_mode() {
+                    // What runs is left alone until there is a local target that can be read.
+                    true if inner.stored_target_is_unreadable && targets.local.is_none() => None,
+                    true => Some(targets.wanted_in_local_mode()),
+                    false => targets.wanted_of_the_cloud(),
+                };
+                wanted.map(|wanted| Command::Target {
+                    wanted,
+                    force,
+                    taken,
+                })
+            }
+            Turn::Enters => {
+                // The variables and the name stay what they are, without the apps.
+                let first = TargetState {
+                    apps: Default::default(),
+                    ..(*read.taken.target).clone()
+                };
+                let local = first.to_local_json(true);
+                let stored = journal.open_local_mode(local, body).await;
+                stored.map_err(SetTargetError::Store)?;
+                targets.send_modify(|targets| {
+                    targets.mode = LocalMode::On;
+                    targets.cloud = Some(read.taken);
+                    targets.local = Some(Taken {
+                        target: Arc::new(first),
+                        desired: Arc::default(),
+                    });
+                });
+                let wanted = targets.borrow().wanted_in_local_mode();
+                Some(Command::EnterLocalMode { wanted, taken })
+            }
+            Turn::Leaves => {
+                let stored = async {
+                    journal.set_local_mode(LocalMode::Leaving).await?;
+                    journal.set_target(TargetSource::Cloud, body).await
+                };
+                stored.await.map_err(SetTargetError::Store)?;
+                targets.send_modify(|targets| targets.cloud = Some(read.taken));
+                Some(self.leave_local_mode(taken))
+            }
+        };
+        for warning in &read.warnings {
+            inner.world.hub.system(warning.clone());
+            tracing::warn!("the cloud's target: {warning}");
+        }
+        if let Some(command) = command {
+            self.command(command);
+            // Should the loop have ended, the next start takes the target up.
+            let _ = acknowledged.await;
+        }
+        Ok(read.warnings)
+    }
+
+    /// What is told of local mode as it ends, and to the loop. The store knows already.
+    fn leave_local_mode(&self, taken: oneshot::Sender<()>) -> Command {
+        let targets = &self.inner.world.targets;
+        targets.send_modify(|targets| {
+            targets.mode = LocalMode::Leaving;
+            targets.local = None;
+        });
+        Command::LeaveLocalMode {
+            resumes: targets.borrow().wanted_of_the_cloud(),
+            taken,
+        }
+    }
+
+    fn reader(&self) -> Reader {
+        Reader {
+            facts: self.facts(),
+            offers: self.inner.offers.clone(),
+            store: self.inner.world.journal.store().clone(),
+        }
+    }
+
+    /// The facts, with the name as targets have it.
+    fn facts(&self) -> DeviceFacts {
+        let facts = (self.inner.facts)();
+        let name = self
+            .inner
+            .world
+            .targets
+            .borrow()
+            .in_force()
+            .map(|target| target.name.clone());
+        DeviceFacts {
+            name: name.unwrap_or(facts.name),
+            ..facts
+        }
+    }
+
+    /// The device's name, of the target in force.
+    #[must_use]
+    pub fn device_name(&self) -> String {
+        self.facts().name
+    }
+
+    /// The configuration variables in force, without the defaults of those that are not set.
+    #[must_use]
+    pub fn variables(&self) -> BTreeMap<String, String> {
+        self.inner.world.targets.borrow().variables()
+    }
+
+    /// Tells the status whether somebody is asking right now what there is to do: an update is pending
+    /// then (device API, "Device state").
+    pub fn set_checking(&self, checking: bool) {
+        self.command(Command::Checking(checking));
+    }
+
+    /// The object `{ "local": … }` of `GET /v2/local/target-state`. Where no local target was set it has
+    /// no apps; name and variables are the device's all the same, since clients change them and post all
+    /// of it again.
     #[must_use]
     pub fn local_target(&self) -> Value {
-        let local = self.local();
-        let (on, target) = (local.on, local.target.clone());
-        drop(local);
-        match target {
-            Some(target) => target.to_local_json(on),
-            None => target::none(&(self.inner.facts)()).to_local_json(on),
+        let targets = self.inner.world.targets.borrow();
+        if let Some(local) = &targets.local {
+            return local.target.to_local_json(targets.local_mode());
         }
+        let (on, config) = (targets.local_mode(), targets.variables());
+        drop(targets);
+        let none = TargetState {
+            name: self.device_name(),
+            config,
+            ..TargetState::default()
+        };
+        none.to_local_json(on)
     }
 
     #[must_use]
     pub fn local_mode(&self) -> bool {
-        self.local().on
+        self.inner.world.targets.borrow().local_mode()
     }
 
     /// Looks at the engines, and tries at once what waits to be tried again. `force` overrides update
@@ -268,7 +425,16 @@ impl Reconciler {
         let world = &self.inner.world;
         let (asked, answered) = oneshot::channel();
         self.command(Command::WantedVolumes(asked));
-        let wanted = answered.await.map_err(|_| stopping().to_string())?;
+        let mut wanted = answered.await.map_err(|_| stopping().to_string())?;
+        // In local mode the fleet's volumes wait for its end.
+        if let Some(cloud) = &world.targets.borrow().cloud {
+            let volumes = cloud
+                .desired
+                .apps
+                .values()
+                .flat_map(|app| app.volumes.values());
+            wanted.extend(volumes.map(|volume| volume.engine_name.clone()));
+        }
         for engine in world.engines.all() {
             let failed = |error: EngineError| chain(&error);
             for volume in engine.volumes().await.map_err(failed)? {
@@ -362,7 +528,12 @@ impl Reconciler {
         if self.inner.ended.is_cancelled() {
             problems.push("the reconciler has ended".to_owned());
         }
-        if self.inner.stored_target_is_unreadable && self.local().target.is_none() {
+        let targets = &self.inner.world.targets;
+        let taken = |targets: &Targets| match targets.mode {
+            LocalMode::On => targets.local.is_some(),
+            LocalMode::Leaving | LocalMode::Off => targets.cloud.is_some(),
+        };
+        if self.inner.stored_target_is_unreadable && !taken(&targets.borrow()) {
             problems.push("the stored target state cannot be read".to_owned());
         }
         problems.extend(self.inner.world.health.problems());
@@ -380,13 +551,21 @@ impl Reconciler {
         // A loop that has ended takes no commands; `problems` says so.
         let _ = self.inner.loop_.send(Message::Command(command));
     }
+}
 
-    fn local(&self) -> std::sync::MutexGuard<'_, Local> {
-        self.inner
-            .world
-            .local
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+/// A target that was stored, where it can still be read.
+fn recalled(read: Option<Result<Read, SetTargetError>>) -> Option<Taken> {
+    match read? {
+        Ok(read) => {
+            for warning in &read.warnings {
+                tracing::warn!("{warning}");
+            }
+            Some(read.taken)
+        }
+        Err(error) => {
+            tracing::error!("the stored target state is not applied: {error}");
+            None
+        }
     }
 }
 

@@ -22,6 +22,8 @@ pub(crate) struct Sources<'a> {
     pub progress: BTreeMap<ImageRef, u8>,
     pub waiting_on: &'a [WaitingOn],
     pub applying: bool,
+    /// Somebody is asking what there is to do.
+    pub checking: bool,
     pub downloaded: bool,
     pub failed: bool,
 }
@@ -36,7 +38,7 @@ pub(crate) fn draw(sources: &Sources<'_>) -> DeviceStatus {
     );
     DeviceStatus {
         applying: sources.applying,
-        update_pending: sources.applying,
+        update_pending: sources.applying || sources.checking,
         update_downloaded: sources.applying && sources.downloaded,
         update_failed: sources.failed,
         apps: apps

@@ -1,7 +1,7 @@
 //! The steps themselves: each does what the plan says, tells the loop what came of it, and decides
 //! nothing. Functions that disturb a service ask for the guard of its locks.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{ContainerSpec, Engine, EngineError, Engines, NetworkSpec, PullProgress, VolumeSpec};
@@ -10,16 +10,16 @@ use model::{
     EngineKind, ImageRef, Network, ServiceKey, ServiceState, Volume,
 };
 use plan::{ContainerRef, ImageUser, LockedStep, ServiceWork, StartService, Step};
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{Semaphore, watch};
 
 use crate::health::Health;
 use crate::journal::Journal;
-use crate::local_mode::Local;
 use crate::logs::LogHub;
 use crate::messages::{Kept, Message, StepFailure};
 use crate::observe::chain;
 use crate::progress::Progress;
+use crate::targets::Targets;
 use crate::view::{Effect, NETWORK_CONTAINER_LABEL};
 use crate::{AbortAt, Locks, UpdateLocks};
 
@@ -32,8 +32,8 @@ pub(crate) struct World {
     pub hub: LogHub,
     pub progress: Arc<Progress>,
     pub health: Health,
-    /// What callers are told of local mode.
-    pub local: Mutex<Local>,
+    /// What callers are told of targets and of local mode.
+    pub targets: watch::Sender<Targets>,
     pub abort_at: Option<Arc<AbortAt>>,
     pub pulls: Semaphore,
     pub steps: Semaphore,

@@ -1,19 +1,21 @@
-//! Taking a local target: checked whole, stored, and only then what the device is measured by.
+//! Reading a target: checked whole, held to the device, and only then what the device is measured by.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use model::compose::{DeviceFacts, Resolved, resolve};
+use model::contracts::{self, Offers};
 use model::{LocalDefaults, TargetErrors, TargetState, config_variables, truthy_text};
 use serde_json::Value;
 use store::Store;
 
 use crate::messages::Settings;
+use crate::targets::Taken;
 
-/// The variable by which a posted target leaves local mode.
+/// The variable that is local mode.
 const LOCAL_MODE: &str = "SUPERVISOR_LOCAL_MODE";
 
-/// Why a local target was not taken.
+/// Why a target was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum SetTargetError {
     #[error("Target state can only set when device is in local mode")]
@@ -27,35 +29,87 @@ pub enum SetTargetError {
 
 /// A target that was read and resolved.
 pub(crate) struct Read {
-    pub target: Arc<TargetState>,
-    pub resolved: Resolved,
+    pub taken: Taken,
+    /// One sentence for each thing that will not be done.
+    pub warnings: Vec<String>,
 }
 
-/// Reads and resolves a local target. Blocks on the store for services' keys.
-pub(crate) fn read(
-    body: &Value,
-    facts: &DeviceFacts,
-    store: &Store,
-) -> Result<Read, SetTargetError> {
-    let target = TargetState::from_local_json(body, &defaults(facts));
-    let target = target.map_err(SetTargetError::Invalid)?;
-    let resolved = resolve(&target, facts, store);
-    let resolved =
-        resolved.map_err(|error| SetTargetError::Store(crate::observe::chain(&error)))?;
-    if let Some(problems) = resolved.problems() {
-        return Err(SetTargetError::Invalid(problems));
+/// What targets are read with.
+pub(crate) struct Reader {
+    pub facts: DeviceFacts,
+    pub offers: Offers,
+    pub store: Store,
+}
+
+impl Reader {
+    /// Reads and resolves a local target, which is taken whole or not at all. Blocks on the store for
+    /// services' keys.
+    pub(crate) fn local(self, body: &Value) -> Result<Read, SetTargetError> {
+        let defaults = LocalDefaults {
+            device_name: self.facts.name.clone(),
+            branding: self.facts.branding.clone(),
+        };
+        let target = TargetState::from_local_json(body, &defaults);
+        let (taken, resolved) = self.resolve(target.map_err(SetTargetError::Invalid)?)?;
+        if let Some(problems) = resolved.problems() {
+            return Err(SetTargetError::Invalid(problems));
+        }
+        Ok(Read {
+            taken,
+            warnings: resolved.warnings,
+        })
     }
-    Ok(Read {
-        target: Arc::new(target),
-        resolved,
-    })
-}
 
-/// The target of a device that was given none.
-pub(crate) fn none(facts: &DeviceFacts) -> TargetState {
-    TargetState {
-        name: facts.name.clone(),
-        ..TargetState::default()
+    /// Reads and resolves the cloud's target. An app that this device cannot run is rejected, and the
+    /// others are taken (device behaviour 4.1). Blocks on the store for services' keys.
+    pub(crate) fn cloud(self, body: &Value) -> Result<Read, SetTargetError> {
+        let target = TargetState::from_cloud_json(body, &self.facts.uuid, &self.facts.branding);
+        let (taken, resolved) = self.resolve(target.map_err(SetTargetError::Invalid)?)?;
+        let mut warnings = resolved.warnings;
+        for (app, problems) in &resolved.rejected {
+            let problems: Vec<String> = problems.problems().iter().map(|p| p.to_string()).collect();
+            warnings.push(format!(
+                "app `{app}` is rejected, what runs of it is left alone: {}",
+                problems.join("; ")
+            ));
+        }
+        Ok(Read { taken, warnings })
+    }
+
+    fn resolve(mut self, target: TargetState) -> Result<(Taken, Resolved), SetTargetError> {
+        // Services are told the name that comes with them.
+        self.facts.name.clone_from(&target.name);
+        let mut wanted = target.clone();
+        let held = contracts::hold_to(&mut wanted, &self.offers, &self.facts.branding);
+        let held = held.map_err(SetTargetError::Invalid)?;
+        let resolved = resolve(&wanted, &self.facts, &self.store);
+        let mut resolved =
+            resolved.map_err(|error| SetTargetError::Store(crate::observe::chain(&error)))?;
+        let mut warnings = held.dropped;
+        for (uuid, why) in held.rejected {
+            if let Some(app) = resolved.desired.apps.get_mut(&uuid) {
+                app.rejected = true;
+                app.services.clear();
+                app.volumes.clear();
+                app.networks.clear();
+                warnings.push(format!(
+                    "app `{}` is rejected, what runs of it is left alone: {why}",
+                    app.name
+                ));
+            }
+        }
+        warnings.append(&mut resolved.warnings);
+        let taken = Taken {
+            target: Arc::new(target),
+            desired: Arc::new(resolved.desired.clone()),
+        };
+        Ok((
+            taken,
+            Resolved {
+                warnings,
+                ..resolved
+            },
+        ))
     }
 }
 
@@ -69,16 +123,14 @@ pub(crate) fn settings(target: &TargetState) -> Settings {
     }
 }
 
-/// Whether the target says that local mode is over. One that says nothing does not, though the
+/// Whether a local target says that local mode is over. One that says nothing does not, though the
 /// variable's default is false: it was set in local mode.
 pub(crate) fn leaves_local_mode(target: &TargetState) -> bool {
     let value = target.config.get(LOCAL_MODE);
     value.is_some_and(|value| !truthy_text(value))
 }
 
-fn defaults(facts: &DeviceFacts) -> LocalDefaults {
-    LocalDefaults {
-        device_name: facts.name.clone(),
-        branding: facts.branding.clone(),
-    }
+/// Whether the cloud's target wants local mode.
+pub(crate) fn wants_local_mode(target: &TargetState) -> bool {
+    config_variables::flag(&target.config, LOCAL_MODE)
 }

@@ -53,6 +53,29 @@ impl Store {
         &self.inner.uuid
     }
 
+    /// Makes `uuid` the device's, from now on: that of its config.json, which is the truth where there is
+    /// one. For the start, while nobody else holds the store.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`] where it cannot be written, or somebody else holds the store; the uuid stays
+    /// then.
+    pub fn adopt_device_uuid(&mut self, uuid: &DeviceUuid) -> Result<(), StoreError> {
+        const ACTION: &str = "write the device's uuid";
+        if *self.device_uuid() == *uuid {
+            return Ok(());
+        }
+        self.write(ACTION, |work| set_setting(work, DEVICE_UUID, uuid.as_str()))?;
+        tracing::warn!(
+            "this device was `{}` and is `{uuid}` now: what ran under the old uuid is no longer its own",
+            self.device_uuid()
+        );
+        let Some(inner) = Arc::get_mut(&mut self.inner) else {
+            return Err(StoreError::failed(ACTION)(rusqlite::Error::InvalidQuery));
+        };
+        inner.uuid = uuid.clone();
+        Ok(())
+    }
+
     pub(crate) fn keys(&self) -> &RwLock<Keys> {
         &self.inner.keys
     }

@@ -2,48 +2,23 @@
 //! of the host.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use api::Facts;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use model::{Action, ActionError, Branding, ContainerId, DeviceStatus, DeviceUuid, PowerAction};
+use plugins::CloudRefusal;
 use reconcile::Reconciler;
 use serde_json::Value;
 
+use crate::cloud::Cloud;
 use crate::facts::{Board, DeviceFacts};
 use crate::power::Power;
 
 /// The name of a device that was not given one (device behaviour 6.6).
 pub(crate) const UNNAMED: &str = "local";
-
-/// The device's name, which targets change.
-#[derive(Clone)]
-pub(crate) struct DeviceName(Arc<RwLock<String>>);
-
-impl DeviceName {
-    /// The name in a stored target, if there is one.
-    pub(crate) fn of_target(target: Option<&Value>) -> Self {
-        let name = target.and_then(name_in).unwrap_or(UNNAMED);
-        DeviceName(Arc::new(RwLock::new(name.to_owned())))
-    }
-
-    pub(crate) fn now(&self) -> String {
-        self.0
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
-    fn set(&self, name: &str) {
-        name.clone_into(&mut self.0.write().unwrap_or_else(PoisonError::into_inner));
-    }
-}
-
-fn name_in(target: &Value) -> Option<&str> {
-    target.get("local")?.get("name")?.as_str()
-}
 
 /// The device of this process.
 pub(crate) struct RunningDevice {
@@ -51,7 +26,7 @@ pub(crate) struct RunningDevice {
     pub(crate) facts: DeviceFacts,
     pub(crate) board: Board,
     pub(crate) uuid: DeviceUuid,
-    pub(crate) name: DeviceName,
+    pub(crate) cloud: Cloud,
     pub(crate) branding: Branding,
     pub(crate) power: Power,
 }
@@ -79,11 +54,7 @@ impl api::Device for RunningDevice {
         force: bool,
     ) -> BoxFuture<'_, Result<Vec<String>, api::SetTargetError>> {
         async move {
-            let name = name_in(&target).map(str::to_owned);
             let taken = self.reconciler.set_local_target(target, force).await;
-            if let (Ok(_), Some(name)) = (&taken, name) {
-                self.name.set(&name);
-            }
             taken.map_err(|error| match error {
                 reconcile::SetTargetError::NotLocalMode => api::SetTargetError::NotLocalMode,
                 reconcile::SetTargetError::Invalid(problems) => {
@@ -116,8 +87,14 @@ impl api::Device for RunningDevice {
         self.reconciler.environment(container).boxed()
     }
 
+    fn update(&self, force: bool, cancel: bool) -> bool {
+        self.cloud.update(&self.reconciler, force, cancel)
+    }
+
     fn problems(&self) -> Vec<String> {
-        self.reconciler.problems()
+        let mut problems = self.reconciler.problems();
+        problems.extend(self.cloud.problems());
+        problems
     }
 
     fn logs(&self) -> BoxStream<'static, api::LogEvent> {
@@ -144,7 +121,7 @@ impl plugins::Device for RunningDevice {
     fn identity(&self) -> plugins::Identity {
         plugins::Identity {
             uuid: self.uuid.to_string(),
-            name: self.name.now(),
+            name: self.reconciler.device_name(),
             device_type: self.board.device_type.clone(),
             arch: self.board.arch.clone(),
         }
@@ -154,5 +131,23 @@ impl plugins::Device for RunningDevice {
         let json =
             api::device_state_json(&self.reconciler.status(), &self.facts.now(), &self.branding);
         serde_json::from_slice(&json).unwrap_or_default()
+    }
+}
+
+impl plugins::Cloud for RunningDevice {
+    fn records<'a>(
+        &'a self,
+        kind: &'a str,
+        fields: &'a [String],
+    ) -> BoxFuture<'a, Result<Vec<Value>, CloudRefusal>> {
+        self.cloud.records(&self.reconciler, kind, fields).boxed()
+    }
+
+    fn queue<'a>(
+        &'a self,
+        kind: &'a str,
+        values: Vec<(String, String)>,
+    ) -> BoxFuture<'a, Result<(), CloudRefusal>> {
+        self.cloud.queue(kind, values).boxed()
     }
 }

@@ -12,6 +12,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use model::Branding;
+use model::contracts::Offers;
 use serde::Deserialize;
 
 pub(crate) use addresses::Addresses;
@@ -31,6 +33,10 @@ pub(crate) struct Board {
     pub(crate) arch: String,
     /// `PRETTY_NAME`, where the host says.
     pub(crate) os_version: Option<String>,
+    /// `VARIANT_ID`, where the host says.
+    pub(crate) variant: Option<String>,
+    /// `ID` and `VERSION_ID`, where the host says both.
+    os: Option<(String, String)>,
 }
 
 impl Board {
@@ -52,14 +58,29 @@ impl Board {
             })
             .unwrap_or_default();
         let unknown = || "unknown".to_owned();
-        let os_release = ["etc/os-release", "usr/lib/os-release"];
+        let os_release = ["etc/os-release", "usr/lib/os-release"]
+            .iter()
+            .find_map(|file| read_short(&host_root.join(file)))
+            .unwrap_or_default();
+        let said = |key| value_of(&os_release, key);
         Board {
             device_type: described.slug.unwrap_or_else(unknown),
             arch: described.arch.unwrap_or_else(unknown),
-            os_version: os_release
-                .iter()
-                .find_map(|file| read_short(&host_root.join(file)))
-                .and_then(|text| pretty_name(&text)),
+            os_version: said("PRETTY_NAME"),
+            variant: said("VARIANT_ID"),
+            os: said("ID").zip(said("VERSION_ID")),
+        }
+    }
+
+    /// What contracts of services are held to.
+    pub(crate) fn offers(&self, branding: &Branding) -> Offers {
+        let kernel = rustix::system::uname();
+        Offers {
+            supervisor: branding.api_level.clone(),
+            os: self.os.clone(),
+            kernel: Some(kernel.release().to_string_lossy().into_owned()),
+            device_type: self.device_type.clone(),
+            arch: self.arch.clone(),
         }
     }
 }
@@ -79,11 +100,11 @@ fn read_short(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// `PRETTY_NAME` of an os-release file, whose values are written as a shell would read them.
-fn pretty_name(os_release: &str) -> Option<String> {
+/// A value of an os-release file, where they are written as a shell would read them.
+fn value_of(os_release: &str, key: &str) -> Option<String> {
     let value = os_release
         .lines()
-        .find_map(|line| line.trim().strip_prefix("PRETTY_NAME="))?;
+        .find_map(|line| line.trim().strip_prefix(key)?.strip_prefix('='))?;
     let quoted = ['"', '\'']
         .into_iter()
         .find_map(|quote| value.strip_prefix(quote)?.strip_suffix(quote));
@@ -202,6 +223,8 @@ mod tests {
             device_type: "unknown".into(),
             arch: "unknown".into(),
             os_version: None,
+            variant: None,
+            os: None,
         };
         let device_type = root.path().join("device-type.json");
         assert_eq!(Board::read(&device_type, root.path()), unknown);
@@ -216,7 +239,7 @@ mod tests {
         fs::create_dir(root.path().join("etc")).unwrap();
         fs::write(
             root.path().join("etc/os-release"),
-            "ID=\"x\"\nPRETTY_NAME=\"Some OS 1.2\"\n",
+            "ID=\"x\"\nVERSION_ID=1.2\nPRETTY_NAME=\"Some OS 1.2\"\n",
         )
         .unwrap();
         assert_eq!(
@@ -225,6 +248,8 @@ mod tests {
                 device_type: "qemux86-64".into(),
                 arch: "amd64".into(),
                 os_version: Some("Some OS 1.2".into()),
+                variant: None,
+                os: Some(("x".into(), "1.2".into())),
             }
         );
     }
@@ -240,7 +265,7 @@ mod tests {
             ("NOT_PRETTY_NAME=x", None),
             ("", None),
         ] {
-            assert_eq!(pretty_name(text).as_deref(), name, "{text}");
+            assert_eq!(value_of(text, "PRETTY_NAME").as_deref(), name, "{text}");
         }
     }
 

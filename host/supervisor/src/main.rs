@@ -3,6 +3,7 @@
 mod address;
 mod api_key;
 mod arguments;
+mod cloud;
 mod configuration;
 mod device;
 mod endpoints;

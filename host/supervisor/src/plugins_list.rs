@@ -80,6 +80,7 @@ fn of_folders(configuration: &Configuration) -> Result<Value> {
             cache,
             Arc::new(Idle),
             Arc::new(NotRunning(board)),
+            Arc::new(plugins::NoCloud),
         );
         let plugins = Plugins::start(config).await?;
         let report = serde_json::to_value(plugins.report())?;

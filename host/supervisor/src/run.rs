@@ -9,14 +9,15 @@ use engine::Scope;
 use model::compose::DeviceFacts as ServiceFacts;
 use plugins::PluginsConfig;
 use reconcile::{AbortAt, Limits, Reconciler, ReconcilerConfig};
-use store::{Opened, Store, TargetSource};
+use store::{Opened, Store};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::address::{self, AddressFile};
+use crate::cloud::Membership;
 use crate::configuration::{Configuration, HostActions};
-use crate::device::{DeviceName, RunningDevice};
+use crate::device::{RunningDevice, UNNAMED};
 use crate::endpoints::{PluginData, PluginEndpoints, reserved_routes};
 use crate::facts::{Board, DeviceFacts, host_name};
 use crate::host::Host;
@@ -53,17 +54,26 @@ async fn device(configuration: Configuration) -> Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
 
     // A broken database is set aside and said so by the store itself.
-    let Opened { store, .. } = Store::open(&configuration.state_dir)?;
+    let Opened { mut store, .. } = Store::open(&configuration.state_dir)?;
     address::forget(&configuration.state_dir);
     let mut sockets = listeners::open(&configuration.listen).await?;
     let addresses = addresses(&sockets)?;
 
     let host = Host::new(&configuration);
-    let parts = Parts::start(&configuration, &host, &store, &addresses).await?;
+    host.announce();
+    // Before anything bears the device's uuid.
+    let membership = Membership::find(&host.config_json, &configuration.branding, &mut store)?;
+    let stopping = CancellationToken::new();
+    let around = Around {
+        host: &host,
+        membership,
+        addresses: &addresses,
+        stopping: &stopping,
+    };
+    let parts = Parts::start(&configuration, &store, around).await?;
     if parts.has_docker {
         sockets.extend(listeners::on_gateway(&addresses));
     }
-    let stopping = CancellationToken::new();
     let app = api::App::new(
         api::Settings {
             branding: configuration.branding.clone(),
@@ -102,18 +112,29 @@ struct Parts {
     has_docker: bool,
 }
 
+/// What the parts are started with beside configuration and store.
+struct Around<'a> {
+    host: &'a Host,
+    membership: Membership,
+    addresses: &'a [SocketAddr],
+    stopping: &'a CancellationToken,
+}
+
 impl Parts {
     async fn start(
         configuration: &Configuration,
-        host: &Host,
         store: &Store,
-        addresses: &[SocketAddr],
+        around: Around<'_>,
     ) -> Result<Self> {
-        host.announce();
+        let Around {
+            host,
+            membership,
+            addresses,
+            stopping,
+        } = around;
         let api_port = addresses.first().map_or(0, SocketAddr::port);
         let branding = &configuration.branding;
         let board = Board::read(&configuration.device_type, &configuration.host_root);
-        let name = DeviceName::of_target(store.target(TargetSource::Local)?.as_ref());
 
         let cache = sandbox::Cache::new(
             configuration.state_dir.join("compiled"),
@@ -131,14 +152,17 @@ impl Parts {
         let reconciler = Reconciler::start(ReconcilerConfig {
             engines,
             store: store.clone(),
-            facts: service_facts(configuration, store, &board, name.clone(), api_port),
+            facts: service_facts(configuration, store, &board, api_port),
             host_root: configuration.host_root.clone(),
-            managed: false,
+            managed: membership.managed,
+            offers: board.offers(branding),
             limits: Limits::default(),
             abort_at: abort_at()?,
         })?;
+        let cloud = membership.follow(store, &reconciler, &board, branding, stopping)?;
         let device = Arc::new(RunningDevice {
             reconciler,
+            cloud,
             facts: DeviceFacts::new(
                 api_port,
                 &board,
@@ -147,7 +171,6 @@ impl Parts {
             ),
             board,
             uuid: store.device_uuid().clone(),
-            name,
             branding: branding.clone(),
             power: Power {
                 os: host.os.clone(),
@@ -159,6 +182,7 @@ impl Parts {
             configuration,
             cache,
             Arc::new(PluginData(store.clone())),
+            device.clone(),
             device.clone(),
         ));
         Ok(Parts {
@@ -187,6 +211,7 @@ pub(crate) fn plugins_config(
     cache: sandbox::Cache,
     data: Arc<dyn plugins::PluginData>,
     device: Arc<dyn plugins::Device>,
+    cloud: Arc<dyn plugins::Cloud>,
 ) -> PluginsConfig {
     PluginsConfig {
         plugin_dirs: configuration.plugin_dirs.clone(),
@@ -197,6 +222,7 @@ pub(crate) fn plugins_config(
         plugin_config: configuration.plugins.clone(),
         data,
         device,
+        cloud,
         core_routes: reserved_routes(),
         slots: plugins::DEFAULT_SLOTS,
     }
@@ -207,12 +233,12 @@ fn service_facts(
     configuration: &Configuration,
     store: &Store,
     board: &Board,
-    name: DeviceName,
     api_port: u16,
 ) -> Arc<dyn Fn() -> ServiceFacts + Send + Sync> {
     let facts = ServiceFacts {
         uuid: store.device_uuid().clone(),
-        name: String::new(),
+        // Until a target names the device.
+        name: UNNAMED.to_owned(),
         hostname: host_name(),
         device_type: board.device_type.clone(),
         arch: board.arch.clone(),
@@ -221,10 +247,7 @@ fn service_facts(
         api_port,
         branding: configuration.branding.clone(),
     };
-    Arc::new(move || ServiceFacts {
-        name: name.now(),
-        ..facts.clone()
-    })
+    Arc::new(move || facts.clone())
 }
 
 fn addresses(sockets: &[TcpListener]) -> Result<Vec<SocketAddr>> {

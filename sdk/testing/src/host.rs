@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Full};
-use plugins::{Body, Device, Found, Identity, Plugins, PluginsConfig};
+use plugins::{Body, Cloud, Device, Found, Identity, NoCloud, Plugins, PluginsConfig};
 use serde_json::Value;
 
 use crate::answer::Answer;
@@ -23,6 +23,7 @@ pub struct Host {
     configuration: String,
     device: TestDevice,
     leds: Vec<(String, u32, u32)>,
+    cloud: Arc<dyn Cloud>,
 }
 
 /// A host that runs. Dropping it ends it.
@@ -70,6 +71,7 @@ impl Host {
                 state: Value::Object(serde_json::Map::new()),
             },
             leds: Vec::new(),
+            cloud: Arc::new(NoCloud),
         }
     }
 
@@ -105,6 +107,13 @@ impl Host {
     #[must_use]
     pub fn device_state(mut self, state: Value) -> Self {
         self.device.state = state;
+        self
+    }
+
+    /// With a cloud; without this the device has none.
+    #[must_use]
+    pub fn cloud(mut self, cloud: impl Cloud) -> Self {
+        self.cloud = Arc::new(cloud);
         self
     }
 
@@ -168,6 +177,7 @@ impl Host {
             plugin_config,
             data: Arc::new(Data(store)),
             device: Arc::new(self.device),
+            cloud: self.cloud,
             core_routes: Vec::new(),
             slots: plugins::DEFAULT_SLOTS,
         })

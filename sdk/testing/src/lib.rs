@@ -18,4 +18,4 @@ mod host;
 pub use answer::Answer;
 pub use build::build;
 pub use host::{Host, Running};
-pub use plugins::Identity;
+pub use plugins::{Cloud, CloudRefusal, Identity};

@@ -164,6 +164,7 @@ impl PluginHost {
             plugin_config: toml::Table::new(),
             data: Arc::new(store),
             device: Arc::new(Bench),
+            cloud: Arc::new(plugins::NoCloud),
             core_routes: Vec::new(),
             slots,
         })

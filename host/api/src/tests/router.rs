@@ -512,3 +512,62 @@ async fn log_readers_are_limited_and_make_room_when_they_leave() {
     readers.pop();
     assert_eq!(read().await.status(), 200);
 }
+
+#[tokio::test]
+async fn an_update_is_triggered_with_what_is_lenient_in_the_body() {
+    let device = managed();
+    let path = "/v1/update";
+    for (content_type, body, force, cancel) in [
+        ("application/json", "", false, false),
+        ("application/json", "[]", false, false),
+        ("text/plain", r#"{"force":true}"#, false, false),
+        ("application/json", r#"{"force":true}"#, true, false),
+        (
+            "application/json",
+            r#"{"force":"ON","cancel":1}"#,
+            true,
+            true,
+        ),
+        (
+            "application/json",
+            r#"{"force":"yes","cancel":{}}"#,
+            false,
+            false,
+        ),
+        (
+            "application/x-www-form-urlencoded",
+            "cancel=on",
+            false,
+            true,
+        ),
+    ] {
+        let answer = device.ask(post(&device, path, content_type, body)).await;
+        let sent = (answer.status, answer.content_type, answer.body.as_str());
+        assert_eq!(sent, (204, None, ""), "{body}");
+        let updated = device.device.updated.lock().unwrap().pop();
+        assert_eq!(updated, Some((force, cancel)), "{body}");
+    }
+    let malformed = device
+        .ask(post(&device, path, "application/json", "{"))
+        .await;
+    assert_eq!(malformed.status, 400);
+    assert_eq!(device.ask(request("POST", path, "wrong")).await.status, 401);
+    assert_eq!(*device.device.updated.lock().unwrap(), []);
+}
+
+#[tokio::test]
+async fn an_update_that_configuration_holds_back_is_accepted_and_not_made() {
+    let device = fixture(
+        FakeDevice {
+            updates: false,
+            ..FakeDevice::default()
+        },
+        LocalModeAuth::default(),
+    );
+    let json = "application/json";
+    let held = device.ask(post(&device, "/v1/update", json, "{}")).await;
+    assert_eq!((held.status, held.body.as_str()), (202, "Accepted"));
+    let forced = r#"{"force":1}"#;
+    let forced = device.ask(post(&device, "/v1/update", json, forced)).await;
+    assert_eq!(forced.status, 204);
+}

@@ -7,3 +7,4 @@ pub(crate) mod blink;
 pub(crate) mod device;
 pub(crate) mod health;
 pub(crate) mod power;
+pub(crate) mod update;

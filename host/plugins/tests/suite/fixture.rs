@@ -210,6 +210,7 @@ impl Setup {
             plugin_config: toml::from_str(&self.config).unwrap(),
             data: Arc::new(store),
             device: Arc::new(TestDevice),
+            cloud: Arc::new(plugins::NoCloud),
             core_routes: vec![
                 ("GET", "/v1/device"),
                 ("*", "/v2/applications/:appId/state"),

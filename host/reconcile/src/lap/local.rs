@@ -1,6 +1,6 @@
 //! Local mode: what is noted when it is entered, and removed when it is left.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use model::DesiredState;
 
@@ -67,14 +67,13 @@ impl Lap {
         if std::mem::take(&mut self.reenters) {
             self.mode = LocalMode::On;
             self.desired = Some(DesiredState::default());
-            let mut local = self
-                .world
-                .local
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            local.on = true;
+        } else if let Some(resumes) = self.resumes.take() {
+            self.aim_at(resumes);
         }
         // A snapshot of the next local mode must not hold what has just been removed.
         self.view.forget_all();
+        self.world
+            .targets
+            .send_modify(|targets| targets.mode = self.mode);
     }
 }

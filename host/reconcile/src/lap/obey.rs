@@ -6,30 +6,31 @@ use tokio::time::Instant;
 
 use super::Lap;
 use crate::journal::LocalMode;
-use crate::messages::Command;
+use crate::messages::{Command, Wanted};
 use crate::view::KINDS;
 
 impl Lap {
     pub(super) fn obey(&mut self, command: Command) {
         match command {
             Command::Target {
-                desired,
-                settings,
+                wanted,
                 force,
                 taken,
             } => {
-                self.cancel_pulls(|image| !wants(&desired, image));
-                self.desired = Some(desired);
-                self.failing.clear();
-                self.downloaded = false;
-                self.image_kinds.clear();
-                self.pulled.clear();
-                self.settings = settings;
+                self.aim_at(wanted);
                 self.force = force;
                 self.taken.push(taken);
             }
-            Command::LeaveLocalMode { taken } => {
+            Command::EnterLocalMode { wanted, taken } => {
+                self.mode = LocalMode::On;
+                self.aim_at(wanted);
+                self.force = false;
+                self.taken.push(taken);
+            }
+            Command::Checking(checking) => self.checking = checking,
+            Command::LeaveLocalMode { resumes, taken } => {
                 self.mode = LocalMode::Leaving;
+                self.resumes = resumes;
                 self.desired = None;
                 self.plan = Plan::default();
                 self.failing.clear();
@@ -70,6 +71,17 @@ impl Lap {
                 }
             }
         }
+    }
+
+    /// Makes this what the device is measured by, and begins anew to try.
+    pub(super) fn aim_at(&mut self, wanted: Wanted) {
+        self.cancel_pulls(|image| !wants(&wanted.desired, image));
+        self.desired = Some(wanted.desired);
+        self.settings = wanted.settings;
+        self.failing.clear();
+        self.downloaded = false;
+        self.image_kinds.clear();
+        self.pulled.clear();
     }
 
     pub(super) fn cancel_pulls(&self, is_unwanted: impl Fn(&ImageRef) -> bool) {

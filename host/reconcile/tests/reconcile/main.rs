@@ -7,6 +7,7 @@
 )]
 
 mod actions;
+mod cloud;
 mod crashes;
 mod engine;
 mod failures;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use engine::Engines;
 use model::compose::DeviceFacts;
+use model::contracts::Offers;
 use model::{Branding, DeviceStatus, DeviceUuid};
 use reconcile::{Limits, Reconciler, ReconcilerConfig};
 use serde_json::{Map, Value, json};
@@ -21,22 +22,39 @@ pub(crate) struct Rig {
     pub reconciler: Reconciler,
     store: Store,
     folder: tempfile::TempDir,
+    pub managed: bool,
 }
 
+/// A device without a cloud.
 pub(crate) fn rig() -> Rig {
+    rig_that_is(false)
+}
+
+/// A device with one.
+pub(crate) fn managed_rig() -> Rig {
+    rig_that_is(true)
+}
+
+fn rig_that_is(managed: bool) -> Rig {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("state")).unwrap().store;
     let engine = MemoryEngine::new();
-    let reconciler = start(&engine, &store, &folder);
+    let reconciler = start(&engine, &store, &folder, managed);
     Rig {
         engine,
         reconciler,
         store,
         folder,
+        managed,
     }
 }
 
-fn start(engine: &MemoryEngine, store: &Store, folder: &tempfile::TempDir) -> Reconciler {
+fn start(
+    engine: &MemoryEngine,
+    store: &Store,
+    folder: &tempfile::TempDir,
+    managed: bool,
+) -> Reconciler {
     let uuid = store.device_uuid().clone();
     let host_root = folder.path().join("host");
     let root = host_root.display().to_string();
@@ -45,7 +63,12 @@ fn start(engine: &MemoryEngine, store: &Store, folder: &tempfile::TempDir) -> Re
         store: store.clone(),
         facts: Arc::new(move || facts(&uuid, &root)),
         host_root,
-        managed: false,
+        managed,
+        offers: Offers {
+            supervisor: "19.0.0".into(),
+            arch: "amd64".into(),
+            ..Offers::default()
+        },
         limits: Limits::default(),
         abort_at: None,
     })
@@ -71,20 +94,31 @@ impl Rig {
     pub(crate) async fn restart(&mut self) {
         self.reconciler.shutdown().await;
         self.engine = self.engine.for_next_supervisor();
-        self.reconciler = start(&self.engine, &self.store, &self.folder);
+        self.reconciler = start(&self.engine, &self.store, &self.folder, self.managed);
     }
 
     /// Takes the next supervisor up after this one was cut off: nothing of it runs on.
     pub(crate) async fn restart_after_a_kill(&mut self) {
         self.reconciler.shutdown().await;
         self.engine = self.engine.for_next_supervisor();
-        self.reconciler = start(&self.engine, &self.store, &self.folder);
+        self.reconciler = start(&self.engine, &self.store, &self.folder, self.managed);
     }
 
     pub(crate) fn lock_path(&self, service: &str) -> PathBuf {
         let services = "host/tmp/platform-supervisor/services/1";
         let folder = self.folder.path().join(services).join(service);
         folder.join("updates.lock")
+    }
+
+    pub(crate) fn uuid(&self) -> &str {
+        self.store.device_uuid().as_str()
+    }
+
+    /// Takes a target as from the cloud.
+    pub(crate) async fn cloud_says(&self, target: Target) {
+        let body = target.cloud_json(self.store.device_uuid().as_str());
+        let taken = self.reconciler.set_cloud_target(body, false).await;
+        taken.unwrap();
     }
 
     pub(crate) async fn set(&self, target: Value) {
@@ -187,6 +221,40 @@ impl Target {
     pub(crate) fn config(mut self, key: &str, value: &str) -> Self {
         self.config[key] = json!(value);
         self
+    }
+
+    /// As the cloud gives it: app 1 with the uuid `fleet`.
+    pub(crate) fn cloud_json(self, device: &str) -> Value {
+        let services: Map<String, Value> = self
+            .services
+            .values()
+            .map(|service| {
+                let name = service["serviceName"].as_str().unwrap().to_owned();
+                let service = json!({
+                    "id": service["imageId"],
+                    "image_id": service["imageId"],
+                    "image": service["image"],
+                    "environment": service["environment"],
+                    "labels": service["labels"],
+                    "contract": service["contract"],
+                });
+                (name, service)
+            })
+            .collect();
+        json!({ device: {
+            "name": "by-cloud",
+            "config": self.config,
+            "apps": { "fleet": {
+                "id": 1,
+                "name": "shop",
+                "releases": { self.commit: {
+                    "id": 1,
+                    "services": services,
+                    "volumes": { "data": {} },
+                    "networks": self.networks,
+                } },
+            } },
+        } })
     }
 
     pub(crate) fn json(self) -> Value {

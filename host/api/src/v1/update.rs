@@ -1,0 +1,27 @@
+//! `POST /v1/update`: looks for a new target now (device behaviour 1.2 and 7.3).
+
+use http::{Method, StatusCode};
+
+use crate::answer;
+use crate::app::Api;
+use crate::body;
+use crate::call::Call;
+use crate::routes::{Handler, Outcome, Route};
+
+pub(crate) const ROUTES: &[Route] = &[Route {
+    method: Method::POST,
+    path: "/v1/update",
+    summary: "looks for a new target and applies it, whatever is being applied",
+    handler: Handler::Later(|api, call| Box::pin(update(api, call))),
+}];
+
+/// Answers before anything has happened: what comes of it shows in the state.
+async fn update(api: Api, call: Call) -> Outcome {
+    let body = body::object(call.request).await?;
+    let flag = |name| body.get(name).is_some_and(model::truthy);
+    if api.device.update(flag("force"), flag("cancel")) {
+        Ok(answer::empty(StatusCode::NO_CONTENT))
+    } else {
+        Ok(answer::text(StatusCode::ACCEPTED, "Accepted"))
+    }
+}

@@ -1,0 +1,161 @@
+//! The targets of a device, one from each source, and which of them is in force: what callers are told,
+//! and what local mode goes back to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use model::{AppClass, DesiredState, TargetState};
+
+use crate::journal::LocalMode;
+use crate::messages::Wanted;
+use crate::target;
+
+/// A target that was taken.
+#[derive(Debug, Clone)]
+pub(crate) struct Taken {
+    pub target: Arc<TargetState>,
+    pub desired: Arc<DesiredState>,
+}
+
+/// The targets as they were last taken, and where local mode stands.
+#[derive(Debug)]
+pub(crate) struct Targets {
+    pub mode: LocalMode,
+    pub local: Option<Taken>,
+    pub cloud: Option<Taken>,
+}
+
+/// What a new target of the cloud does to the mode. The cloud changes it where its variable changes, so
+/// that what was said last counts, here or there (device behaviour 4.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    Stays,
+    Enters,
+    Leaves,
+}
+
+impl Targets {
+    /// Whether the device is in local mode. One that is leaving it takes no local targets any more.
+    pub(crate) fn local_mode(&self) -> bool {
+        self.mode == LocalMode::On
+    }
+
+    /// The one that the device is measured by; in local mode before any was posted that is the cloud's,
+    /// for its name and its variables.
+    pub(crate) fn in_force(&self) -> Option<&TargetState> {
+        let local = self.local.as_ref().filter(|_| self.local_mode());
+        let taken = local.or(self.cloud.as_ref());
+        taken.map(|taken| &*taken.target)
+    }
+
+    /// What is wanted while local mode is on: the local target, and what of the cloud's is no fleet
+    /// (device behaviour 4.3).
+    pub(crate) fn wanted_in_local_mode(&self) -> Wanted {
+        let local = self.local.as_ref();
+        let mut desired =
+            local.map_or_else(DesiredState::default, |local| (*local.desired).clone());
+        // Volumes and lock folders are named for the number, so two apps cannot share it.
+        let taken: BTreeSet<_> = desired.apps.values().map(|app| app.id).collect();
+        for (uuid, app) in self.kept_of_the_cloud() {
+            if !taken.contains(&app.id) {
+                desired
+                    .apps
+                    .entry(uuid.clone())
+                    .or_insert_with(|| app.clone());
+            }
+        }
+        Wanted {
+            desired,
+            settings: target::settings(self.in_force().unwrap_or(&TargetState::default())),
+        }
+    }
+
+    /// What is wanted outside local mode; `None` where the cloud has said nothing yet.
+    pub(crate) fn wanted_of_the_cloud(&self) -> Option<Wanted> {
+        self.cloud.as_ref().map(|cloud| Wanted {
+            desired: (*cloud.desired).clone(),
+            settings: target::settings(&cloud.target),
+        })
+    }
+
+    fn kept_of_the_cloud(&self) -> impl Iterator<Item = (&model::AppUuid, &model::DesiredApp)> {
+        self.cloud.iter().flat_map(|cloud| {
+            cloud.desired.apps.iter().filter(|(uuid, _)| {
+                let app = cloud.target.apps.get(*uuid);
+                app.is_some_and(|app| app.class != AppClass::Fleet)
+            })
+        })
+    }
+
+    /// What taking `next` from the cloud does to the mode.
+    pub(crate) fn turn(&self, next: &TargetState) -> Turn {
+        let wants = target::wants_local_mode(next);
+        let before = self
+            .cloud
+            .as_ref()
+            .map(|cloud| target::wants_local_mode(&cloud.target));
+        if before == Some(wants) || wants == self.local_mode() {
+            Turn::Stays
+        } else if wants {
+            Turn::Enters
+        } else {
+            Turn::Leaves
+        }
+    }
+
+    /// The variables in force.
+    pub(crate) fn variables(&self) -> BTreeMap<String, String> {
+        let target = self.in_force();
+        target
+            .map(|target| target.config.clone())
+            .unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn saying(local_mode: Option<&str>) -> TargetState {
+        let value = local_mode.map(|value| ("SUPERVISOR_LOCAL_MODE".to_owned(), value.to_owned()));
+        TargetState {
+            config: value.into_iter().collect(),
+            ..TargetState::default()
+        }
+    }
+
+    #[test]
+    fn the_cloud_changes_the_mode_where_its_word_changes() {
+        use LocalMode::{Off, On};
+        for (mode, before, next, turn) in [
+            (Off, None, Some("true"), Turn::Enters),
+            (Off, None, None, Turn::Stays),
+            (On, None, None, Turn::Leaves),
+            (On, None, Some("1"), Turn::Stays),
+            (Off, Some(None), Some("on"), Turn::Enters),
+            (On, Some(Some("1")), Some("0"), Turn::Leaves),
+            // The key is gone: its default is false.
+            (On, Some(Some("1")), None, Turn::Leaves),
+            // It was left here, and the cloud says what it said before.
+            (Off, Some(Some("1")), Some("true"), Turn::Stays),
+            // It was entered here.
+            (On, Some(None), Some("false"), Turn::Stays),
+            (On, Some(Some("0")), Some("1"), Turn::Stays),
+        ] {
+            let cloud = before.map(|before: Option<&str>| Taken {
+                target: Arc::new(saying(before)),
+                desired: Arc::default(),
+            });
+            let targets = Targets {
+                mode,
+                local: None,
+                cloud,
+            };
+            assert_eq!(
+                targets.turn(&saying(next)),
+                turn,
+                "{mode:?} {before:?} {next:?}"
+            );
+        }
+    }
+}

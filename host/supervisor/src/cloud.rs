@@ -1,0 +1,240 @@
+//! The device's cloud, wired: the identity from config.json and the store, and the poll that hands targets
+//! to the reconciler.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use cloud_link::{
+    Client, CloudError, ConfigFile, Identity, Poll, Queue, QueueError, Refused, Settings,
+    establish, user_agent,
+};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use model::{Branding, config_variables};
+use os::ConfigJson;
+use plugins::CloudRefusal;
+use reconcile::{Reconciler, SetTargetError};
+use serde_json::{Map, Value};
+use store::{Store, TargetSource};
+use tokio_util::sync::CancellationToken;
+
+use crate::facts::Board;
+
+/// The shortest period and time limit that a variable can set: below it they would be none.
+const SHORTEST: Duration = Duration::from_secs(1);
+
+/// What is known of the cloud before anything is started.
+pub(crate) struct Membership {
+    /// The device takes its target from a cloud.
+    pub(crate) managed: bool,
+    identity: Option<Identity>,
+    /// Why there is no identity where there should be one.
+    problem: Option<String>,
+}
+
+impl Membership {
+    /// Reads who the device is, and makes the store's uuid that of config.json where that names one. Called
+    /// before anybody has asked the store for it.
+    ///
+    /// A config.json that cannot be used is a problem and no reason not to start: a device that followed a
+    /// cloud goes on with the last target, rather than into a local mode without services.
+    pub(crate) fn find(
+        config: &ConfigJson,
+        branding: &Branding,
+        store: &mut Store,
+    ) -> Result<Self> {
+        let own = store.device_uuid().clone();
+        let root_ca = format!("{}RootCA", branding.folder);
+        match establish(&DeviceConfig(config), &own, &root_ca) {
+            Ok(established) => {
+                store.adopt_device_uuid(&established.uuid)?;
+                Ok(Membership {
+                    managed: established.cloud.is_some(),
+                    identity: established.cloud,
+                    problem: None,
+                })
+            }
+            Err(error) => {
+                let error = anyhow::Error::new(error);
+                tracing::error!("the device has no connection to a cloud: {error:#}");
+                Ok(Membership {
+                    managed: store.target(TargetSource::Cloud)?.is_some(),
+                    identity: None,
+                    problem: Some(format!("{error:#}")),
+                })
+            }
+        }
+    }
+
+    /// Starts to follow the cloud, where there is one.
+    ///
+    /// # Errors
+    /// Where the store cannot be read.
+    pub(crate) fn follow(
+        self,
+        store: &Store,
+        reconciler: &Reconciler,
+        board: &Board,
+        branding: &Branding,
+        stop: &CancellationToken,
+    ) -> Result<Cloud> {
+        let Some(identity) = self.identity else {
+            return Ok(Cloud {
+                link: None,
+                problem: self.problem,
+            });
+        };
+        tracing::info!(
+            "this device is `{}` of {}",
+            identity.uuid,
+            identity.endpoint
+        );
+        let os = board.os_version.as_deref();
+        let agent = user_agent(&branding.api_level, os, board.variant.as_deref());
+        let client = Arc::new(Client::new(identity, &agent));
+        let follower = Arc::new(Follower(reconciler.clone()));
+        let queue = Queue::start(
+            store.clone(),
+            client.clone(),
+            follower.clone(),
+            stop.clone(),
+        )?;
+        let poll = Poll::start(client.clone(), follower, stop.clone());
+        Ok(Cloud {
+            link: Some(Link {
+                client,
+                poll,
+                queue,
+            }),
+            problem: None,
+        })
+    }
+}
+
+/// The cloud of the running device.
+pub(crate) struct Cloud {
+    /// Missing where there is none.
+    link: Option<Link>,
+    problem: Option<String>,
+}
+
+struct Link {
+    client: Arc<Client>,
+    poll: Poll,
+    queue: Queue,
+}
+
+impl Cloud {
+    /// `POST /v1/update`; answers whether something is done. Without a cloud the target that the device has
+    /// is applied again.
+    pub(crate) fn update(&self, reconciler: &Reconciler, force: bool, cancel: bool) -> bool {
+        if let Some(link) = &self.link {
+            return link.poll.trigger(force, cancel);
+        }
+        let instant = settings(&reconciler.variables()).instant_updates;
+        let triggers = force || instant;
+        if triggers {
+            reconciler.trigger(force, cancel);
+        }
+        triggers
+    }
+
+    /// This device's rows of a kind of record.
+    pub(crate) async fn records(
+        &self,
+        reconciler: &Reconciler,
+        kind: &str,
+        fields: &[String],
+    ) -> Result<Vec<Value>, CloudRefusal> {
+        let link = self.link.as_ref().ok_or(CloudRefusal::Unmanaged)?;
+        let limit = settings(&reconciler.variables()).request_timeout;
+        let rows = link.client.records(kind, fields, limit).await;
+        rows.map_err(|error| match error {
+            CloudError::Unprovisioned => CloudRefusal::Unprovisioned,
+            CloudError::Invalid(why) => CloudRefusal::Refused(why),
+            other => CloudRefusal::Unreachable(format!("{:#}", anyhow::Error::new(other))),
+        })
+    }
+
+    /// Keeps values for the cloud.
+    pub(crate) async fn queue(
+        &self,
+        kind: &str,
+        values: Vec<(String, String)>,
+    ) -> Result<(), CloudRefusal> {
+        let link = self.link.as_ref().ok_or(CloudRefusal::Unmanaged)?;
+        let queued = link.queue.add(kind, values).await;
+        queued.map_err(|error| match error {
+            QueueError::Store(cause) => {
+                tracing::error!(%cause, "failed to keep what is to be sent to the cloud");
+                CloudRefusal::Failed("the store failed".to_owned())
+            }
+            refused => CloudRefusal::Refused(refused.to_string()),
+        })
+    }
+
+    /// What is wrong with it, one sentence each.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let poll = self.link.as_ref().and_then(|link| link.poll.problem());
+        self.problem.iter().cloned().chain(poll).collect()
+    }
+}
+
+/// config.json as the cloud's identity is kept in it.
+struct DeviceConfig<'a>(&'a ConfigJson);
+
+impl ConfigFile for DeviceConfig<'_> {
+    fn read(&self) -> Result<Map<String, Value>, Box<dyn Error + Send + Sync>> {
+        Ok(self.0.read()?)
+    }
+
+    fn update(
+        &self,
+        change: &mut dyn FnMut(&mut Map<String, Value>),
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Ok(self.0.update(|map| change(map))?)
+    }
+}
+
+/// The reconciler, as the poll asks for it.
+struct Follower(Reconciler);
+
+impl cloud_link::Device for Follower {
+    fn take(&self, target: Value, force: bool) -> BoxFuture<'_, Result<(), Refused>> {
+        async move {
+            match self.0.set_cloud_target(target, force).await {
+                Ok(_) => Ok(()),
+                Err(error @ SetTargetError::Store(_)) => Err(Refused::Failed(error.to_string())),
+                Err(error) => Err(Refused::Invalid(error.to_string())),
+            }
+        }
+        .boxed()
+    }
+
+    fn apply_again(&self, force: bool, cancel: bool) {
+        self.0.trigger(force, cancel);
+    }
+
+    fn checking(&self, checks: bool) {
+        self.0.set_checking(checks);
+    }
+
+    fn settings(&self) -> Settings {
+        settings(&self.0.variables())
+    }
+}
+
+fn settings(variables: &BTreeMap<String, String>) -> Settings {
+    let milliseconds = |key| {
+        let number = config_variables::number(variables, key);
+        Duration::from_millis(u64::try_from(number).unwrap_or_default()).max(SHORTEST)
+    };
+    Settings {
+        interval: milliseconds("SUPERVISOR_POLL_INTERVAL"),
+        request_timeout: milliseconds("SUPERVISOR_API_REQUEST_TIMEOUT"),
+        instant_updates: config_variables::flag(variables, "SUPERVISOR_INSTANT_UPDATE_TRIGGER"),
+    }
+}

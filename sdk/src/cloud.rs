@@ -1,0 +1,83 @@
+//! The records that the cloud keeps of this device. Capability `cloud`; the policy names the kinds of records
+//! (`records = ["device_tag"]`).
+
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+
+use crate::bindings::capabilities::platform::supervisor::cloud as wit;
+
+/// This device's rows of a kind of record, asked of the cloud at each call. `fields` are those of `T`, as the
+/// cloud's data has them.
+///
+/// # Errors
+/// [`Error`]; [`Error::Unreachable`] also where a row does not fit `T`.
+pub async fn records<T: DeserializeOwned>(kind: &str, fields: &[&str]) -> Result<Vec<T>, Error> {
+    let names = fields.iter().map(|field| (*field).to_owned()).collect();
+    let rows = wit::records(kind.to_owned(), names).await?;
+    serde_json::from_str(&rows).map_err(|error| {
+        Error::Unreachable(format!(
+            "the cloud's `{kind}` is not what was expected: {error}"
+        ))
+    })
+}
+
+/// Has the cloud set values, by name, when it can be reached. They are on the disk when this returns, and are
+/// sent until the cloud takes them.
+///
+/// # Errors
+/// [`Error`]; nothing is queued then.
+pub async fn queue(
+    kind: &str,
+    values: impl IntoIterator<Item = (String, String)>,
+) -> Result<(), Error> {
+    let values: Vec<_> = values.into_iter().collect();
+    Ok(wit::queue(kind.to_owned(), values).await?)
+}
+
+/// Why the cloud was not asked, or did not answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The device has no cloud.
+    Unmanaged,
+    /// The device has one, and is not registered with it yet.
+    Unprovisioned,
+    /// It cannot be reached, or does not do what it is asked; the text says why.
+    Unreachable(String),
+    /// The policy does not name this kind of record, or the request is not one that can be made.
+    Refused(String),
+    /// The device failed.
+    Failed(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unmanaged => f.write_str("this device has no cloud"),
+            Self::Unprovisioned => f.write_str("this device is not registered with its cloud"),
+            Self::Unreachable(text) | Self::Refused(text) | Self::Failed(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<wit::CloudError> for Error {
+    fn from(error: wit::CloudError) -> Self {
+        match error {
+            wit::CloudError::Unmanaged => Self::Unmanaged,
+            wit::CloudError::Unprovisioned => Self::Unprovisioned,
+            wit::CloudError::Unreachable(text) => Self::Unreachable(text),
+            wit::CloudError::Refused(text) => Self::Refused(text),
+            wit::CloudError::Other(text) => Self::Failed(text),
+        }
+    }
+}
+
+/// 500, whatever it is: the device API answers so where it needs its cloud.
+impl From<Error> for crate::Error {
+    fn from(error: Error) -> Self {
+        Self::internal(error)
+    }
+}
