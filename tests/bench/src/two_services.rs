@@ -44,6 +44,7 @@ pub(crate) async fn measure() -> Result<Option<Section>> {
     device.argument("--docker-host");
     device.argument(uri);
     device.start().await?;
+    device.key()?;
     let command = json!({ "command": ["sleep", "infinity"], "stop_signal": "SIGKILL" });
     let wanted = target(&[
         (NAMES[0], &image, command.clone()),

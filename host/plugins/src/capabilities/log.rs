@@ -24,8 +24,8 @@ const LINES: u32 = 100;
 impl log::Host for &mut Guest {
     fn write(&mut self, level: log::Level, message: String) {
         let level = match level {
-            log::Level::Trace => Level::TRACE,
-            log::Level::Debug => Level::DEBUG,
+            // Of the host, release builds have nothing below `debug`.
+            log::Level::Trace | log::Level::Debug => Level::DEBUG,
             log::Level::Info => Level::INFO,
             log::Level::Warn => Level::WARN,
             log::Level::Error => Level::ERROR,
@@ -56,7 +56,6 @@ impl LogBudget {
         let line = one_line(message);
         let plugin: &str = &self.plugin;
         match level {
-            Level::TRACE => tracing::trace!(plugin, "{line}"),
             Level::DEBUG => tracing::debug!(plugin, "{line}"),
             Level::INFO => tracing::info!(plugin, "{line}"),
             Level::WARN => tracing::warn!(plugin, "{line}"),
