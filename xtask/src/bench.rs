@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             None
         }
     };
-    let mut bench = cargo::cargo(["run", "--profile", "bench", "--package", "bench", "--"]);
+    let mut bench = cargo::cargo(["run", "--release", "--package", "bench", "--"]);
     bench
         .args(&arguments.sections)
         .env("SUPERVISOR_DIST", &layout.folder)
