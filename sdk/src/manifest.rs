@@ -11,6 +11,7 @@ const CAPABILITIES: &[&str] = &[
     "device",
     "store",
     "led",
+    "units",
     "identify",
     "proxy_redirector",
     "cloud",
@@ -121,7 +122,7 @@ impl<const N: usize> Output<N> {
 pub const fn check_capability(name: &str) {
     assert!(
         contains(CAPABILITIES, name),
-        "no such capability: there are `device`, `store`, `led`, `identify`, `proxy_redirector`, `clock`, `random` and `files` (`log`, `config` and `timer` need none)"
+        "no such capability: there are `device`, `store`, `led`, `units`, `identify`, `proxy_redirector`, `clock`, `random` and `files` (`log`, `config` and `timer` need none)"
     );
 }
 

@@ -36,3 +36,11 @@ pub enum OsError {
         source: std::io::Error,
     },
 }
+
+impl OsError {
+    /// Whether systemd said that it has no such unit.
+    #[must_use]
+    pub fn is_no_such_unit(&self) -> bool {
+        matches!(self, OsError::Refused { name, .. } if name == "org.freedesktop.systemd1.NoSuchUnit")
+    }
+}

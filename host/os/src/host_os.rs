@@ -48,14 +48,19 @@ pub struct UnitState {
 }
 
 impl UnitState {
+    #[must_use]
+    pub fn new(load_state: &str, active_state: &str, sub_state: &str) -> Self {
+        UnitState {
+            load_state: load_state.into(),
+            active_state: active_state.into(),
+            sub_state: sub_state.into(),
+        }
+    }
+
     /// Of a unit that the system does not have.
     #[must_use]
     pub fn not_found() -> Self {
-        UnitState {
-            load_state: "not-found".into(),
-            active_state: "inactive".into(),
-            sub_state: "dead".into(),
-        }
+        UnitState::new("not-found", "inactive", "dead")
     }
 
     #[must_use]

@@ -21,8 +21,7 @@ pub struct Rehearsal {
 #[derive(Default)]
 struct Memory {
     actions: VecDeque<Action>,
-    /// Whether a unit would run.
-    units: BTreeMap<UnitName, bool>,
+    units: BTreeMap<UnitName, UnitState>,
 }
 
 /// What would have been done.
@@ -54,6 +53,11 @@ impl Rehearsal {
         self.memory().actions.iter().cloned().collect()
     }
 
+    /// Makes a unit be in this state.
+    pub fn set_unit(&self, unit: UnitName, state: UnitState) {
+        self.memory().set(unit, state);
+    }
+
     fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -61,20 +65,27 @@ impl Rehearsal {
     fn remember(&self, action: Action) {
         tracing::info!("rehearsal: {}", action.as_words());
         let mut memory = self.memory();
-        let running = match &action {
-            Action::Start(unit) | Action::Restart(unit) => Some((unit, true)),
-            Action::Stop(unit) => Some((unit, false)),
-            _ => None,
-        };
-        if let Some((unit, runs)) = running
-            && (memory.units.len() < REMEMBERED || memory.units.contains_key(unit))
-        {
-            memory.units.insert(unit.clone(), runs);
+        match &action {
+            Action::Start(unit) | Action::Restart(unit) => {
+                memory.set(unit.clone(), UnitState::new("loaded", "active", "running"));
+            }
+            Action::Stop(unit) => {
+                memory.set(unit.clone(), UnitState::new("loaded", "inactive", "dead"));
+            }
+            _ => {}
         }
         if memory.actions.len() == REMEMBERED {
             memory.actions.pop_front();
         }
         memory.actions.push_back(action);
+    }
+}
+
+impl Memory {
+    fn set(&mut self, unit: UnitName, state: UnitState) {
+        if self.units.len() < REMEMBERED || self.units.contains_key(&unit) {
+            self.units.insert(unit, state);
+        }
     }
 }
 
@@ -107,21 +118,8 @@ impl HostOs for Rehearsal {
     }
 
     fn unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<UnitState, OsError>> {
-        let state = match self.memory().units.get(unit) {
-            None => UnitState::not_found(),
-            Some(runs) => {
-                let (active, sub) = if *runs {
-                    ("active", "running")
-                } else {
-                    ("inactive", "dead")
-                };
-                UnitState {
-                    load_state: "loaded".into(),
-                    active_state: active.into(),
-                    sub_state: sub.into(),
-                }
-            }
-        };
+        let state = self.memory().units.get(unit).cloned();
+        let state = state.unwrap_or_else(UnitState::not_found);
         async { Ok(state) }.boxed()
     }
 

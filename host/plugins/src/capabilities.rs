@@ -13,3 +13,4 @@ mod proxy_redirector;
 mod store;
 mod timer;
 mod types;
+mod units;

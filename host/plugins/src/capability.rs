@@ -14,6 +14,8 @@ pub enum Capability {
     Store,
     /// The LEDs of the device.
     Led,
+    /// The units of the host that the policy names.
+    Units,
     /// Has another plugin identify the device.
     Identify,
     /// Has another plugin configure the redirector of connections.
@@ -36,6 +38,7 @@ impl Capability {
             Capability::Device => "device",
             Capability::Store => "store",
             Capability::Led => "led",
+            Capability::Units => "units",
             Capability::Identify => "identify",
             Capability::ProxyRedirector => "proxy-redirector",
             Capability::Cloud => "cloud",
@@ -65,7 +68,9 @@ pub(crate) enum Import {
 
 /// What the import called `name` (`package/interface@version`) takes.
 pub(crate) fn of_import(name: &str) -> Import {
-    use Capability::{Clock, Cloud, Device, Files, Identify, Led, ProxyRedirector, Random, Store};
+    use Capability::{
+        Clock, Cloud, Device, Files, Identify, Led, ProxyRedirector, Random, Store, Units,
+    };
     let interface = name.split('@').next().unwrap_or(name);
     match interface {
         "platform:supervisor/types"
@@ -93,6 +98,7 @@ pub(crate) fn of_import(name: &str) -> Import {
         "platform:supervisor/store" => Import::With(&[Store]),
         "platform:supervisor/cloud" => Import::With(&[Cloud]),
         "platform:supervisor/led" => Import::With(&[Led]),
+        "platform:supervisor/units" => Import::With(&[Units]),
         "platform:supervisor/identify" => Import::With(&[Identify]),
         "platform:supervisor/proxy-redirector" => Import::With(&[ProxyRedirector]),
         // Files have times, in the type of this interface.
@@ -108,10 +114,11 @@ pub(crate) fn of_import(name: &str) -> Import {
 mod tests {
     use super::*;
 
-    const ALL: [Capability; 9] = [
+    const ALL: [Capability; 10] = [
         Capability::Device,
         Capability::Store,
         Capability::Led,
+        Capability::Units,
         Capability::Identify,
         Capability::ProxyRedirector,
         Capability::Cloud,

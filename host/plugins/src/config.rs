@@ -26,6 +26,8 @@ pub struct PluginsConfig {
     pub device: Arc<dyn Device>,
     /// What the capability `cloud` reaches; [`NoCloud`] on a device without one.
     pub cloud: Arc<dyn Cloud>,
+    /// What the capability `units` reaches.
+    pub os: Arc<dyn os::HostOs>,
     /// The routes of the host itself, which no plugin may claim: method (`*` for all) and pattern, for
     /// example `("GET", "/v2/applications/:appId/state")`.
     pub core_routes: Vec<(&'static str, &'static str)>,

@@ -32,6 +32,7 @@ pub(crate) struct Surroundings {
     pub(crate) device: Arc<dyn Device>,
     pub(crate) data: Arc<dyn PluginData>,
     pub(crate) cloud: Arc<dyn Cloud>,
+    pub(crate) os: Arc<dyn os::HostOs>,
     pub(crate) leds: Leds,
     pub(crate) identify: Identify,
     pub(crate) actions: Actions,

@@ -8,7 +8,7 @@ use wasmtime::component::Linker;
 
 use crate::bindings::platform::supervisor::{
     cloud, config, device, identify, identify_window, led, log, proxy_redirector, proxy_types,
-    store, timer, types,
+    store, timer, types, units,
 };
 use crate::capability::Capability;
 use crate::guest::{Guest, ThisGuest};
@@ -55,6 +55,9 @@ fn linker(engine: &Engine, grants: &BTreeSet<Capability>) -> wasmtime::Result<Li
             Capability::Led => led::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?,
             Capability::Cloud => {
                 cloud::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?
+            }
+            Capability::Units => {
+                units::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?
             }
             Capability::Identify => {
                 identify::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?

@@ -105,6 +105,7 @@ impl Plugins {
             data: config.data,
             cloud: config.cloud,
             device: config.device,
+            os: config.os,
             identify: identify.clone(),
             actions: actions.clone(),
             linkers: Linkers::default(),

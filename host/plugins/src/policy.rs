@@ -9,6 +9,11 @@
 //! grants = ["cloud"]
 //! records = ["device_tag"]    # these kinds of records of the cloud; none where it is left out
 //!
+//! [plugins.vpn]
+//! grants = ["units", "files"]
+//! units = ["openvpn.service"] # no others
+//! files = [{ host = "run/openvpn", guest = "/vpn", optional = true }]
+//!
 //! [plugins.exporter]
 //! grants = ["files", "clock"]
 //! files = [{ host = "/mnt/data/export", guest = "/export", write = true }]
@@ -20,7 +25,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-use serde::Deserialize;
+use os::UnitName;
+use serde::{Deserialize, Deserializer};
 
 use crate::capability::Capability;
 use crate::limits::Asked;
@@ -47,6 +53,9 @@ pub(crate) struct Grants {
     /// The kinds of records that `cloud` reaches.
     #[serde(default)]
     pub(crate) records: BTreeSet<String>,
+    /// The units that `units` gives; none where it is left out.
+    #[serde(default, deserialize_with = "unit_names")]
+    pub(crate) units: BTreeSet<UnitName>,
     /// The folders that `files` gives.
     #[serde(default)]
     pub(crate) files: Vec<Folder>,
@@ -69,6 +78,16 @@ pub(crate) struct Folder {
     /// not see; without this, a missing folder keeps the plugin's calls from being made.
     #[serde(default)]
     pub(crate) create: bool,
+    /// Whether the plugin, where the folder is missing, is called all the same and does not see it.
+    #[serde(default)]
+    pub(crate) optional: bool,
+}
+
+fn unit_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeSet<UnitName>, D::Error> {
+    Vec::<String>::deserialize(deserializer)?
+        .iter()
+        .map(|name| name.parse().map_err(serde::de::Error::custom))
+        .collect()
 }
 
 /// Why a policy cannot be used.
@@ -185,6 +204,9 @@ impl Grants {
         if !self.records.is_empty() && !self.grants.contains(&Capability::Cloud) {
             return Err("it names `records` without granting \"cloud\"".to_owned());
         }
+        if !self.units.is_empty() && !self.grants.contains(&Capability::Units) {
+            return Err("it names `units` without granting \"units\"".to_owned());
+        }
         if self.leds.is_some() && !self.grants.contains(&Capability::Led) {
             return Err("it names `leds` without granting \"led\"".to_owned());
         }
@@ -236,6 +258,18 @@ mod tests {
             (
                 "[plugins.a]\nfiles = [{ host = \"/a\", guest = \"/a\" }]",
                 "`files` without granting",
+            ),
+            (
+                "[plugins.a]\nunits = [\"a.service\"]",
+                "`units` without granting \"units\"",
+            ),
+            (
+                "[plugins.a]\ngrants = [\"units\"]\nunits = [\"*.service\"]",
+                "line 3",
+            ),
+            (
+                "[plugins.a]\ngrants = [\"units\"]\nunits = [\"a\"]",
+                "`a` is not the name of a unit",
             ),
             (
                 "[plugins.a]\ngrants = [\"files\"]\nfiles = [{ host = \"a/../..\", guest = \"/a\" }]",

@@ -1,7 +1,8 @@
 //! Instances made ready ahead, so that a call need not wait for its own.
 //!
 //! They take at most half of the pool and belong to the plugins that were called last. One task makes
-//! them, and throws away those that were used: both are off the way of the requests.
+//! them, and throws away those that were used: both are off the way of the requests. A plugin with
+//! folders has none: an instance opens them when it is made, and by its call they may be others.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -51,7 +52,9 @@ impl Spares {
         tokio::spawn(async move {
             while let Some(Work { used, plugin }) = todo.recv().await {
                 drop(used);
-                if let Some(plugin) = plugin.upgrade() {
+                if let Some(plugin) = plugin.upgrade()
+                    && plugin.around.grants.files.is_empty()
+                {
                     of_task.fill(&pool, &plugin).await;
                 }
             }

@@ -91,6 +91,9 @@ pub(crate) fn context(around: &Surroundings, log: &Arc<LogBudget>) -> wasmtime::
         } else {
             FsPerms::ReadOnly
         };
+        if folder.optional && !folder.host.is_dir() {
+            continue;
+        }
         builder
             .preopened_dir(&folder.host, &folder.guest, access)
             .map_err(|error| {

@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::arguments::Flags;
 use crate::configuration::{self, Configuration};
 use crate::facts::Board;
+use crate::host::Host;
 use crate::{address, run};
 
 /// How long the running supervisor may take to answer.
@@ -77,6 +78,7 @@ fn of_folders(configuration: &Configuration) -> Result<Value> {
     runtime.block_on(async {
         let config = run::plugins_config(
             &configuration,
+            &Host::new(&configuration),
             cache,
             Arc::new(Idle),
             Arc::new(NotRunning(board)),

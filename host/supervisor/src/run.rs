@@ -180,6 +180,7 @@ impl Parts {
         });
         let endpoints = PluginEndpoints::start(plugins_config(
             configuration,
+            host,
             cache,
             Arc::new(PluginData(store.clone())),
             device.clone(),
@@ -208,6 +209,7 @@ fn abort_at() -> Result<Option<Arc<AbortAt>>> {
 /// What the plugins are started with, here and for `supervisor plugins list`.
 pub(crate) fn plugins_config(
     configuration: &Configuration,
+    host: &Host,
     cache: sandbox::Cache,
     data: Arc<dyn plugins::PluginData>,
     device: Arc<dyn plugins::Device>,
@@ -223,6 +225,7 @@ pub(crate) fn plugins_config(
         data,
         device,
         cloud,
+        os: host.os.clone(),
         core_routes: reserved_routes(),
         slots: plugins::DEFAULT_SLOTS,
     }

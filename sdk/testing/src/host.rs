@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Full};
+use os::{Action, Rehearsal, UnitName, UnitState};
 use plugins::{Body, Cloud, Device, Found, Identity, NoCloud, Plugins, PluginsConfig};
 use serde_json::Value;
 
@@ -24,11 +25,13 @@ pub struct Host {
     device: TestDevice,
     leds: Vec<(String, u32, u32)>,
     cloud: Arc<dyn Cloud>,
+    units: Vec<(UnitName, UnitState)>,
 }
 
 /// A host that runs. Dropping it ends it.
 pub struct Running {
     plugins: Plugins,
+    os: Arc<Rehearsal>,
     folder: tempfile::TempDir,
 }
 
@@ -72,6 +75,7 @@ impl Host {
             },
             leds: Vec::new(),
             cloud: Arc::new(NoCloud),
+            units: Vec::new(),
         }
     }
 
@@ -124,6 +128,17 @@ impl Host {
         self
     }
 
+    /// With a unit in this state, as systemd words it: `loaded`, `active`, `running`. Others are not found.
+    ///
+    /// # Panics
+    /// When `name` is no name of a unit.
+    #[must_use]
+    pub fn unit(mut self, name: &str, load: &str, active: &str, sub: &str) -> Self {
+        let name = name.parse().unwrap_or_else(|error| panic!("{error}"));
+        self.units.push((name, UnitState::new(load, active, sub)));
+        self
+    }
+
     /// Loads the plugins.
     ///
     /// # Panics
@@ -168,6 +183,10 @@ impl Host {
         };
         let cache = sandbox::Cache::new(path("compiled"), compiler()?, sandbox::Limits::default())?;
         let store = store::Store::open(&path("state"))?.store;
+        let os = Arc::new(Rehearsal::new(path("root")));
+        for (name, state) in self.units {
+            os.set_unit(name, state);
+        }
         let plugins = Plugins::start(PluginsConfig {
             plugin_dirs: vec![path("plugins")],
             policy: path("policy.toml"),
@@ -178,6 +197,7 @@ impl Host {
             data: Arc::new(Data(store)),
             device: Arc::new(self.device),
             cloud: self.cloud,
+            os: os.clone(),
             core_routes: Vec::new(),
             slots: plugins::DEFAULT_SLOTS,
         })
@@ -186,7 +206,11 @@ impl Host {
         if !problems.is_empty() {
             bail!("{}", problems.join("\n"));
         }
-        Ok(Running { plugins, folder })
+        Ok(Running {
+            plugins,
+            os,
+            folder,
+        })
     }
 }
 
@@ -235,6 +259,20 @@ impl Running {
             Found::MethodNotAllowed { .. } => bare(http::StatusCode::METHOD_NOT_ALLOWED),
             Found::None => bare(http::StatusCode::NOT_FOUND),
         }
+    }
+
+    /// The units that were restarted, oldest first.
+    #[must_use]
+    pub fn restarted_units(&self) -> Vec<String> {
+        let restarted = |action| match action {
+            Action::Restart(unit) => Some(unit.to_string()),
+            _ => None,
+        };
+        self.os
+            .actions()
+            .into_iter()
+            .filter_map(restarted)
+            .collect()
     }
 
     /// As `POST /v1/blink`.

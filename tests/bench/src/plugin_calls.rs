@@ -165,6 +165,7 @@ impl PluginHost {
             data: Arc::new(store),
             device: Arc::new(Bench),
             cloud: Arc::new(plugins::NoCloud),
+            os: Arc::new(os::Rehearsal::new(folders.path().join("host"))),
             core_routes: Vec::new(),
             slots,
         })

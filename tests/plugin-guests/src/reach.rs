@@ -8,7 +8,7 @@ use std::time::{Instant, SystemTime};
 use crate::bindings::platform::supervisor::proxy_types::{Proxy, ProxyKind, Redirection};
 use crate::bindings::platform::supervisor::types::{Error, Request, Response};
 use crate::bindings::platform::supervisor::{
-    config, device, identify, led, proxy_redirector, store, timer,
+    config, device, identify, led, proxy_redirector, store, timer, units,
 };
 use crate::{argument, error, milliseconds, text};
 
@@ -70,6 +70,17 @@ pub(crate) async fn handle(what: &str, request: &Request) -> Result<Response, Er
             reply_proxy(proxy_redirector::set(Some(wanted)).await)
         }
         "proxy-circle" => reply_proxy(proxy_redirector::no_proxy().await),
+        "unit" => match units::state(name(request)).await {
+            Ok(state) => text(format!(
+                "{} {} {}",
+                state.load_state, state.active_state, state.sub_state
+            )),
+            Err(what) => error(403, format!("{what:?}")),
+        },
+        "restart-unit" => match units::restart(name(request)).await {
+            Ok(()) => text("restarted"),
+            Err(what) => error(403, format!("{what:?}")),
+        },
         "light" | "light-and-panic" => light(what, request).await,
         _ => error(404, format!("nothing called {what}")),
     }
@@ -87,6 +98,11 @@ fn reply_proxy<T: std::fmt::Debug, E: std::fmt::Debug>(
 /// What `?path=` says.
 fn path(request: &Request) -> &str {
     argument(request, "path").unwrap_or("/")
+}
+
+/// What `?name=` says.
+fn name(request: &Request) -> String {
+    argument(request, "name").unwrap_or_default().to_owned()
 }
 
 fn reply(outcome: std::io::Result<String>) -> Result<Response, Error> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
+use os::Rehearsal;
 use plugins::{Body, Device, Found, Identity, PluginReport, Plugins, PluginsConfig};
 use sandbox::{Cache, Limits};
 
@@ -84,14 +85,14 @@ pub(crate) const ALL: &str = "capabilities = [
     { name = \"device\", reason = \"r\" }, { name = \"store\", reason = \"r\" },
     { name = \"led\", reason = \"r\" }, { name = \"clock\", reason = \"r\" },
     { name = \"files\", reason = \"r\" }, { name = \"identify\", reason = \"r\" },
-    { name = \"proxy-redirector\", reason = \"r\" }]";
+    { name = \"proxy-redirector\", reason = \"r\" }, { name = \"units\", reason = \"r\" }]";
 
 /// The policy that grants them to the plugins of these names.
 pub(crate) fn grant_all(names: &[&str]) -> String {
     names
         .iter()
         .map(|name| {
-            format!("[plugins.{name}]\ngrants = [\"device\", \"store\", \"led\", \"clock\", \"files\", \"identify\", \"proxy-redirector\"]\n")
+            format!("[plugins.{name}]\ngrants = [\"device\", \"store\", \"led\", \"clock\", \"files\", \"identify\", \"proxy-redirector\", \"units\"]\n")
         })
         .collect()
 }
@@ -142,6 +143,7 @@ impl Device for TestDevice {
 /// Folders that [`Setup::start`] makes plugins of.
 pub(crate) struct Setup {
     pub(crate) root: tempfile::TempDir,
+    pub(crate) os: Arc<Rehearsal>,
     config: String,
     slots: usize,
 }
@@ -158,6 +160,7 @@ pub(crate) fn setup() -> Setup {
     let root = tempfile::tempdir().unwrap();
     fs::create_dir(root.path().join("plugins")).unwrap();
     Setup {
+        os: Arc::new(Rehearsal::new(root.path().join("host"))),
         root,
         config: String::new(),
         slots: 16,
@@ -211,6 +214,7 @@ impl Setup {
             data: Arc::new(store),
             device: Arc::new(TestDevice),
             cloud: Arc::new(plugins::NoCloud),
+            os: self.os,
             core_routes: vec![
                 ("GET", "/v1/device"),
                 ("*", "/v2/applications/:appId/state"),

@@ -1,8 +1,10 @@
 //! Who may what.
 
 use std::fs;
+use std::sync::Arc;
 
 use http::StatusCode;
+use os::{Action, UnitState};
 use plugins::PluginState;
 
 use crate::fixture::{
@@ -393,4 +395,47 @@ async fn a_folder_may_be_below_the_hosts_root_and_made_where_it_is_missing() {
     assert_eq!(device.get("/v3/c/hello").await.0, StatusCode::OK);
     let (status, _) = device.get("/v3/c/list?path=/mine").await;
     assert_eq!(status, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn only_the_units_of_the_policy_are_seen_and_restarted() {
+    let setup = setup();
+    let os = Arc::clone(&setup.os);
+    for name in ["vpn.service", "ssh.service"] {
+        os.set_unit(
+            name.parse().unwrap(),
+            UnitState::new("loaded", "active", "running"),
+        );
+    }
+    let policy =
+        grant_all(&["a"]) + "units = [\"vpn.service\", \"gone.service\"]\n" + &grant_all(&["b"]);
+    let device = setup
+        .guest("a", "")
+        .guest("b", "")
+        .policy(&policy)
+        .start()
+        .await;
+    for (call, expected) in [
+        ("a/unit?name=vpn.service", "loaded active running"),
+        ("a/unit?name=gone.service", "not-found inactive dead"),
+        ("a/restart-unit?name=vpn.service", "restarted"),
+    ] {
+        let answer = device.get(&format!("/v3/{call}")).await;
+        assert_eq!(answer, (StatusCode::OK, expected.to_owned()), "{call}");
+    }
+    for call in [
+        "a/unit?name=ssh.service",
+        "a/restart-unit?name=ssh.service",
+        "a/restart-unit?name=*",
+        "a/restart-unit?name=",
+        "a/restart-unit?name=--force",
+        "b/unit?name=vpn.service",
+        "b/restart-unit?name=vpn.service",
+    ] {
+        let (status, body) = device.get(&format!("/v3/{call}")).await;
+        assert_eq!(status, StatusCode::FORBIDDEN, "{call}");
+        assert!(body.contains("NotGranted"), "{call}: {body}");
+    }
+    let restarted = Action::Restart("vpn.service".parse().unwrap());
+    assert_eq!(os.actions(), [restarted]);
 }
