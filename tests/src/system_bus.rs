@@ -221,15 +221,20 @@ impl SystemBus {
     /// # Panics
     /// Where it does not start.
     pub async fn restart(&mut self) {
-        self.services.clear();
-        let _ = self.daemon.0.kill();
-        let _ = self.daemon.0.wait();
+        self.stop();
         self.daemon = start_daemon(self.folder.path());
         self.connection = until("the private system bus to answer", || async {
             connect(self.folder.path()).await
         })
         .await;
         self.start_services().await;
+    }
+
+    /// Ends the bus; nothing listens at its address until [`SystemBus::restart`].
+    pub fn stop(&mut self) {
+        self.services.clear();
+        let _ = self.daemon.0.kill();
+        let _ = self.daemon.0.wait();
     }
 
     async fn start_services(&mut self) {

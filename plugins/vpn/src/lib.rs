@@ -1,0 +1,108 @@
+//! `GET /v2/device/vpn`: whether the host's VPN is on, and whether its tunnel is up (device behaviour
+//! 6.6).
+//!
+//! It is on while its unit is anything but stopped, and up while the VPN program keeps the file `active`
+//! in its folder of status. Configuration (`[plugins.vpn]`): `unit`, by default `openvpn.service`; the
+//! policy has to name the same unit, and says where the folder is.
+
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use supervisor_sdk::{Error, Json, config, plugin, units};
+
+plugin! {
+    capabilities: {
+        units => "reads the state of the VPN's unit",
+        files => "sees whether the VPN has said that its tunnel is up",
+    }
+    routes: { GET "/v2/device/vpn" => vpn }
+    // The service manager has its own limit on the time that it takes.
+    limits: { wall_ms: 25000 }
+}
+
+/// Where the policy shows the folder of status; it is not there on a host without a VPN.
+const ACTIVE: &str = "/vpn-status/active";
+
+#[derive(Deserialize)]
+struct Configuration {
+    #[serde(default = "default_unit")]
+    unit: String,
+}
+
+fn default_unit() -> String {
+    "openvpn.service".to_owned()
+}
+
+#[derive(Serialize)]
+struct Answer {
+    status: &'static str,
+    vpn: Vpn,
+}
+
+#[derive(Serialize)]
+struct Vpn {
+    enabled: bool,
+    connected: bool,
+}
+
+async fn vpn() -> Result<Json<Answer>, Error> {
+    let Configuration { unit } = config::read()?;
+    let state = units::state(&unit).await.map_err(|error| {
+        Error::unavailable(format_args!("the state of the VPN is not known: {error}"))
+    })?;
+    Ok(Json(Answer {
+        status: "success",
+        vpn: Vpn {
+            enabled: is_enabled(&state),
+            connected: is_connected(Path::new(ACTIVE)).map_err(|error| {
+                Error::unavailable(format_args!("the VPN's status cannot be read: {error}"))
+            })?,
+        },
+    }))
+}
+
+fn is_enabled(state: &units::State) -> bool {
+    state.load == "loaded" && !["inactive", "deactivating"].contains(&state.active.as_str())
+}
+
+fn is_connected(active: &Path) -> io::Result<bool> {
+    match active.metadata() {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_on_unless_its_unit_is_stopped_or_missing() {
+        for (load, active, expected) in [
+            ("loaded", "active", true),
+            ("loaded", "activating", true),
+            ("loaded", "reloading", true),
+            ("loaded", "failed", true),
+            ("loaded", "inactive", false),
+            ("loaded", "deactivating", false),
+            ("not-found", "inactive", false),
+            ("masked", "active", false),
+        ] {
+            let state = units::State {
+                load: load.to_owned(),
+                active: active.to_owned(),
+                sub: "any".to_owned(),
+            };
+            assert_eq!(is_enabled(&state), expected, "{load} {active}");
+        }
+    }
+
+    #[test]
+    fn it_is_up_while_the_file_is_there() {
+        let folder = std::env::temp_dir();
+        assert!(is_connected(&folder).unwrap());
+        assert!(!is_connected(&folder.join("no-such-file-here")).unwrap());
+    }
+}

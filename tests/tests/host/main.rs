@@ -1,0 +1,6 @@
+//! What the stock plugins say of the host and do to it, on a running supervisor, with stand-ins for the
+//! host's own programs.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod vpn;
