@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     AppId, AppUuid, ContainerId, CurrentService, DesiredApp, DesiredService, EngineKind,
-    NetworkMode, ServiceKey, ServiceName,
+    HANDING_OVER_PREFIX, NetworkMode, ServiceKey, ServiceName,
 };
 
 use crate::components::{ComponentState, plan_components};
 use crate::images::Pulls;
-use crate::placement::{Placement, place};
+use crate::placement::{Placement, familiar, is_same_image, place};
 use crate::services::{Fate, ServicePlan, ServicePlans, sort};
-use crate::strategy::{Replacement, needs_image_first, replace};
+use crate::strategy::{Replacement, goes_first, needs_image_first, replace};
 use crate::{
     ContainerRef, CurrentState, EngineHealth, Locked, LockedStep, Plan, Reason, ServiceWork,
     StartService, Step, Subject, WaitingOn,
@@ -117,6 +117,9 @@ pub(crate) fn plan_app<'a>(
 /// before every image of the release is there, so that a service is down for as short as can be and
 /// the locks are not held during downloads.
 ///
+/// A service that is killed before its download is not waited for; while its old container is there
+/// nothing of the app is pulled (device behaviour 5.4).
+///
 /// Where nothing is to be disturbed (a first install), an image that failed holds up only its own
 /// service and those that depend on it.
 fn fetch_images(
@@ -129,6 +132,10 @@ fn fetch_images(
         !services.unwanted.is_empty() || services.wanted.values().any(ServicePlan::disturbs);
     let mut missing = Vec::new();
     let mut all_failed = true;
+    let room_first = services
+        .wanted
+        .values()
+        .any(|planned| goes_first(app, planned));
     for planned in services.wanted.values() {
         if planned.kept().is_some() {
             continue;
@@ -138,7 +145,11 @@ fn fetch_images(
             Placement::Ready(_) => continue,
             Placement::Missing(engine) => {
                 let image = service.config.image.clone();
-                pulls.want(*engine, service);
+                if room_first {
+                    draft.unfinished = true;
+                } else {
+                    pulls.want(*engine, service);
+                }
                 let subject = Subject::Image(image.clone());
                 all_failed &= app.current.failed.contains_key(&subject);
                 Reason::Image(image)
@@ -231,7 +242,7 @@ fn plan_service(
         }
         return None;
     }
-    if !may_disturb {
+    if !may_disturb && !goes_first(app, planned) {
         // What it waits for is said with the image that is missing.
         draft.unfinished = true;
         return None;
@@ -265,6 +276,23 @@ fn plan_service(
                 steps.push(kill(container));
                 start = true;
             }
+            Replacement::DeleteThenStart => {
+                steps.push(kill(container));
+                steps.extend(remove_image_of(app, services, container));
+                start = true;
+            }
+            Replacement::HandOver => match start_step(app, services, planned) {
+                Ok(LockedStep::Start(start)) => steps.push(LockedStep::HandOver {
+                    old: reference(container),
+                    rename: (!container.is_handing_over())
+                        .then(|| format!("{HANDING_OVER_PREFIX}{}", container.name)),
+                    grace: container.stop_grace,
+                    timeout: desired.handover_timeout,
+                    start,
+                }),
+                Ok(_) => {}
+                Err(reason) => draft.wait(subject(), reason),
+            },
             Replacement::Wait(reason) => draft.wait(subject(), reason),
         },
         Fate::Missing => start = true,
@@ -278,6 +306,27 @@ fn plan_service(
     (!steps.is_empty()).then(|| ServiceWork {
         service: desired.key.clone(),
         steps,
+    })
+}
+
+/// The removal of the image that `container` was made from, where we pulled it and nothing else wants
+/// it.
+fn remove_image_of(
+    app: &App<'_>,
+    services: &ServicePlans<'_>,
+    container: &CurrentService,
+) -> Option<LockedStep> {
+    let mut recorded = app.current.recorded_images.iter();
+    let image = recorded.find(|image| familiar(image.as_str()) == familiar(&container.image))?;
+    let mut wanted = services.wanted.values();
+    let is_wanted = wanted.any(|planned| is_same_image(&planned.desired.config.image, image));
+    let mut others = app.current.services.iter();
+    let is_used = others.any(|other| {
+        other.container != container.container && other.engine_image == container.engine_image
+    });
+    (!is_wanted && !is_used).then(|| LockedStep::RemoveImage {
+        engine: container.engine,
+        image: image.clone(),
     })
 }
 

@@ -75,6 +75,22 @@ impl App<'_> {
         found
     }
 
+    /// Whether a volume or network of the release is to be made anew: that waits for every container on
+    /// its engine that goes, so none of them may wait for one that comes.
+    pub(crate) fn remakes_components(&self) -> bool {
+        let Some(app) = self.desired else {
+            return false;
+        };
+        let changed = |held: &[CurrentComponent], name: &str, digest: &str| {
+            let mut engines = self.current.engines.keys();
+            engines.any(|engine| compare(held, *engine, name, digest) == ComponentState::Changed)
+        };
+        let mut volumes = app.volumes.values();
+        let mut networks = app.networks.values();
+        volumes.any(|v| changed(&self.current.volumes, &v.engine_name, &v.digest))
+            || networks.any(|n| changed(&self.current.networks, &n.engine_name, &n.digest))
+    }
+
     /// The engines that volumes and networks of this app belong on: those that run its services, or
     /// the default where it has none. An engine that only an image still unknown may need gets them
     /// when the image is known.

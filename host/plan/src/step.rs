@@ -95,6 +95,19 @@ pub enum LockedStep {
         container: ContainerRef,
         name: String,
     },
+    /// Removes the image of a container that is gone by then, before the next one is pulled. One that
+    /// is in use after all is left.
+    RemoveImage { engine: EngineKind, image: ImageRef },
+    /// Starts the new container beside the old one, which is killed when the new one says that it has
+    /// taken over, or when `timeout` is over (device behaviour 5.5).
+    HandOver {
+        old: ContainerRef,
+        /// What the old one is called meanwhile; `None` where it is called so already.
+        rename: Option<String>,
+        grace: Duration,
+        timeout: Duration,
+        start: Box<StartService>,
+    },
     /// Creates the container, and starts it where the target wants it running.
     Start(Box<StartService>),
 }
@@ -234,6 +247,13 @@ impl fmt::Display for Locked {
                     }
                     LockedStep::Kill { container, .. } => {
                         write!(f, "\n  kill {service} ({})", container.id)?;
+                    }
+                    LockedStep::RemoveImage { engine, image } => {
+                        write!(f, "\n  remove image {image} on {engine}")?;
+                    }
+                    LockedStep::HandOver { old, start, .. } => {
+                        let engine = start.engine;
+                        write!(f, "\n  hand {service} ({}) over on {engine}", old.id)?;
                     }
                     LockedStep::Rename { name, .. } => write!(f, "\n  rename {service} to {name}")?,
                     LockedStep::Start(start) => {

@@ -1,9 +1,10 @@
-//! When an old container may go: the update strategies (device behaviour 5.4).
+//! When an old container may go: the update strategies (device behaviour 5.4, 5.5).
 
 use model::{DesiredService, UpdateStrategy};
 
 use crate::app::App;
 use crate::components::ComponentState;
+use crate::services::{Fate, ServicePlan};
 use crate::{Reason, placement::Placement};
 
 /// How an old container makes way for the new one.
@@ -11,42 +12,29 @@ use crate::{Reason, placement::Placement};
 pub(crate) enum Replacement {
     /// Kill the old one; start the new one as soon as it can be.
     KillThenStart,
+    /// As before, and the old one's image goes before the new one is pulled.
+    DeleteThenStart,
+    /// Start the new one beside the old one, which goes when the new one says so.
+    HandOver,
     /// Not yet.
     Wait(Reason),
 }
 
 /// What may be done now with the old container of `service`. Asked only when the images of the app
-/// allow for steps that disturb.
-///
-/// `kill-then-download`, `delete-then-download` and `hand-over` are updated as `download-then-kill`
-/// is, which keeps every promise of theirs but disk space and overlap. Each gets its own arm here (and
-/// its own exception from the wait for images, [`needs_image_first`]) without a change elsewhere.
+/// allow for steps that disturb this service.
 pub(crate) fn replace(app: &App<'_>, service: &DesiredService) -> Replacement {
-    match service.strategy {
-        UpdateStrategy::DownloadThenKill
-        | UpdateStrategy::KillThenDownload
-        | UpdateStrategy::DeleteThenDownload
-        | UpdateStrategy::HandOver => download_then_kill(app, service),
-    }
-}
-
-/// Whether the image of `service` must be there before anything of the app is disturbed.
-pub(crate) fn needs_image_first(service: &DesiredService) -> bool {
-    match service.strategy {
-        UpdateStrategy::DownloadThenKill
-        | UpdateStrategy::KillThenDownload
-        | UpdateStrategy::DeleteThenDownload
-        | UpdateStrategy::HandOver => true,
-    }
-}
-
-fn download_then_kill(app: &App<'_>, service: &DesiredService) -> Replacement {
-    let image = match app.placement(service) {
-        Placement::Ready(image) => image,
-        Placement::Missing(_) => {
-            return Replacement::Wait(Reason::Image(service.config.image.clone()));
-        }
+    let ready = match app.placement(service) {
+        Placement::Ready(image) => Ok(image),
+        Placement::Missing(_) => Err(Reason::Image(service.config.image.clone())),
         Placement::Unavailable(reason) => return Replacement::Wait(reason.clone()),
+    };
+    let image = match (service.strategy, ready) {
+        (_, Ok(image)) => image,
+        (UpdateStrategy::KillThenDownload, Err(_)) => return Replacement::KillThenStart,
+        (UpdateStrategy::DeleteThenDownload, Err(_)) => return Replacement::DeleteThenStart,
+        (UpdateStrategy::DownloadThenKill | UpdateStrategy::HandOver, Err(reason)) => {
+            return Replacement::Wait(reason);
+        }
     };
     // What can be made without a kill is made before it, so that a network that cannot be made costs
     // no running service.
@@ -55,5 +43,28 @@ fn download_then_kill(app: &App<'_>, service: &DesiredService) -> Replacement {
             return Replacement::Wait(Reason::Component(name.to_owned()));
         }
     }
-    Replacement::KillThenStart
+    match service.strategy {
+        UpdateStrategy::HandOver if !app.remakes_components() => Replacement::HandOver,
+        _ => Replacement::KillThenStart,
+    }
+}
+
+/// Whether the old container goes before the new image comes: then its app pulls nothing before it is
+/// gone.
+pub(crate) fn goes_first(app: &App<'_>, planned: &ServicePlan<'_>) -> bool {
+    let early = matches!(
+        planned.desired.strategy,
+        UpdateStrategy::KillThenDownload | UpdateStrategy::DeleteThenDownload
+    );
+    early
+        && matches!(planned.fate, Fate::Replace(_))
+        && matches!(app.placement(planned.desired), Placement::Missing(_))
+}
+
+/// Whether the image of `service` must be there before anything of the app is disturbed.
+pub(crate) fn needs_image_first(service: &DesiredService) -> bool {
+    match service.strategy {
+        UpdateStrategy::DownloadThenKill | UpdateStrategy::HandOver => true,
+        UpdateStrategy::KillThenDownload | UpdateStrategy::DeleteThenDownload => false,
+    }
 }

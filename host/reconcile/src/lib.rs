@@ -26,6 +26,7 @@ mod backoff;
 mod clock;
 mod config;
 mod events;
+mod hand_over;
 mod health;
 mod journal;
 mod lap;

@@ -67,6 +67,8 @@ pub struct Locks {
     drafts: PathBuf,
     marker: String,
     names: Vec<String>,
+    /// Files by which a new container says that it has taken over.
+    handed_over: Vec<String>,
     /// What this process holds.
     held: Arc<Mutex<BTreeSet<(AppId, ServiceName)>>>,
 }
@@ -87,15 +89,18 @@ impl Locks {
     pub fn new(host_root: &Path, branding: &Branding, marker: &str) -> Self {
         let folder = host_root.join(branding.host_folder());
         let mut names = vec!["updates.lock".to_owned()];
+        let mut handed_over = vec!["handover-complete".to_owned()];
         for alias in &branding.aliases {
             let alias = alias.trim_end_matches('_').to_ascii_lowercase();
             names.push(format!("{alias}-updates.lock"));
+            handed_over.push(format!("{alias}-kill-me"));
         }
         Locks {
             services: folder.join("services"),
             drafts: folder.join("lock-drafts"),
             marker: marker.to_owned(),
             names,
+            handed_over,
             held: Arc::default(),
         }
     }
@@ -104,6 +109,14 @@ impl Locks {
     #[must_use]
     pub fn folder(&self, app: AppId, service: &ServiceName) -> PathBuf {
         self.services.join(app.to_string()).join(service.as_str())
+    }
+
+    /// The files of which a new container makes one when it has taken over (device behaviour 5.5). They
+    /// are in the folder of the locks, which both containers see.
+    pub(crate) fn handover_files(&self, app: AppId, service: &ServiceName) -> Vec<PathBuf> {
+        let folder = self.folder(app, service);
+        let names = self.handed_over.iter();
+        names.map(|name| folder.join(name)).collect()
     }
 
     /// Makes sure that the folder of a service is there and that any user in the service can put a

@@ -92,6 +92,10 @@ fn with_container(
     let state = match sources.doing.get(&container.key) {
         // A container that the engine starts, or that is told to stop, says so itself only when it is
         // done.
+        // The older of two, while the newer one takes over.
+        Some(_) if container.is_handing_over() && container.state == ContainerState::Running => {
+            ServiceState::HandingOver
+        }
         Some(ServiceState::Starting) if container.state == ContainerState::Running => engine_state,
         // An old container, while the new one is made.
         Some(ServiceState::Installing) | None => engine_state,

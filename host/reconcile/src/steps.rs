@@ -13,6 +13,7 @@ use plan::{ContainerRef, ImageUser, LockedStep, ServiceWork, StartService, Step}
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Semaphore, watch};
 
+use crate::hand_over::{self, HandOver};
 use crate::health::Health;
 use crate::journal::Journal;
 use crate::logs::LogHub;
@@ -40,7 +41,7 @@ pub(crate) struct World {
     pub loop_: UnboundedSender<Message>,
 }
 
-type Outcome = Result<(), StepFailure>;
+pub(crate) type Outcome = Result<(), StepFailure>;
 
 impl World {
     /// Tells the loop; one that has ended needs to know nothing.
@@ -48,11 +49,11 @@ impl World {
         let _ = self.loop_.send(message);
     }
 
-    fn effect(&self, effect: Effect) {
+    pub(crate) fn effect(&self, effect: Effect) {
         self.tell(Message::Effect(effect));
     }
 
-    fn engine(&self, kind: EngineKind) -> Result<&Arc<dyn Engine>, StepFailure> {
+    pub(crate) fn engine(&self, kind: EngineKind) -> Result<&Arc<dyn Engine>, StepFailure> {
         let missing = || StepFailure::new(format!("this device has no {kind} engine"));
         self.engines.get(kind).ok_or_else(missing)
     }
@@ -63,7 +64,7 @@ impl World {
         }
     }
 
-    fn log(&self, line: impl Into<String>) {
+    pub(crate) fn log(&self, line: impl Into<String>) {
         self.hub.system(line.into());
     }
 
@@ -298,6 +299,27 @@ pub(crate) async fn under_locks(world: &World, work: ServiceWork, locks: &Update
             LockedStep::Rename { container, name } => {
                 rename(world, &service, &container, name, locks).await?;
             }
+            LockedStep::RemoveImage { engine, image } => {
+                // The kill was what mattered: an image that stays costs room, and the pull will say so.
+                if let Err(failure) = remove_image(world, &image, Some(engine)).await {
+                    tracing::warn!("failed to remove the image `{image}`: {}", failure.reason);
+                }
+            }
+            LockedStep::HandOver {
+                old,
+                rename,
+                grace,
+                timeout,
+                start,
+            } => {
+                let over = HandOver {
+                    old: &old,
+                    rename,
+                    grace,
+                    timeout,
+                };
+                hand_over::hand_over(world, &service, over, *start, locks).await?;
+            }
             LockedStep::Start(start) => create_and_start(world, *start, locks).await?,
         }
     }
@@ -329,7 +351,7 @@ async fn stop(
     Ok(())
 }
 
-async fn kill(
+pub(crate) async fn kill(
     world: &World,
     service: &ServiceKey,
     container: &ContainerRef,
@@ -358,7 +380,7 @@ async fn kill(
     Ok(())
 }
 
-async fn rename(
+pub(crate) async fn rename(
     world: &World,
     service: &ServiceKey,
     container: &ContainerRef,
@@ -380,7 +402,11 @@ async fn rename(
     Ok(())
 }
 
-async fn create_and_start(world: &World, start: StartService, _locks: &UpdateLocks) -> Outcome {
+pub(crate) async fn create_and_start(
+    world: &World,
+    start: StartService,
+    _locks: &UpdateLocks,
+) -> Outcome {
     let StartService {
         engine: kind,
         service,

@@ -8,6 +8,7 @@ mod images;
 mod locks;
 mod order;
 mod services;
+mod strategies;
 
 use expect_test::Expect;
 use plan::{Subject, plan};

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{ContainerState, CurrentService, DesiredApp, EngineKind};
+use model::{ContainerState, CurrentService, DesiredApp, EngineKind, UpdateStrategy};
 use plan::{EngineHealth, Subject, plan};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -24,7 +24,16 @@ struct Drawn {
     joined: Option<usize>,
     after: Option<usize>,
     running: bool,
+    strategy: UpdateStrategy,
 }
+
+const STRATEGIES: [UpdateStrategy; 5] = [
+    UpdateStrategy::DownloadThenKill,
+    UpdateStrategy::DownloadThenKill,
+    UpdateStrategy::KillThenDownload,
+    UpdateStrategy::DeleteThenDownload,
+    UpdateStrategy::HandOver,
+];
 
 const SERVICES: [&str; 4] = ["a", "b", "c", "d"];
 
@@ -37,9 +46,10 @@ fn drawn() -> impl Strategy<Value = Drawn> {
         prop::option::weighted(0.2, 0..3_usize),
         prop::option::weighted(0.3, 0..3_usize),
         prop::bool::weighted(0.85),
+        select(&STRATEGIES[..]),
     )
         .prop_map(
-            |(image, config, volume, network, joined, after, running)| Drawn {
+            |(image, config, volume, network, joined, after, running, strategy)| Drawn {
                 image,
                 config,
                 volume,
@@ -47,6 +57,7 @@ fn drawn() -> impl Strategy<Value = Drawn> {
                 joined,
                 after,
                 running,
+                strategy,
             },
         )
 }
@@ -61,6 +72,7 @@ fn build(app: &str, all: &[Option<Drawn>], at: usize, release: u64) -> Option<Se
     let before = |place: usize| (place < at && all[place].is_some()).then(|| SERVICES[place]);
     let mut built = service(app, SERVICES[at], drawn.image)
         .with(drawn.config)
+        .strategy(drawn.strategy)
         .release(release);
     if drawn.volume {
         built = built.volume("data");

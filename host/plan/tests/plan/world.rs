@@ -135,10 +135,21 @@ impl World {
         let Some(app) = wanted.apps.get(&work.service.app) else {
             return Ok(());
         };
-        if !work.steps.iter().any(kills) {
+        let early = app
+            .services
+            .get(&work.service.service)
+            .is_some_and(|service| {
+                use model::UpdateStrategy::{DeleteThenDownload, KillThenDownload};
+                matches!(service.strategy, KillThenDownload | DeleteThenDownload)
+            });
+        if early || !work.steps.iter().any(kills) {
             return Ok(());
         }
-        for service in app.services.values() {
+        let waits = |service: &&model::DesiredService| {
+            use model::UpdateStrategy::{DownloadThenKill, HandOver};
+            matches!(service.strategy, DownloadThenKill | HandOver)
+        };
+        for service in app.services.values().filter(waits) {
             let made = self.state.services.iter().any(|container| {
                 container.key == service.key && container.digest.as_ref() == Some(&service.digest)
             });
@@ -212,57 +223,89 @@ impl World {
                         }
                     }
                 }
-                LockedStep::Start(start) => {
-                    let service = start.service;
-                    // One on an engine that is silent cannot be seen; it goes when it can.
-                    let silent = self.silent_until > 0;
-                    let mut held = self.state.services.iter();
-                    let twin =
-                        held.find(|c| c.key == service.key && !(silent && c.engine == Docker));
-                    assert!(twin.is_none(), "{} has a container already", service.key);
-                    for network in service.config.networks.keys() {
-                        assert!(
-                            self.has(&self.state.networks, start.engine, network),
-                            "{} starts before its network is there",
-                            service.key
-                        );
-                    }
-                    self.numbered += 1;
-                    let id: ContainerId = format!("new{}", self.numbered).parse().unwrap();
-                    if let Some(host) = start.network_container {
-                        let mut held = self.state.services.iter();
-                        assert!(
-                            held.any(|held| held.container == host),
-                            "{host} is not there"
-                        );
-                        let joined = &mut self.state.network_containers;
-                        joined.insert(id.clone(), host);
-                    }
-                    self.state.services.push(CurrentService {
-                        engine: start.engine,
-                        container: id,
-                        name: service.container_name(),
-                        image: service.config.image.to_string(),
-                        engine_image: start.image,
-                        state: ContainerState::Created,
-                        stop_grace: std::time::Duration::from_secs(10),
-                        digest: Some(service.digest.clone()),
-                        created_at_ms: 1_000_000 + i64::try_from(self.numbered).unwrap(),
-                        app_id: service.app_id,
-                        id: service.id,
-                        device: None,
-                        release: None,
-                        exit_code: None,
-                        key: service.key,
-                    });
-                    if service.running {
-                        if self.fails() {
-                            return false;
+                LockedStep::RemoveImage { image, .. } => {
+                    self.state
+                        .images
+                        .retain(|held| !held.references.contains(&image));
+                    self.state.recorded_images.remove(&image);
+                }
+                LockedStep::HandOver {
+                    old, rename, start, ..
+                } => {
+                    for held in &mut self.state.services {
+                        if let Some(name) = &rename
+                            && held.container == old.id
+                        {
+                            held.name.clone_from(name);
                         }
-                        self.state.services.last_mut().unwrap().state = ContainerState::Running;
+                    }
+                    if self.fails() || !self.make(*start, Some(&old.id)) || self.fails() {
+                        return false;
+                    }
+                    self.stop(old.id.as_str());
+                    self.state.services.retain(|held| held.container != old.id);
+                }
+                LockedStep::Start(start) => {
+                    if !self.make(*start, None) {
+                        return false;
                     }
                 }
             }
+        }
+        true
+    }
+
+    /// Makes a container, beside none of the same service but `beside`, and starts it.
+    fn make(&mut self, start: plan::StartService, beside: Option<&ContainerId>) -> bool {
+        let service = start.service;
+        // One on an engine that is silent cannot be seen; it goes when it can.
+        let silent = self.silent_until > 0;
+        let mut held = self.state.services.iter();
+        let twin = held.find(|c| {
+            let unseen = silent && c.engine == Docker;
+            c.key == service.key && !unseen && beside != Some(&c.container)
+        });
+        assert!(twin.is_none(), "{} has a container already", service.key);
+        for network in service.config.networks.keys() {
+            assert!(
+                self.has(&self.state.networks, start.engine, network),
+                "{} starts before its network is there",
+                service.key
+            );
+        }
+        self.numbered += 1;
+        let id: ContainerId = format!("new{}", self.numbered).parse().unwrap();
+        if let Some(host) = start.network_container {
+            let mut held = self.state.services.iter();
+            assert!(
+                held.any(|held| held.container == host),
+                "{host} is not there"
+            );
+            let joined = &mut self.state.network_containers;
+            joined.insert(id.clone(), host);
+        }
+        self.state.services.push(CurrentService {
+            engine: start.engine,
+            container: id,
+            name: service.container_name(),
+            image: service.config.image.to_string(),
+            engine_image: start.image,
+            state: ContainerState::Created,
+            stop_grace: std::time::Duration::from_secs(10),
+            digest: Some(service.digest.clone()),
+            created_at_ms: 1_000_000 + i64::try_from(self.numbered).unwrap(),
+            app_id: service.app_id,
+            id: service.id,
+            device: None,
+            release: None,
+            exit_code: None,
+            key: service.key,
+        });
+        if service.running {
+            if self.fails() {
+                return false;
+            }
+            self.state.services.last_mut().unwrap().state = ContainerState::Running;
         }
         true
     }

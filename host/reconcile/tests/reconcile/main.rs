@@ -15,4 +15,5 @@ mod local_mode;
 mod locks;
 mod logs;
 mod rig;
+mod strategies;
 mod updates;

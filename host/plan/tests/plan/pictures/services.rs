@@ -2,7 +2,6 @@
 
 use expect_test::expect;
 use model::ContainerState::{Created, Dead, Exited, Paused, Removing, Restarting};
-use model::UpdateStrategy;
 use plan::plan;
 
 use super::{check_plan, service};
@@ -40,22 +39,6 @@ fn a_changed_service_is_killed_and_started_and_the_other_untouched() {
               start shop/web on docker
         "#]],
     );
-}
-
-#[test]
-fn every_strategy_falls_back_to_download_then_kill_for_now() {
-    for strategy in [
-        UpdateStrategy::DownloadThenKill,
-        UpdateStrategy::KillThenDownload,
-        UpdateStrategy::DeleteThenDownload,
-        UpdateStrategy::HandOver,
-    ] {
-        let device = device().image("web:1").running(service("web", "web:1"));
-        let target = target().service(service("web", "web:2").strategy(strategy));
-        let plan = plan(&device.0, &target.0).to_string();
-        assert!(plan.starts_with("pull web:2"), "{strategy:?}: {plan}");
-        assert!(!plan.contains("kill"), "{strategy:?}: {plan}");
-    }
 }
 
 #[test]

@@ -1,0 +1,109 @@
+//! The hand-over of a service: the new container runs beside the old one until it says that it has taken
+//! over (device behaviour 5.5).
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use model::{ServiceKey, ServiceState};
+use plan::{ContainerRef, StartService};
+
+use crate::UpdateLocks;
+use crate::messages::Message;
+use crate::steps::{self, Outcome, World};
+use crate::view::Effect;
+
+/// Between two looks for the file: what clients of the reference system are used to.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// The old container, and how long the new one may take.
+pub(crate) struct HandOver<'a> {
+    pub old: &'a ContainerRef,
+    /// What it is called meanwhile; `None` where it is called so already.
+    pub rename: Option<String>,
+    pub grace: Duration,
+    pub timeout: Duration,
+}
+
+pub(crate) async fn hand_over(
+    world: &World,
+    service: &ServiceKey,
+    over: HandOver<'_>,
+    start: StartService,
+    locks: &UpdateLocks,
+) -> Outcome {
+    let files = world.locks.handover_files(locks.app(), &service.service);
+    // One from an earlier time says nothing of this one.
+    forget(&files).await;
+    if let Some(name) = over.rename {
+        steps::rename(world, service, over.old, name, locks).await?;
+    }
+    let (engine, name) = (start.engine, start.service.container_name());
+    if let Err(failure) = steps::create_and_start(world, start, locks).await {
+        // The old one still runs, and is what there is: a new one that does not start must not take
+        // its place at the next try.
+        remove_failed(world, engine, &name).await;
+        return Err(failure);
+    }
+    world.tell(Message::Doing(
+        service.clone(),
+        ServiceState::AwaitingHandover,
+    ));
+    world.log(format!("Handing over service '{}'", service.service));
+    if tokio::time::timeout(over.timeout, until_one_of(&files))
+        .await
+        .is_err()
+    {
+        let seconds = over.timeout.as_secs_f64();
+        world.log(format!(
+            "Service '{}' did not say within {seconds} s that it has taken over: it is taken to have",
+            service.service
+        ));
+    }
+    forget(&files).await;
+    steps::kill(world, service, over.old, over.grace, locks).await?;
+    world.log(format!("Handed over service '{}'", service.service));
+    Ok(())
+}
+
+/// Removes the container that was made and did not start.
+async fn remove_failed(world: &World, engine: model::EngineKind, name: &str) {
+    let Ok(on) = world.engine(engine) else {
+        return;
+    };
+    let Ok(containers) = on.containers().await else {
+        return;
+    };
+    for container in containers.into_iter().filter(|found| found.name == name) {
+        match on.remove_container(&container.id).await {
+            Ok(()) => world.effect(Effect::ContainerRemoved(engine, container.id)),
+            Err(error) => tracing::warn!(
+                %error,
+                "failed to remove `{name}`, which did not start beside its predecessor"
+            ),
+        }
+    }
+}
+
+/// A file counts whatever it is, as a lock does.
+async fn until_one_of(files: &[PathBuf]) {
+    let mut looks = tokio::time::interval(LOOK_AGAIN);
+    loop {
+        looks.tick().await;
+        for file in files {
+            if tokio::fs::symlink_metadata(file).await.is_ok() {
+                return;
+            }
+        }
+    }
+}
+
+async fn forget(files: &[PathBuf]) {
+    for file in files {
+        // A folder by that name stays, and says at once that it has been handed over.
+        if let Err(error) = tokio::fs::remove_file(file).await
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            tracing::warn!(%error, "failed to remove `{}`", file.display());
+        }
+    }
+}
