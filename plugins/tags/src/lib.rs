@@ -1,0 +1,96 @@
+//! The device's tags in its cloud: `GET` and `PATCH /v2/device/tags` (device behaviour, 1.4 and 7.7).
+//!
+//! Each `GET` asks the cloud; nothing is kept here, so what it answers is never old. A `PATCH` is queued: the
+//! supervisor sends it when the cloud can be reached.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use supervisor_sdk::{Answer, Error, Fields, Json, Response, cloud, plugin};
+
+plugin! {
+    capabilities: { cloud => "reads and sets the device's tags in its cloud" }
+    routes: {
+        GET "/v2/device/tags" => tags,
+        PATCH "/v2/device/tags" => set_tags,
+    }
+    // The cloud has a minute for each phase of an answer.
+    limits: { wall_ms: 300000 }
+}
+
+/// What the cloud calls a tag.
+const KIND: &str = "device_tag";
+
+/// As the cloud has it.
+#[derive(Deserialize)]
+struct Record {
+    id: u64,
+    tag_key: String,
+    value: String,
+}
+
+#[derive(Serialize)]
+struct Tag {
+    id: u64,
+    name: String,
+    value: String,
+}
+
+#[derive(Serialize)]
+struct Tags {
+    status: &'static str,
+    tags: Vec<Tag>,
+}
+
+async fn tags() -> Result<Json<Tags>, Error> {
+    let records = cloud::records(KIND, &["id", "tag_key", "value"]).await;
+    let records: Vec<Record> = records.map_err(|error| match error {
+        cloud::Error::Unprovisioned => {
+            Error::internal("Attempt to retrieve device tags before provision")
+        }
+        other => other.into(),
+    })?;
+    let tags = records.into_iter().map(|record| Tag {
+        id: record.id,
+        name: record.tag_key,
+        value: record.value,
+    });
+    Ok(Json(Tags {
+        status: "success",
+        tags: tags.collect(),
+    }))
+}
+
+#[derive(Serialize)]
+struct Queued {
+    status: &'static str,
+}
+
+async fn set_tags(Fields(tags): Fields<BTreeMap<String, String>>) -> Result<Response, Error> {
+    check(&tags).map_err(Error::bad_request)?;
+    cloud::queue(KIND, tags).await?;
+    let queued = Json(Queued { status: "success" }).answer()?;
+    Ok(queued.with_status(202))
+}
+
+/// What the cloud would refuse is refused at once: nobody waits for its answer.
+fn check(tags: &BTreeMap<String, String>) -> Result<(), String> {
+    if tags.is_empty() {
+        return Err("the body names no tag: it is an object of names and values".to_owned());
+    }
+    for (name, value) in tags {
+        let length = name.chars().count();
+        if !(1..=100).contains(&length) || name.contains(char::is_whitespace) {
+            let shown: String = name.chars().take(100).collect();
+            return Err(format!(
+                "`{shown}` cannot be a tag's name: it has 1 to 100 characters, none of them white space"
+            ));
+        }
+        if value.chars().count() > 10_000 {
+            return Err(format!(
+                "the value of `{name}` has more than 10000 characters"
+            ));
+        }
+    }
+    Ok(())
+}
