@@ -24,6 +24,7 @@ pub struct Builder {
     configuration: String,
     program: Option<PathBuf>,
     environment: Vec<(String, String)>,
+    config_json: Option<Value>,
 }
 
 impl Builder {
@@ -55,6 +56,13 @@ impl Builder {
         self
     }
 
+    /// The device's config.json.
+    #[must_use]
+    pub fn config_json(mut self, content: Value) -> Self {
+        self.config_json = Some(content);
+        self
+    }
+
     /// Starts it, and waits until it answers.
     ///
     /// # Panics
@@ -62,7 +70,11 @@ impl Builder {
     pub async fn start(self) -> Supervisor {
         let folders = tempfile::tempdir().expect("a temporary folder");
         let host_root = folders.path().join("host");
-        fs::create_dir_all(&host_root).expect("a host root");
+        fs::create_dir_all(host_root.join("mnt/boot")).expect("a host root");
+        if let Some(content) = &self.config_json {
+            let path = host_root.join("mnt/boot/config.json");
+            fs::write(path, content.to_string()).expect("a config.json");
+        }
         let mut supervisor = Supervisor {
             state_dir: folders.path().join("state"),
             host_root,

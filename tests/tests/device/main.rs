@@ -9,6 +9,7 @@
 mod actions;
 mod api_auth;
 mod api_errors;
+mod cloud;
 mod docker;
 mod kills;
 mod layout;
