@@ -28,6 +28,8 @@
 //! The crate compiles natively too, so that a plugin's pure parts can be tested with `cargo test`; there
 //! the capability modules and streams panic, since nothing stands behind them.
 
+#![warn(missing_docs)]
+
 // The macros and the bindings name this crate from outside; so do the tests in here.
 extern crate self as supervisor_sdk;
 

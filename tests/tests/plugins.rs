@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use tests::{Builder, Supervisor, distribution, guest, until};
 
 /// How long a device shows itself (device API, "Limits").
@@ -157,6 +158,44 @@ async fn every_plugin_of_the_layout_runs_with_the_policy_that_is_shipped() {
 }
 
 #[tokio::test]
+async fn the_report_tells_of_each_plugin_what_it_is_what_it_may_and_how_it_does() {
+    let device = Device::with(&[stock("device_info"), guest("led_guests")]).await;
+    device.add_led("ACT", 255);
+    device.supervisor.get("/v2/device/name").await;
+    device.supervisor.get("/v2/device/name").await;
+    let trap = "/v3/led-guests/ACT/trap";
+    assert_eq!(device.supervisor.post(trap, &json!({})).await.status, 500);
+    let digest = |component: PathBuf| hex::encode(Sha256::digest(fs::read(component).unwrap()));
+
+    let mut report = device.report("device-info").await;
+    let file = report["file"].take();
+    assert!(file.as_str().unwrap().ends_with("device_info.wasm"));
+    assert_eq!(
+        report,
+        json!({
+            "name": "device-info", "file": null, "version": env!("CARGO_PKG_VERSION"), "interface": "1.0.0",
+            "digest": digest(stock("device_info")), "state": "running",
+            "routes": [
+                {"method": "GET", "path": "/v2/local/device-info"},
+                {"method": "GET", "path": "/v2/device/name"},
+            ],
+            "provides": [], "grants": ["device"], "calls": 2, "failures": 0,
+        })
+    );
+    let report = device.report("led-guests").await;
+    assert_eq!(
+        (&report["digest"], &report["grants"]),
+        (&json!(digest(guest("led_guests"))), &json!(["led"]))
+    );
+    assert_eq!(
+        (&report["calls"], &report["failures"]),
+        (&json!(1), &json!(1))
+    );
+    let last = report["lastError"].as_str().unwrap();
+    assert!(last.contains("plugin `led-guests` failed"), "{last}");
+}
+
+#[tokio::test]
 async fn the_first_plugins_answer_from_what_the_host_says_of_its_board() {
     let device = Device::on_board("raspberrypi4-64", &[stock("device_info")], "").await;
     let info = json!({ "arch": "aarch64", "deviceType": "raspberrypi4-64" });
@@ -276,6 +315,9 @@ async fn an_led_is_given_back_after_a_trap_and_after_a_time_out() {
         log.contains("with an LED in its hands"),
         "the panic is in the log"
     );
+    let trace = |line: &str| line.contains("led-guests") && line.contains("wasm trap");
+    assert!(log.lines().any(trace), "the plugin and the trap: {log}");
+    assert!(log.contains(" - led_guests.wasm!"), "the trace: {log}");
 }
 
 #[tokio::test]

@@ -24,7 +24,9 @@ use crate::{access_log, ping, v1};
 /// How the API is set up.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
+    /// Names that a vendor changes.
     pub branding: Branding,
+    /// What a device in local mode answers without a key.
     pub local_mode_auth: LocalModeAuth,
 }
 

@@ -92,6 +92,7 @@ pub enum Found {
     Route(Box<dyn FnOnce(Request) -> BoxFuture<'static, Response> + Send>),
     /// The path is known, with these methods.
     OtherMethods(Vec<Method>),
+    /// Nobody knows the path.
     Nothing,
 }
 
@@ -123,6 +124,7 @@ pub enum SetTargetError {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LogEvent {
+    /// The line, without its end.
     pub message: String,
     /// Milliseconds since the epoch; only the greeting has none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -130,10 +132,13 @@ pub struct LogEvent {
     /// Missing in a line of the supervisor's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_name: Option<String>,
+    /// The number of that service in the target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_id: Option<u64>,
+    /// Whether the service printed it to its standard error output.
     #[serde(rename = "isStdErr", skip_serializing_if = "is_false")]
     pub is_stderr: bool,
+    /// Whether it is the supervisor that speaks.
     #[serde(skip_serializing_if = "is_false")]
     pub is_system: bool,
 }

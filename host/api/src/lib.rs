@@ -1,7 +1,7 @@
 //! The device's HTTP API: [`App`] answers one request, [`serve`] connects it to sockets.
 //!
-//! A request passes the layers of [`app`] in order: access log, what needs no key, [`auth`], then a core
-//! route from [`routes::FAMILIES`] or a plugin's. Handlers parse, call the device once through [`Device`]
+//! A request passes the layers of `app` in order: access log, what needs no key, `auth`, then a core
+//! route from `routes::FAMILIES` or a plugin's. Handlers parse, call the device once through [`Device`]
 //! or [`Endpoints`], and answer; the state endpoints are drawn from the last published
 //! [`model::DeviceStatus`] and never ask an engine. No endpoint family beyond the core ones is known
 //! here: all others come from the manifests of plugins.
@@ -10,6 +10,8 @@
 //! what routers do: paths match whatever their case and with a slash at the end, an unknown path is
 //! refused for its key before it is found unknown, and 405 lists the methods of the core and of plugins
 //! together.
+
+#![warn(missing_docs)]
 
 mod access_log;
 mod answer;

@@ -36,6 +36,7 @@ const FAMILIES: [&[Route]; 17] = [
 
 /// One route: a method on a path.
 pub struct Route {
+    /// As it is sent; `HEAD` is answered as `GET`.
     pub method: Method,
     /// Segments that begin with a colon stand for any one segment.
     pub path: &'static str,

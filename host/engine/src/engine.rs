@@ -38,11 +38,13 @@ impl Scope {
 /// A place where services run. One suite of tests holds for every implementation.
 #[async_trait]
 pub trait Engine: Send + Sync {
+    /// Which of the two kinds it is.
     fn kind(&self) -> EngineKind;
 
     /// Asks the engine who it is; the cheapest call that proves it answers.
     async fn info(&self) -> Result<EngineInfo, EngineError>;
 
+    /// All images that are here; see [`Scope`] for whose they are.
     async fn images(&self) -> Result<Vec<Image>, EngineError>;
 
     /// Makes sure that `image` is there and answers it. `progress` is called with each change.
@@ -161,12 +163,14 @@ pub struct Created {
     pub warnings: Vec<String>,
 }
 
+/// What a volume is made from.
 #[derive(Debug, Clone)]
 pub struct VolumeSpec<'a> {
     pub name: &'a str,
     pub config: &'a VolumeConfig,
 }
 
+/// What a network is made from.
 #[derive(Debug, Clone)]
 pub struct NetworkSpec<'a> {
     pub name: &'a str,

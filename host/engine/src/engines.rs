@@ -26,11 +26,13 @@ impl Engines {
         Engines(kept.into())
     }
 
+    /// The engine of this kind, where the device has one.
     #[must_use]
     pub fn get(&self, kind: EngineKind) -> Option<&Arc<dyn Engine>> {
         self.0.iter().find(|engine| engine.kind() == kind)
     }
 
+    /// Every engine, the default one first.
     pub fn all(&self) -> impl Iterator<Item = &Arc<dyn Engine>> {
         self.0.iter()
     }

@@ -1,6 +1,6 @@
 //! Asks an image's registry, over the OCI distribution protocol, for manifests and blobs.
 //!
-//! Called for images that no container engine fetches for us: by [`crate::image_kind`] and by the wasm
+//! Called for images that no container engine fetches for us: by `image_kind` and by the wasm
 //! engine. Every answer is bounded in size and time. It never sends credentials unless the registry
 //! asks for them, nor over plain HTTP but to this machine. It keeps nothing and pushes nothing.
 

@@ -93,6 +93,7 @@ pub struct DesiredVolume {
     pub digest: String,
 }
 
+/// What a volume is made from (device behaviour 4.4).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct VolumeConfig {
     pub driver: String,
@@ -110,6 +111,7 @@ pub struct DesiredNetwork {
     pub digest: String,
 }
 
+/// What a network is made from (device behaviour 4.4).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct NetworkConfig {
     pub driver: String,

@@ -123,6 +123,7 @@ pub struct PortMapping {
     pub protocol: Protocol,
 }
 
+/// What a published port carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
@@ -152,6 +153,7 @@ pub enum Mount {
     },
 }
 
+/// A device of the host in a container.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct DeviceMapping {
     pub host: String,
@@ -171,6 +173,7 @@ pub struct Healthcheck {
     pub retries: Option<i64>,
 }
 
+/// A limit of the kernel for each process of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ulimit {
     pub soft: i64,

@@ -27,6 +27,7 @@ pub struct DeviceStatus {
     pub waiting_on: Vec<String>,
 }
 
+/// An app, as far as it has come towards its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppStatus {
     pub id: AppId,
@@ -52,6 +53,7 @@ pub enum ReleaseState {
     Done,
 }
 
+/// A service of an app: its container, or its image while there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceStatus {
     pub name: ServiceName,
@@ -91,6 +93,7 @@ pub enum ServiceState {
 }
 
 impl ServiceState {
+    /// The word that clients read (device behaviour 4.9).
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -114,6 +117,7 @@ impl ServiceState {
 }
 
 impl ReleaseState {
+    /// The word that clients read (device behaviour 5.7).
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -127,6 +131,7 @@ impl ReleaseState {
     }
 }
 
+/// An image of the target, as far as it is here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageStatus {
     pub name: ImageRef,
@@ -140,6 +145,7 @@ pub struct ImageStatus {
     pub download_progress: Option<u8>,
 }
 
+/// Where an image is on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ImageState {
     Downloading,
@@ -148,6 +154,7 @@ pub enum ImageState {
 }
 
 impl ImageState {
+    /// The word that clients read (device behaviour 4.9).
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

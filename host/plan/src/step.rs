@@ -112,6 +112,7 @@ pub enum LockedStep {
     Start(Box<StartService>),
 }
 
+/// A container to make and start: the last step of a new or replaced service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartService {
     pub engine: EngineKind,

@@ -13,6 +13,7 @@ pub struct WaitingOn {
     pub reason: Reason,
 }
 
+/// Why something cannot be done yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
     /// No step of the app may disturb a service before this image is there.

@@ -67,10 +67,15 @@ pub trait Cloud: Send + Sync + 'static {
 /// Why the cloud was not asked, or did not answer. Texts are for the plugin's caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CloudRefusal {
+    /// The device has no cloud.
     Unmanaged,
+    /// The device is not registered with its cloud yet.
     Unprovisioned,
+    /// The cloud did not answer.
     Unreachable(String),
+    /// It answered that it will not.
     Refused(String),
+    /// Something failed on the way, here or there.
     Failed(String),
 }
 

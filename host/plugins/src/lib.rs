@@ -7,6 +7,8 @@
 //!
 //! The caller has checked the key already and has taken it out of the request: no plugin sees one.
 
+#![warn(missing_docs)]
+
 mod actions;
 mod answer;
 mod bindings;

@@ -14,7 +14,9 @@ use crate::AbortAt;
 /// What the loop works with. Cheap parts are clones of what the binary holds.
 #[derive(Clone)]
 pub struct ReconcilerConfig {
+    /// Where services run.
     pub engines: Engines,
+    /// What outlives a restart: targets, keys, intents.
     pub store: Store,
     /// Asked for each new target; may answer from memory, and must not block for long.
     pub facts: Arc<dyn Fn() -> DeviceFacts + Send + Sync>,
@@ -24,6 +26,7 @@ pub struct ReconcilerConfig {
     pub managed: bool,
     /// What contracts of services are held to.
     pub offers: Offers,
+    /// How much is done at a time, and how long is waited.
     pub limits: Limits,
     /// For tests alone.
     pub abort_at: Option<Arc<AbortAt>>,

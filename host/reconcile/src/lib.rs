@@ -19,6 +19,8 @@
 //!
 //! It knows no endpoint, parses no request, and decides nothing that the plan could.
 
+#![warn(missing_docs)]
+
 mod abort;
 mod actions;
 mod apply;

@@ -35,6 +35,7 @@ const MAX_SWEPT: usize = 100_000;
 /// Whether a user's lock is respected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockPolicy {
+    /// A lock of a user is an error.
     Respect,
     /// A user's lock is removed for good, and ours put in its place (device behaviour 3.3).
     Override,
@@ -46,16 +47,27 @@ pub enum LockError {
     /// A user holds one.
     #[error("Lockfile exists for {{ appId: {app}, service: {service} }}")]
     Locked {
+        /// The app whose locks were wanted.
         app: AppId,
+        /// The service that is locked.
         service: ServiceName,
+        /// The lock file that a user put there.
         path: PathBuf,
     },
     /// Another operation of this supervisor holds them.
     #[error("Locks for app {app} are being held by another supervisor operation")]
-    Busy { app: AppId },
+    Busy {
+        /// The app whose locks were wanted.
+        app: AppId,
+    },
     /// The lock could not be made.
     #[error("failed to take the update lock `{}`", path.display())]
-    Failed { path: PathBuf, source: io::Error },
+    Failed {
+        /// The file or folder that it failed on.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
 }
 
 /// All update locks of one device. Cheap to clone; its methods touch the disk and are for blocking
@@ -211,6 +223,7 @@ impl Locks {
 }
 
 impl UpdateLocks {
+    /// Whose locks these are.
     #[must_use]
     pub fn app(&self) -> AppId {
         self.app

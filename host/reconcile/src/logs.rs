@@ -33,11 +33,13 @@ const REATTACH: Duration = Duration::from_secs(1);
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogEvent {
+    /// The line, without its end.
     pub message: String,
     /// Milliseconds since the epoch.
     pub timestamp_ms: i64,
     /// `None` in a line of the supervisor's own.
     pub service: Option<(ServiceName, ServiceId)>,
+    /// Whether a service printed it to its standard error output.
     pub is_stderr: bool,
 }
 

@@ -392,6 +392,7 @@ impl Reconciler {
         none.to_local_json(on)
     }
 
+    /// Whether the device is in local mode (device behaviour 4.3).
     #[must_use]
     pub fn local_mode(&self) -> bool {
         self.inner.world.targets.borrow().local_mode()

@@ -18,8 +18,10 @@ const LOCAL_MODE: &str = "SUPERVISOR_LOCAL_MODE";
 /// Why a target was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum SetTargetError {
+    /// The device is not in local mode.
     #[error("Target state can only set when device is in local mode")]
     NotLocalMode,
+    /// The target is not valid; all problems.
     #[error(transparent)]
     Invalid(TargetErrors),
     /// It could not be stored, or a service's key could not be had.

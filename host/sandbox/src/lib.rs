@@ -8,6 +8,8 @@
 //! starts for each file that it does not know yet. The resident process has no compiler in it, which a
 //! test of the build checks.
 
+#![warn(missing_docs)]
+
 mod cache;
 mod child;
 #[cfg(feature = "compiler")]

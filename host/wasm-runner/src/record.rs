@@ -224,7 +224,7 @@ pub fn write<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
     put(path, value, true)
 }
 
-/// As [`write`], but a power cut may take it back: for what is made anew after a reboot.
+/// As [`write()`], but a power cut may take it back: for what is made anew after a reboot.
 ///
 /// # Errors
 /// As there.

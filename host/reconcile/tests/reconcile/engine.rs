@@ -40,6 +40,7 @@ struct State {
     failing: BTreeMap<String, u32>,
     /// Calls that do not return before they are let go.
     held: BTreeSet<String>,
+    waiting: usize,
     silent: bool,
     numbered: u64,
     logs: BTreeMap<ContainerId, broadcast::Sender<LogLine>>,
@@ -103,6 +104,11 @@ impl MemoryEngine {
     pub(crate) fn let_go(&self, call: &str) {
         self.state().held.remove(call);
         self.changed.notify_waiters();
+    }
+
+    /// How many calls are held up.
+    pub(crate) fn waiting(&self) -> usize {
+        self.state().waiting
     }
 
     /// Answers nothing, and its event streams end.
@@ -193,7 +199,11 @@ impl MemoryEngine {
         }
         // Long enough for others to run in between.
         tokio::time::sleep(Duration::from_millis(1)).await;
-        if let Some(call) = what {
+        if let Some(call) = what
+            && self.state().held.contains(call)
+        {
+            self.state().waiting += 1;
+            self.changed.notify_waiters();
             loop {
                 let waiting = self.changed.notified();
                 if !self.state().held.contains(call) {
@@ -201,6 +211,7 @@ impl MemoryEngine {
                 }
                 waiting.await;
             }
+            self.state().waiting -= 1;
         }
         match self.note(what)? {
             Entered::Whole => Ok(false),

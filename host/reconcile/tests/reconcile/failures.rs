@@ -53,6 +53,28 @@ async fn an_image_that_is_not_there_holds_up_only_its_own_service() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn only_so_many_images_are_pulled_at_a_time() {
+    let rig = rig();
+    let names: Vec<String> = (0..10).map(|number| format!("s{number}")).collect();
+    let mut wanted = target();
+    for name in &names {
+        rig.engine.hold(&format!("pull {name}:1"));
+        wanted = wanted.service(name, &format!("{name}:1"));
+    }
+    rig.set(wanted.json()).await;
+    rig.eventually("4 pulls", || rig.engine.waiting() == 4)
+        .await;
+    // The clock is paused: all that could happen has happened when this is over.
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    assert_eq!(rig.engine.waiting(), 4);
+    for name in &names {
+        rig.engine.let_go(&format!("pull {name}:1"));
+    }
+    rig.settled().await;
+    assert_eq!(rig.engine.picture().len(), 10);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_new_target_is_tried_at_once() {
     let rig = rig();
     rig.set(target().service("web", "missing:1").json()).await;
