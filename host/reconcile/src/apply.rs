@@ -128,7 +128,7 @@ pub(crate) fn spawn_locked(
 fn refuse(lock_report: Report, reports: Vec<(ServiceWork, Report)>, error: &LockError) {
     let lock = match error {
         LockError::Locked { path, .. } => Some(path.clone()),
-        LockError::Busy { .. } | LockError::Failed { .. } => None,
+        LockError::Busy { .. } | LockError::AllBusy | LockError::Failed { .. } => None,
     };
     // The services did not fail: they were not tried.
     for (_, report) in reports {

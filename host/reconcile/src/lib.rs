@@ -47,7 +47,7 @@ mod view;
 
 pub use abort::{AbortAt, MOMENTS};
 pub use config::{Limits, ReconcilerConfig};
-pub use locks::{LockError, LockPolicy, Locks, UpdateLocks};
+pub use locks::{AllLocks, LockError, LockPolicy, Locks, UpdateLocks};
 pub use logs::{LogEvent, LogSubscription};
 pub use reconciler::{Reconciler, StartError};
 pub use target::SetTargetError;

@@ -14,6 +14,7 @@
 //! name, so a kill at any moment leaves no lock that looks like a user's. The folder of a service is
 //! writable by that service, so nothing in it is trusted or followed.
 
+mod all;
 mod file;
 mod watch;
 
@@ -25,7 +26,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::{AppId, Branding, ServiceName};
+use tokio::sync::Notify;
 
+pub use all::AllLocks;
+pub(crate) use all::Locking;
 use file::LockPath;
 pub(crate) use watch::until_removed;
 
@@ -60,6 +64,9 @@ pub enum LockError {
         /// The app whose locks were wanted.
         app: AppId,
     },
+    /// Another operation of this supervisor holds those of all apps, of which there may be none.
+    #[error("The locks of all apps are being held by another supervisor operation")]
+    AllBusy,
     /// The lock could not be made.
     #[error("failed to take the update lock `{}`", path.display())]
     Failed {
@@ -81,8 +88,17 @@ pub struct Locks {
     names: Vec<String>,
     /// Files by which a new container says that it has taken over.
     handed_over: Vec<String>,
-    /// What this process holds.
-    held: Arc<Mutex<BTreeSet<(AppId, ServiceName)>>>,
+    held: Arc<Held>,
+    /// Operations on all apps, which hold no file where there is no app.
+    one_at_a_time: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// What this process holds.
+#[derive(Debug, Default)]
+struct Held {
+    services: Mutex<BTreeSet<(AppId, ServiceName)>>,
+    /// Told when something is given back.
+    released: Notify,
 }
 
 /// Proof that the update locks of services of one app are held; dropping it releases them.
@@ -91,7 +107,7 @@ pub struct Locks {
 pub struct UpdateLocks {
     app: AppId,
     held: BTreeMap<ServiceName, Vec<LockPath>>,
-    registry: Arc<Mutex<BTreeSet<(AppId, ServiceName)>>>,
+    registry: Arc<Held>,
 }
 
 impl Locks {
@@ -114,6 +130,7 @@ impl Locks {
             names,
             handed_over,
             held: Arc::default(),
+            one_at_a_time: Arc::default(),
         }
     }
 
@@ -195,7 +212,7 @@ impl Locks {
         app: AppId,
         services: &BTreeSet<ServiceName>,
     ) -> Result<UpdateLocks, LockError> {
-        let mut registry = lock(&self.held);
+        let mut registry = lock(&self.held.services);
         let mut wanted = services.iter().map(|service| (app, service.clone()));
         if wanted.any(|service| registry.contains(&service)) {
             return Err(LockError::Busy { app });
@@ -241,10 +258,12 @@ impl Drop for UpdateLocks {
         for path in self.held.values().flatten() {
             path.release();
         }
-        let mut registry = lock(&self.registry);
+        let mut registry = lock(&self.registry.services);
         for service in self.held.keys() {
             registry.remove(&(self.app, service.clone()));
         }
+        drop(registry);
+        self.registry.released.notify_waiters();
     }
 }
 

@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 
 use crate::UpdateLocks;
 use crate::actions::Answer;
+use crate::locks::Locking;
 use crate::view::{Effect, Listing};
 
 pub(crate) enum Message {
@@ -94,6 +95,8 @@ pub(crate) enum Command {
     WantedVolumes(oneshot::Sender<BTreeSet<String>>),
     /// Nothing but an answer, by dropping it.
     Answer(oneshot::Sender<()>),
+    /// What decides which locks are taken for all apps.
+    Locking(oneshot::Sender<Locking>),
     /// Look, and try at once what waits to be tried again.
     Trigger { force: bool, cancel: bool },
 }

@@ -29,7 +29,7 @@ use crate::progress::Progress;
 use crate::steps::World;
 use crate::target::{Read, Reader};
 use crate::targets::{Taken, Targets, Turn};
-use crate::{Locks, SetTargetError, target};
+use crate::{AllLocks, LockError, LockPolicy, Locks, SetTargetError, target};
 
 /// The network by which services reach the API, and its gateway, on which the API listens.
 const API_SUBNET: &str = "10.114.104.0/25";
@@ -514,6 +514,27 @@ impl Reconciler {
         if self.inner.ended.is_cancelled() {
             std::future::pending().await
         }
+    }
+
+    /// Takes the update locks of all apps that have containers, or none: for what may disturb any of them.
+    /// Waits up to 10 s for other operations of this supervisor, and not for a user. `force` overrides
+    /// users' locks, and so does `SUPERVISOR_OVERRIDE_LOCK` of the target.
+    ///
+    /// # Errors
+    /// [`LockError`]; then none is held.
+    pub async fn lock_all_apps(&self, force: bool) -> Result<AllLocks, LockError> {
+        let (asked, answered) = oneshot::channel();
+        self.command(Command::Locking(asked));
+        // Once the loop has ended nothing is known but the folders.
+        let (apps, override_locks) = match answered.await {
+            Ok(locking) => (locking.apps, locking.override_locks),
+            Err(_) => (None, false),
+        };
+        let policy = match force || override_locks {
+            true => LockPolicy::Override,
+            false => LockPolicy::Respect,
+        };
+        self.inner.world.locks.take_all(apps, policy).await
     }
 
     /// A new reader of what services print and what the supervisor does, from now on.

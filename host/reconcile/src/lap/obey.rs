@@ -6,6 +6,7 @@ use tokio::time::Instant;
 
 use super::Lap;
 use crate::journal::LocalMode;
+use crate::locks::Locking;
 use crate::messages::{Command, Wanted};
 use crate::view::KINDS;
 
@@ -53,6 +54,16 @@ impl Lap {
                 let _ = asked.send(volumes.map(|volume| volume.engine_name.clone()).collect());
             }
             Command::Answer(asked) => drop(asked),
+            Command::Locking(asked) => {
+                let services = self.view.services();
+                let apps = services.map(|service| service.app_id).collect();
+                let locking = Locking {
+                    apps: self.view.is_known().then_some(apps),
+                    override_locks: self.settings.override_locks,
+                };
+                // A caller that has gone locks nothing.
+                let _ = asked.send(locking);
+            }
             Command::Trigger { force, cancel } => {
                 let now = Instant::now();
                 for failing in self.failing.values_mut() {

@@ -198,3 +198,92 @@ async fn the_removal_of_a_lock_is_noticed() {
     // One that is gone already is not waited for.
     until_removed(&path).await.unwrap();
 }
+
+/// The locks of all apps, of those that have containers as `apps` says.
+async fn all(host: &Host, apps: Option<&[u32]>, policy: LockPolicy) -> Result<AllLocks, LockError> {
+    let apps = apps.map(|apps| apps.iter().map(|app| AppId((*app).into())).collect());
+    host.locks.take_all(apps, policy).await
+}
+
+#[tokio::test]
+async fn the_locks_of_all_apps_are_those_of_every_service_folder() {
+    let host = host();
+    for service in ["web", "db"] {
+        host.locks.prepare(APP, &service.parse().unwrap()).unwrap();
+    }
+    let services = host.root.path().join("tmp/platform-supervisor/services");
+    for other in ["9/one", "07/odd", "x/none", "7/no name"] {
+        fs::create_dir_all(services.join(other)).unwrap();
+    }
+    symlink(services.join("7"), services.join("8")).unwrap();
+    let lock = |service: &str| services.join(service).join("updates.lock");
+    let held = all(&host, None, LockPolicy::Respect).await.unwrap();
+    for (service, locked) in [
+        ("7/web", true),
+        ("7/db", true),
+        ("9/one", true),
+        ("07/odd", false),
+        ("x/none", false),
+        ("7/no name", false),
+    ] {
+        assert_eq!(lock(service).exists(), locked, "{service}");
+    }
+    drop(held);
+    assert!(!lock("7/web").exists() && !lock("9/one").exists());
+
+    // Of an app without containers, a lock is nobody's.
+    fs::write(lock("9/one"), "mine").unwrap();
+    drop(all(&host, Some(&[7]), LockPolicy::Respect).await.unwrap());
+    let refused = all(&host, None, LockPolicy::Respect).await.unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "Lockfile exists for { appId: 9, service: one }"
+    );
+    assert!(!lock("7/web").exists(), "all or none");
+    drop(all(&host, None, LockPolicy::Override).await.unwrap());
+    assert!(!lock("9/one").exists());
+}
+
+#[tokio::test]
+async fn an_operation_on_all_apps_waits_for_another_on_one_and_for_one_on_all() {
+    let host = Arc::new(host());
+    let one = host.take(&["web"]).unwrap();
+    let waiting = tokio::spawn({
+        let host = Arc::clone(&host);
+        async move { all(&host, None, LockPolicy::Respect).await }
+    });
+    // It is at the wait for the first as soon as a second is kept out.
+    while host.locks.one_at_a_time.try_lock().is_ok() {
+        tokio::task::yield_now().await;
+    }
+    drop(one);
+    let held = waiting.await.unwrap().unwrap();
+    let second = tokio::spawn({
+        let host = Arc::clone(&host);
+        async move { all(&host, None, LockPolicy::Respect).await }
+    });
+    tokio::task::yield_now().await;
+    assert!(host.path("web").exists());
+    drop(held);
+    drop(second.await.unwrap().unwrap());
+    assert!(!host.path("web").exists());
+}
+
+#[tokio::test]
+async fn the_wait_for_another_operation_ends_after_ten_seconds() {
+    let host = host();
+    let one = host.take(&["web"]).unwrap();
+    tokio::time::pause();
+    let begun = tokio::time::Instant::now();
+    let refused = all(&host, None, LockPolicy::Override).await.unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "Locks for app 7 are being held by another supervisor operation"
+    );
+    assert!(begun.elapsed().as_secs() >= 10);
+    drop(one);
+    let all_of_none = all(&host, Some(&[]), LockPolicy::Respect).await.unwrap();
+    let refused = all(&host, None, LockPolicy::Respect).await.unwrap_err();
+    assert!(matches!(refused, LockError::AllBusy), "{refused}");
+    drop(all_of_none);
+}

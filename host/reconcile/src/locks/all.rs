@@ -1,0 +1,116 @@
+//! The locks of all apps, for what disturbs none in particular and could any: the settings of the host's
+//! network, a reboot (device behaviour 3.4).
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::{AppId, ServiceName};
+use tokio::sync::OwnedMutexGuard;
+use tokio::time::Instant;
+
+use super::{LockError, LockPolicy, Locks, UpdateLocks, folders};
+
+/// How long one operation waits for another (device behaviour 3.4).
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Proof that the update locks of all apps are held; dropping it releases them.
+#[derive(Debug)]
+#[must_use = "the locks are released as soon as this is dropped"]
+pub struct AllLocks {
+    // Released in this order: whoever waits for the last finds the others free.
+    _apps: Vec<UpdateLocks>,
+    _one_at_a_time: OwnedMutexGuard<()>,
+}
+
+/// What the loop knows that decides which locks are taken.
+#[derive(Debug)]
+pub(crate) struct Locking {
+    /// The apps that have containers; `None` while the engines have not been asked.
+    pub apps: Option<BTreeSet<AppId>>,
+    /// Every lock is overridden (device behaviour 3.7).
+    pub override_locks: bool,
+}
+
+impl Locks {
+    /// Takes the locks of every service folder of each of `apps` (of all that have folders, where it is
+    /// `None`), or none of them. Waits for other operations of this supervisor, in all up to 10 s.
+    ///
+    /// # Errors
+    /// [`LockError`].
+    pub(crate) async fn take_all(
+        &self,
+        apps: Option<BTreeSet<AppId>>,
+        policy: LockPolicy,
+    ) -> Result<AllLocks, LockError> {
+        let deadline = Instant::now() + PATIENCE;
+        let one = Arc::clone(&self.one_at_a_time).lock_owned();
+        let one = tokio::time::timeout_at(deadline, one).await;
+        let one = one.map_err(|_| LockError::AllBusy)?;
+        let locks = self.clone();
+        let found = tokio::task::spawn_blocking(move || locks.services_on_disk(apps.as_ref()));
+        let found = found.await.map_err(|_| stopping(&self.services))?;
+        let mut guards = Vec::new();
+        for (app, services) in found {
+            guards.push(self.take_until(app, services, policy, deadline).await?);
+        }
+        Ok(AllLocks {
+            _apps: guards,
+            _one_at_a_time: one,
+        })
+    }
+
+    /// As [`Locks::take`], but where another operation of this process holds one it is waited for.
+    async fn take_until(
+        &self,
+        app: AppId,
+        services: BTreeSet<ServiceName>,
+        policy: LockPolicy,
+        deadline: Instant,
+    ) -> Result<UpdateLocks, LockError> {
+        loop {
+            // Before the attempt, so that a release between the two is not missed.
+            let released = self.held.released.notified();
+            let (locks, wanted) = (self.clone(), services.clone());
+            let taking = move || locks.take(app, &wanted, policy);
+            let taken = tokio::task::spawn_blocking(taking).await;
+            match taken.map_err(|_| stopping(&self.services))? {
+                Err(busy @ LockError::Busy { .. }) => {
+                    let waited = tokio::time::timeout_at(deadline, released).await;
+                    waited.map_err(|_| busy)?;
+                }
+                taken => return taken,
+            }
+        }
+    }
+
+    /// The services that have a folder, by app. A link to a folder is none, and so is what has a name
+    /// that no app or service can have.
+    fn services_on_disk(
+        &self,
+        apps: Option<&BTreeSet<AppId>>,
+    ) -> Vec<(AppId, BTreeSet<ServiceName>)> {
+        let mut found: Vec<_> = folders(&self.services)
+            .filter_map(|folder| {
+                let name = folder.file_name()?.to_str()?;
+                let app = AppId(name.parse().ok()?);
+                let wanted = app.to_string() == name && apps.is_none_or(|apps| apps.contains(&app));
+                let services = folders(&folder)
+                    .filter_map(|service| service.file_name()?.to_str()?.parse().ok())
+                    .collect();
+                wanted.then_some((app, services))
+            })
+            .collect();
+        found.sort();
+        found
+    }
+}
+
+fn stopping(path: &Path) -> LockError {
+    LockError::Failed {
+        path: path.to_owned(),
+        source: io::Error::other("the supervisor is stopping"),
+    }
+}
