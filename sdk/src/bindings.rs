@@ -44,6 +44,8 @@ pub mod endpoint {
             "platform:supervisor/proxy-types@1.0.0": super::capabilities::platform::supervisor::proxy_types,
             "platform:supervisor/proxy-redirector@1.0.0": super::capabilities::platform::supervisor::proxy_redirector,
             "platform:supervisor/cloud@1.0.0": super::capabilities::platform::supervisor::cloud,
+            "platform:supervisor/update-lock@1.0.0": super::capabilities::platform::supervisor::update_lock,
+            "platform:supervisor/host-name@1.0.0": super::capabilities::platform::supervisor::host_name,
         },
     });
 }
@@ -67,6 +69,8 @@ pub mod identifier {
             "platform:supervisor/proxy-types@1.0.0": super::capabilities::platform::supervisor::proxy_types,
             "platform:supervisor/proxy-redirector@1.0.0": super::capabilities::platform::supervisor::proxy_redirector,
             "platform:supervisor/cloud@1.0.0": super::capabilities::platform::supervisor::cloud,
+            "platform:supervisor/update-lock@1.0.0": super::capabilities::platform::supervisor::update_lock,
+            "platform:supervisor/host-name@1.0.0": super::capabilities::platform::supervisor::host_name,
             "platform:supervisor/identify-window@1.0.0": generate,
         },
     });
@@ -91,6 +95,8 @@ pub mod proxy {
             "platform:supervisor/proxy-types@1.0.0": super::capabilities::platform::supervisor::proxy_types,
             "platform:supervisor/proxy-redirector@1.0.0": super::capabilities::platform::supervisor::proxy_redirector,
             "platform:supervisor/cloud@1.0.0": super::capabilities::platform::supervisor::cloud,
+            "platform:supervisor/update-lock@1.0.0": super::capabilities::platform::supervisor::update_lock,
+            "platform:supervisor/host-name@1.0.0": super::capabilities::platform::supervisor::host_name,
         },
     });
 }

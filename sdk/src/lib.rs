@@ -44,6 +44,7 @@ mod error;
 mod extract;
 mod handler;
 mod headers;
+pub mod host_name;
 pub mod identify;
 pub mod led;
 pub mod lenient;
@@ -58,6 +59,7 @@ mod response;
 pub mod store;
 pub mod timer;
 pub mod units;
+pub mod update_lock;
 
 pub use answer::Answer;
 pub use body::{Body, BodyWriter, ReaderLeft};

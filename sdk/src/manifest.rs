@@ -15,6 +15,8 @@ const CAPABILITIES: &[&str] = &[
     "identify",
     "proxy_redirector",
     "cloud",
+    "update_lock",
+    "host_name",
     "clock",
     "random",
     "files",
@@ -122,7 +124,7 @@ impl<const N: usize> Output<N> {
 pub const fn check_capability(name: &str) {
     assert!(
         contains(CAPABILITIES, name),
-        "no such capability: there are `device`, `store`, `led`, `units`, `identify`, `proxy_redirector`, `clock`, `random` and `files` (`log`, `config` and `timer` need none)"
+        "no such capability: there are `device`, `store`, `led`, `units`, `identify`, `proxy_redirector`, `cloud`, `update_lock`, `host_name`, `clock`, `random` and `files` (`log`, `config` and `timer` need none)"
     );
 }
 

@@ -26,8 +26,10 @@ wasmtime::component::bindgen!({
     imports: {
         "platform:supervisor/led.[static]light.open": async,
         "platform:supervisor/led.[drop]light": trappable,
+        "platform:supervisor/update-lock.[drop]lock": trappable,
     },
     with: {
         "platform:supervisor/led.light": crate::capabilities::led::Light,
+        "platform:supervisor/update-lock.lock": crate::capabilities::update_lock::Lock,
     },
 });

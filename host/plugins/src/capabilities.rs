@@ -5,6 +5,7 @@
 mod cloud;
 mod config;
 mod device;
+mod host_name;
 mod identify;
 pub(crate) mod led;
 pub(crate) mod led_memory;
@@ -14,3 +15,4 @@ mod store;
 mod timer;
 mod types;
 mod units;
+pub(crate) mod update_lock;

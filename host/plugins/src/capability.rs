@@ -22,6 +22,10 @@ pub enum Capability {
     ProxyRedirector,
     /// Reads and sets the records that the cloud keeps of this device.
     Cloud,
+    /// The update locks of all apps.
+    UpdateLock,
+    /// Reads and sets the host's name.
+    HostName,
     /// The time of day and a clock that only goes forward (`wasi:clocks`).
     Clock,
     /// Random numbers (`wasi:random`).
@@ -42,6 +46,8 @@ impl Capability {
             Capability::Identify => "identify",
             Capability::ProxyRedirector => "proxy-redirector",
             Capability::Cloud => "cloud",
+            Capability::UpdateLock => "update-lock",
+            Capability::HostName => "host-name",
             Capability::Clock => "clock",
             Capability::Random => "random",
             Capability::Files => "files",
@@ -69,7 +75,8 @@ pub(crate) enum Import {
 /// What the import called `name` (`package/interface@version`) takes.
 pub(crate) fn of_import(name: &str) -> Import {
     use Capability::{
-        Clock, Cloud, Device, Files, Identify, Led, ProxyRedirector, Random, Store, Units,
+        Clock, Cloud, Device, Files, HostName, Identify, Led, ProxyRedirector, Random, Store,
+        Units, UpdateLock,
     };
     let interface = name.split('@').next().unwrap_or(name);
     match interface {
@@ -101,6 +108,8 @@ pub(crate) fn of_import(name: &str) -> Import {
         "platform:supervisor/units" => Import::With(&[Units]),
         "platform:supervisor/identify" => Import::With(&[Identify]),
         "platform:supervisor/proxy-redirector" => Import::With(&[ProxyRedirector]),
+        "platform:supervisor/update-lock" => Import::With(&[UpdateLock]),
+        "platform:supervisor/host-name" => Import::With(&[HostName]),
         // Files have times, in the type of this interface.
         "wasi:clocks/wall-clock" => Import::With(&[Clock, Files]),
         "wasi:clocks/monotonic-clock" => Import::With(&[Clock]),
@@ -114,7 +123,7 @@ pub(crate) fn of_import(name: &str) -> Import {
 mod tests {
     use super::*;
 
-    const ALL: [Capability; 10] = [
+    const ALL: [Capability; 12] = [
         Capability::Device,
         Capability::Store,
         Capability::Led,
@@ -122,6 +131,8 @@ mod tests {
         Capability::Identify,
         Capability::ProxyRedirector,
         Capability::Cloud,
+        Capability::UpdateLock,
+        Capability::HostName,
         Capability::Clock,
         Capability::Random,
         Capability::Files,

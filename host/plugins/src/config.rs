@@ -28,6 +28,10 @@ pub struct PluginsConfig {
     pub cloud: Arc<dyn Cloud>,
     /// What the capability `units` reaches.
     pub os: Arc<dyn os::HostOs>,
+    /// What the capability `update-lock` takes.
+    pub locks: Arc<dyn AppLocks>,
+    /// What the capability `host-name` reads and sets.
+    pub host_name: Arc<dyn HostName>,
     /// The routes of the host itself, which no plugin may claim: method (`*` for all) and pattern, for
     /// example `("GET", "/v2/applications/:appId/state")`.
     pub core_routes: Vec<(&'static str, &'static str)>,
@@ -112,6 +116,54 @@ pub struct Identity {
     pub device_type: String,
     /// For example `aarch64`; `unknown` where the host does not say.
     pub arch: String,
+}
+
+/// The update locks of the device's apps (`wit/update-lock.wit`).
+pub trait AppLocks: Send + Sync + 'static {
+    /// Takes those of all apps, or none. Waits up to 10 s for other operations of the supervisor.
+    ///
+    /// # Errors
+    /// When one is held, or cannot be taken.
+    fn acquire_all(&self, force: bool) -> BoxFuture<'_, Result<HeldLocks, LocksError>>;
+}
+
+/// Update locks that are held until this is dropped, which may remove their files.
+pub type HeldLocks = Box<dyn std::any::Any + Send>;
+
+/// Why update locks were not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum LocksError {
+    /// Somebody holds one; the text says who, in the words of the device API.
+    #[error("{0}")]
+    Locked(String),
+    /// They could not be taken.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// The host's name (`wit/host-name.wit`).
+pub trait HostName: Send + Sync + 'static {
+    /// The name by which the host starts; none where it has none.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn get(&self) -> BoxFuture<'_, Result<Option<String>, HostNameError>>;
+    /// Names the host, now and after a reboot.
+    ///
+    /// # Errors
+    /// When it is none that a host can have, or the host does not take it.
+    fn set(&self, name: String) -> BoxFuture<'_, Result<(), HostNameError>>;
+}
+
+/// Why the host's name was not read or not set.
+#[derive(Debug, thiserror::Error)]
+pub enum HostNameError {
+    /// It is none that a host can have.
+    #[error("{0}")]
+    Invalid(String),
+    /// It could not be read or set.
+    #[error("{0}")]
+    Other(String),
 }
 
 /// Each plugin's own small key-value store (`wit/store.wit` has its limits, which the implementation

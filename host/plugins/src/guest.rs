@@ -9,7 +9,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use crate::actions::Actions;
 use crate::capabilities::led::Leds;
 use crate::capabilities::log::LogBudget;
-use crate::config::{Cloud, Device, PluginData};
+use crate::config::{AppLocks, Cloud, Device, HostName, PluginData};
 use crate::identify::Identify;
 use crate::policy::Grants;
 use crate::wasi;
@@ -33,6 +33,8 @@ pub(crate) struct Surroundings {
     pub(crate) data: Arc<dyn PluginData>,
     pub(crate) cloud: Arc<dyn Cloud>,
     pub(crate) os: Arc<dyn os::HostOs>,
+    pub(crate) locks: Arc<dyn AppLocks>,
+    pub(crate) host_name: Arc<dyn HostName>,
     pub(crate) leds: Leds,
     pub(crate) identify: Identify,
     pub(crate) actions: Actions,

@@ -9,6 +9,7 @@
 
 #![warn(missing_docs)]
 
+mod absent;
 mod actions;
 mod answer;
 mod bindings;
@@ -44,11 +45,12 @@ mod ticker;
 mod wasi;
 mod watch;
 
+pub use absent::Absent;
 pub use body::{Body, BodyError};
 pub use capability::Capability;
 pub use config::{
-    Cloud, CloudRefusal, DEFAULT_SLOTS, DataError, Device, Identity, NoCloud, PluginData,
-    PluginsConfig,
+    AppLocks, Cloud, CloudRefusal, DEFAULT_SLOTS, DataError, Device, HeldLocks, HostName,
+    HostNameError, Identity, LocksError, NoCloud, PluginData, PluginsConfig,
 };
 pub use limits::{DEFAULTS, Limits, MOST};
 pub use manifest::{Action, INTERFACE, Manifest, ManifestError, Need, Route, SECTION};

@@ -7,8 +7,8 @@ use wasmtime::Engine;
 use wasmtime::component::Linker;
 
 use crate::bindings::platform::supervisor::{
-    cloud, config, device, identify, identify_window, led, log, proxy_redirector, proxy_types,
-    store, timer, types, units,
+    cloud, config, device, host_name, identify, identify_window, led, log, proxy_redirector,
+    proxy_types, store, timer, types, units, update_lock,
 };
 use crate::capability::Capability;
 use crate::guest::{Guest, ThisGuest};
@@ -64,6 +64,12 @@ fn linker(engine: &Engine, grants: &BTreeSet<Capability>) -> wasmtime::Result<Li
             }
             Capability::ProxyRedirector => {
                 proxy_redirector::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?
+            }
+            Capability::UpdateLock => {
+                update_lock::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?
+            }
+            Capability::HostName => {
+                host_name::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?
             }
             // WASI's own, linked above.
             Capability::Clock | Capability::Random | Capability::Files => {}

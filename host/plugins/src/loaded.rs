@@ -11,7 +11,7 @@ use wasmtime::component::types::ComponentItem;
 use crate::actions::Actions;
 use crate::capabilities::led::Leds;
 use crate::capabilities::led_memory::LedMemory;
-use crate::config::{Cloud, Device, PluginData};
+use crate::config::{AppLocks, Cloud, Device, HostName, PluginData};
 use crate::exports::ExportIndices;
 use crate::failure::Failure;
 use crate::grants::{self, GrantError};
@@ -110,6 +110,8 @@ pub(crate) struct Workshop {
     pub(crate) led_memory: Arc<LedMemory>,
     pub(crate) data: Arc<dyn PluginData>,
     pub(crate) cloud: Arc<dyn Cloud>,
+    pub(crate) locks: Arc<dyn AppLocks>,
+    pub(crate) host_name: Arc<dyn HostName>,
     pub(crate) device: Arc<dyn Device>,
     pub(crate) os: Arc<dyn os::HostOs>,
     pub(crate) identify: Identify,
@@ -158,12 +160,16 @@ impl Workshop {
         let grants = policy.of(&manifest.name, &self.host_root);
         let types = component.component_type();
         let interface = |(name, item): (&str, _)| {
-            // A bare type is no import that anything could come through.
-            matches!(
-                item,
-                ComponentItem::ComponentInstance(_) | ComponentItem::ComponentFunc(_)
-            )
-            .then(|| name.to_owned())
+            // A bare type is no import that anything could come through, and so is an instance of such: what
+            // exports an interface may import it for its types.
+            let reaches = match item {
+                ComponentItem::ComponentFunc(_) => true,
+                ComponentItem::ComponentInstance(instance) => instance
+                    .exports(engine)
+                    .any(|(_, item)| !matches!(item.ty, ComponentItem::Type(_))),
+                _ => false,
+            };
+            reaches.then(|| name.to_owned())
         };
         let imports: Vec<String> = types
             .imports(engine)
@@ -226,6 +232,8 @@ impl Workshop {
             os: Arc::clone(&self.os),
             data: Arc::clone(&self.data),
             cloud: Arc::clone(&self.cloud),
+            locks: Arc::clone(&self.locks),
+            host_name: Arc::clone(&self.host_name),
             identify: self.identify.clone(),
             actions: self.actions.clone(),
         }

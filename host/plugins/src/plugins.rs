@@ -104,6 +104,8 @@ impl Plugins {
             led_memory: Arc::new(LedMemory::open(&config.state_dir)),
             data: config.data,
             cloud: config.cloud,
+            locks: config.locks,
+            host_name: config.host_name,
             device: config.device,
             os: config.os,
             identify: identify.clone(),

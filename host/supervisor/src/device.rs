@@ -10,7 +10,7 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use model::{Action, ActionError, Branding, ContainerId, DeviceStatus, DeviceUuid, PowerAction};
 use plugins::CloudRefusal;
-use reconcile::Reconciler;
+use reconcile::{LockError, Reconciler};
 use serde_json::Value;
 
 use crate::cloud::Cloud;
@@ -114,6 +114,25 @@ fn log_event(line: &reconcile::LogEvent) -> api::LogEvent {
             is_system: false,
             ..own
         },
+    }
+}
+
+impl plugins::AppLocks for RunningDevice {
+    fn acquire_all(
+        &self,
+        force: bool,
+    ) -> BoxFuture<'_, Result<plugins::HeldLocks, plugins::LocksError>> {
+        async move {
+            match self.reconciler.lock_all_apps(force).await {
+                Ok(locks) => Ok(Box::new(locks) as plugins::HeldLocks),
+                Err(failed @ LockError::Failed { .. }) => {
+                    let why = anyhow::Error::new(failed);
+                    Err(plugins::LocksError::Other(format!("{why:#}")))
+                }
+                Err(locked) => Err(plugins::LocksError::Locked(locked.to_string())),
+            }
+        }
+        .boxed()
     }
 }
 

@@ -10,6 +10,7 @@ mod endpoints;
 mod engines;
 mod facts;
 mod host;
+mod host_name;
 mod listeners;
 mod logging;
 mod plugins_list;

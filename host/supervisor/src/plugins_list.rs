@@ -80,9 +80,13 @@ fn of_folders(configuration: &Configuration) -> Result<Value> {
             &configuration,
             &Host::new(&configuration),
             cache,
-            Arc::new(Idle),
-            Arc::new(NotRunning(board)),
-            Arc::new(plugins::NoCloud),
+            run::PluginParts {
+                data: Arc::new(Idle),
+                device: Arc::new(NotRunning(board)),
+                locks: Arc::new(plugins::Absent),
+                host_name: Arc::new(plugins::Absent),
+                cloud: Arc::new(plugins::NoCloud),
+            },
         );
         let plugins = Plugins::start(config).await?;
         let report = serde_json::to_value(plugins.report())?;

@@ -21,6 +21,7 @@ use crate::device::{RunningDevice, UNNAMED};
 use crate::endpoints::{PluginData, PluginEndpoints, reserved_routes};
 use crate::facts::{Board, DeviceFacts, host_name};
 use crate::host::Host;
+use crate::host_name::HostName;
 use crate::power::Power;
 use crate::{engines, listeners, systemd};
 
@@ -182,9 +183,13 @@ impl Parts {
             configuration,
             host,
             cache,
-            Arc::new(PluginData(store.clone())),
-            device.clone(),
-            device.clone(),
+            PluginParts {
+                data: Arc::new(PluginData(store.clone())),
+                device: device.clone(),
+                locks: device.clone(),
+                host_name: Arc::new(HostName::new(&configuration.host_root, host)),
+                cloud: device.clone(),
+            },
         ));
         Ok(Parts {
             device,
@@ -206,14 +211,21 @@ fn abort_at() -> Result<Option<Arc<AbortAt>>> {
     }
 }
 
+/// The parts of the supervisor that plugins reach.
+pub(crate) struct PluginParts {
+    pub(crate) data: Arc<dyn plugins::PluginData>,
+    pub(crate) device: Arc<dyn plugins::Device>,
+    pub(crate) locks: Arc<dyn plugins::AppLocks>,
+    pub(crate) host_name: Arc<dyn plugins::HostName>,
+    pub(crate) cloud: Arc<dyn plugins::Cloud>,
+}
+
 /// What the plugins are started with, here and for `supervisor plugins list`.
 pub(crate) fn plugins_config(
     configuration: &Configuration,
     host: &Host,
     cache: sandbox::Cache,
-    data: Arc<dyn plugins::PluginData>,
-    device: Arc<dyn plugins::Device>,
-    cloud: Arc<dyn plugins::Cloud>,
+    parts: PluginParts,
 ) -> PluginsConfig {
     PluginsConfig {
         plugin_dirs: configuration.plugin_dirs.clone(),
@@ -222,9 +234,11 @@ pub(crate) fn plugins_config(
         state_dir: configuration.state_dir.clone(),
         host_root: configuration.host_root.clone(),
         plugin_config: configuration.plugins.clone(),
-        data,
-        device,
-        cloud,
+        data: parts.data,
+        device: parts.device,
+        locks: parts.locks,
+        host_name: parts.host_name,
+        cloud: parts.cloud,
         os: host.os.clone(),
         core_routes: reserved_routes(),
         slots: plugins::DEFAULT_SLOTS,

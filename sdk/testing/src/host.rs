@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::answer::Answer;
 use crate::data::Data;
+use crate::fakes::{FakeHostName, FakeLocks};
 
 /// How long [`Running::led_becomes`] waits.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -26,12 +27,14 @@ pub struct Host {
     leds: Vec<(String, u32, u32)>,
     cloud: Arc<dyn Cloud>,
     units: Vec<(UnitName, UnitState)>,
+    files: Vec<(String, Vec<u8>)>,
 }
 
 /// A host that runs. Dropping it ends it.
 pub struct Running {
     plugins: Plugins,
     os: Arc<Rehearsal>,
+    locks: Arc<FakeLocks>,
     folder: tempfile::TempDir,
 }
 
@@ -76,6 +79,7 @@ impl Host {
             leds: Vec::new(),
             cloud: Arc::new(NoCloud),
             units: Vec::new(),
+            files: Vec::new(),
         }
     }
 
@@ -139,6 +143,13 @@ impl Host {
         self
     }
 
+    /// With a file below the device's root folder.
+    #[must_use]
+    pub fn file(mut self, path: &str, content: impl Into<Vec<u8>>) -> Self {
+        self.files.push((path.to_owned(), content.into()));
+        self
+    }
+
     /// Loads the plugins.
     ///
     /// # Panics
@@ -173,6 +184,15 @@ impl Host {
             std::fs::write(led.join("max_brightness"), format!("{max}\n"))?;
             std::fs::write(led.join("trigger"), "[none] timer heartbeat\n")?;
         }
+        for (file, content) in &self.files {
+            let file = path("root").join(file.trim_start_matches('/'));
+            if let Some(parent) = file.parent() {
+                std::fs::create_dir_all(parent)?;
+            }
+            std::fs::write(&file, content)
+                .with_context(|| format!("cannot write `{}`", file.display()))?;
+        }
+        let locks = Arc::<FakeLocks>::default();
         let configuration: toml::Table = self
             .configuration
             .parse()
@@ -198,6 +218,10 @@ impl Host {
             device: Arc::new(self.device),
             cloud: self.cloud,
             os: os.clone(),
+            locks: locks.clone(),
+            host_name: Arc::new(FakeHostName {
+                file: path("root/etc/hostname"),
+            }),
             core_routes: Vec::new(),
             slots: plugins::DEFAULT_SLOTS,
         })
@@ -209,6 +233,7 @@ impl Host {
         Ok(Running {
             plugins,
             os,
+            locks,
             folder,
         })
     }
@@ -224,6 +249,14 @@ impl Running {
     /// Calls `POST path` with a JSON body.
     pub async fn post(&self, path: &str, body: Value) -> Answer {
         let request = request(Method::POST, path)
+            .header("content-type", "application/json")
+            .body(body.to_string());
+        self.send(request).await
+    }
+
+    /// Calls `PATCH path` with a JSON body.
+    pub async fn patch(&self, path: &str, body: Value) -> Answer {
+        let request = request(Method::PATCH, path)
             .header("content-type", "application/json")
             .body(body.to_string());
         self.send(request).await
@@ -340,6 +373,36 @@ impl Running {
             );
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+    }
+
+    /// Holds an update lock from now on, as an app would: whoever asks for the locks without force is told
+    /// `message`.
+    pub fn hold_update_lock(&self, message: &str) {
+        *self.locks_of_apps() = Some(message.to_owned());
+    }
+
+    /// Gives it up.
+    pub fn release_update_lock(&self) {
+        *self.locks_of_apps() = None;
+    }
+
+    fn locks_of_apps(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.locks
+            .held_by_an_app
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// How often plugins have taken the update locks of all apps, and how often of these by force.
+    #[must_use]
+    pub fn update_locks_taken(&self) -> (usize, usize) {
+        self.locks.taken()
+    }
+
+    /// Whether a plugin holds them now.
+    #[must_use]
+    pub fn update_locks_are_held(&self) -> bool {
+        self.locks.are_held()
     }
 
     /// What `GET /v3/plugins` would answer.

@@ -2,8 +2,8 @@
 //!
 //! A plugin's tests call this: [`Host::new`] collects what the test needs, [`Host::start`] loads the
 //! component as a device would (manifest, grants, limits, compilation), and [`Running`] calls it. It
-//! stands in for the parts of the supervisor that capabilities reach: a device of the test's, a store and
-//! LEDs in a temporary folder. It does not serve the core endpoints and checks no keys.
+//! stands in for the parts of the supervisor that capabilities reach: a device of the test's, a store,
+//! LEDs and a host name in a temporary folder, and update locks that the test may hold. It does not serve the core endpoints and checks no keys.
 //!
 //! It needs the supervisor's compiler: `SUPERVISOR_DIST` names a layout that `cargo xtask build` made or
 //! that was released; without it, one in a `target/dist` above is taken.
@@ -13,6 +13,7 @@
 mod answer;
 mod build;
 mod data;
+mod fakes;
 mod host;
 
 pub use answer::Answer;

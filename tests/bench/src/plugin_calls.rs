@@ -166,6 +166,8 @@ impl PluginHost {
             device: Arc::new(Bench),
             cloud: Arc::new(plugins::NoCloud),
             os: Arc::new(os::Rehearsal::new(folders.path().join("host"))),
+            locks: Arc::new(plugins::Absent),
+            host_name: Arc::new(plugins::Absent),
             core_routes: Vec::new(),
             slots,
         })

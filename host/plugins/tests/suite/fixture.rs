@@ -215,6 +215,8 @@ impl Setup {
             device: Arc::new(TestDevice),
             cloud: Arc::new(plugins::NoCloud),
             os: self.os,
+            locks: Arc::new(plugins::Absent),
+            host_name: Arc::new(plugins::Absent),
             core_routes: vec![
                 ("GET", "/v1/device"),
                 ("*", "/v2/applications/:appId/state"),

@@ -1,0 +1,142 @@
+//! The host's name: read where the host reads it, and set in the device's `config.json`, from which an
+//! image of the operating system takes it at its start, and in the running system.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use os::OsError;
+use plugins::HostNameError;
+use serde_json::Value;
+
+use crate::host::Host;
+
+/// The key of `config.json`.
+const KEY: &str = "hostname";
+/// The most that is read of the file, in bytes; a name has 64 at most.
+const SIZE: u64 = 4096;
+
+/// The name of the host below one root folder.
+pub(crate) struct HostName {
+    file: PathBuf,
+    host: Host,
+}
+
+impl HostName {
+    pub(crate) fn new(host_root: &Path, host: &Host) -> Self {
+        HostName {
+            file: host_root.join("etc/hostname"),
+            host: host.clone(),
+        }
+    }
+
+    /// `config.json` first: a host that is cut off in between gets the name at its next start. Where the
+    /// running system does not take the name, `config.json` has the one before again.
+    async fn rename(&self, name: String) -> anyhow::Result<()> {
+        let (config, wanted) = (self.host.config_json.clone(), name.clone());
+        let update = move |value: Option<Value>| {
+            config.update(|map| match value {
+                Some(value) => map.insert(KEY.to_owned(), value),
+                None => map.remove(KEY),
+            })
+        };
+        let (update, before) = tokio::task::spawn_blocking(move || {
+            let before = update(Some(Value::String(wanted)));
+            (update, before)
+        })
+        .await?;
+        let before = before?;
+        let named = self.host.os.set_host_name(&name).await;
+        if named.is_err() {
+            let undone = tokio::task::spawn_blocking(move || update(before)).await?;
+            undone.context("the host's name in `config.json` could not be put back")?;
+        }
+        Ok(named?)
+    }
+}
+
+impl plugins::HostName for HostName {
+    fn get(&self) -> BoxFuture<'_, Result<Option<String>, HostNameError>> {
+        let file = self.file.clone();
+        async move {
+            let shown = file.display().to_string();
+            let read = tokio::task::spawn_blocking(move || read(&file)).await;
+            let read = read.map_err(|error| HostNameError::Other(error.to_string()))?;
+            read.map_err(|error| HostNameError::Other(format!("failed to read `{shown}`: {error}")))
+        }
+        .boxed()
+    }
+
+    fn set(&self, name: String) -> BoxFuture<'_, Result<(), HostNameError>> {
+        async move {
+            self.rename(name).await.map_err(|error| {
+                let text = format!("{error:#}");
+                match error.downcast_ref() {
+                    Some(OsError::InvalidHostName(_)) => HostNameError::Invalid(text),
+                    _ => HostNameError::Other(text),
+                }
+            })
+        }
+        .boxed()
+    }
+}
+
+fn read(file: &Path) -> io::Result<Option<String>> {
+    let file = match File::open(file) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut name = String::new();
+    file.take(SIZE).read_to_string(&mut name)?;
+    let name = name.trim();
+    Ok((!name.is_empty()).then(|| name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Arc;
+
+    use os::{ConfigJson, DBus, HostOs, Rehearsal};
+    use plugins::HostName as _;
+    use serde_json::json;
+
+    use super::*;
+
+    fn host_name(root: &Path, os: Arc<dyn HostOs>) -> HostName {
+        let config_json = ConfigJson::open(root.join("config.json"));
+        HostName::new(root, &Host { os, config_json })
+    }
+
+    #[tokio::test]
+    async fn a_name_is_set_in_the_system_and_in_config_json_where_the_rest_stays() {
+        let root = tempfile::tempdir().unwrap();
+        let name = host_name(root.path(), Arc::new(Rehearsal::new(root.path())));
+        assert_eq!(name.get().await.unwrap(), None);
+        let config = root.path().join("config.json");
+        fs::write(&config, r#"{"hostname":"before","uuid":"7"}"#).unwrap();
+        name.set("gate-1".to_owned()).await.unwrap();
+        assert_eq!(name.get().await.unwrap().as_deref(), Some("gate-1"));
+        let read = |path| serde_json::from_slice::<Value>(&fs::read(path).unwrap()).unwrap();
+        assert_eq!(read(&config), json!({"hostname": "gate-1", "uuid": "7"}));
+
+        let refused = name.set("gate 2".to_owned()).await.unwrap_err();
+        assert!(matches!(refused, HostNameError::Invalid(_)), "{refused}");
+        assert_eq!(read(&config), json!({"hostname": "gate-1", "uuid": "7"}));
+    }
+
+    #[tokio::test]
+    async fn a_system_that_does_not_take_the_name_leaves_all_as_it_was() {
+        let root = tempfile::tempdir().unwrap();
+        let nowhere = format!("unix:path={}", root.path().join("no-bus").display());
+        let name = host_name(root.path(), Arc::new(DBus::connect(&nowhere)));
+        let refused = name.set("gate-1".to_owned()).await.unwrap_err();
+        assert!(matches!(refused, HostNameError::Other(_)), "{refused}");
+        let config = ConfigJson::open(root.path().join("config.json"));
+        assert_eq!(config.get("hostname").unwrap(), None);
+    }
+}

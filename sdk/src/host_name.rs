@@ -1,0 +1,60 @@
+//! The host's name. Capability `host_name`.
+
+use std::fmt;
+
+use crate::bindings::capabilities::platform::supervisor::host_name as wit;
+
+/// The name by which the host starts, in its `/etc/hostname`; none where that says nothing.
+///
+/// # Errors
+/// [`Error::Failed`] where it cannot be read.
+pub async fn get() -> Result<Option<String>, Error> {
+    Ok(wit::get().await?)
+}
+
+/// Names the host, now and after a reboot, also in the device's `config.json`.
+///
+/// # Errors
+/// [`Error::Invalid`] where it is none that a host can have; then nothing was changed.
+pub async fn set(name: &str) -> Result<(), Error> {
+    Ok(wit::set(name.to_owned()).await?)
+}
+
+/// Why the name was not read or not set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// It is none that a host can have.
+    Invalid(String),
+    /// It could not be read or set.
+    Failed(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid(text) | Self::Failed(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<wit::HostNameError> for Error {
+    fn from(error: wit::HostNameError) -> Self {
+        match error {
+            wit::HostNameError::Invalid(text) => Self::Invalid(text),
+            wit::HostNameError::Other(text) => Self::Failed(text),
+        }
+    }
+}
+
+/// 400 or 500.
+impl From<Error> for crate::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Invalid(text) => Self::bad_request(text),
+            Error::Failed(text) => Self::internal(text),
+        }
+    }
+}

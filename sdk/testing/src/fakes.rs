@@ -1,0 +1,79 @@
+//! Stand-ins for the parts of the supervisor that capabilities reach, in the hands of a test.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use plugins::{AppLocks, HeldLocks, HostName, HostNameError, LocksError};
+
+/// The capability `update-lock`: one lock, that the test may hold as an app would.
+#[derive(Default)]
+pub(crate) struct FakeLocks {
+    /// What a caller without force is told.
+    pub(crate) held_by_an_app: Mutex<Option<String>>,
+    /// How often they were taken, and by force.
+    taken: AtomicUsize,
+    forced: AtomicUsize,
+    held: Arc<AtomicBool>,
+}
+
+struct Held(Arc<AtomicBool>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.store(false, SeqCst);
+    }
+}
+
+impl FakeLocks {
+    pub(crate) fn taken(&self) -> (usize, usize) {
+        (self.taken.load(SeqCst), self.forced.load(SeqCst))
+    }
+
+    pub(crate) fn are_held(&self) -> bool {
+        self.held.load(SeqCst)
+    }
+}
+
+impl AppLocks for FakeLocks {
+    fn acquire_all(&self, force: bool) -> BoxFuture<'_, Result<HeldLocks, LocksError>> {
+        let app = self
+            .held_by_an_app
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let outcome = match &*app {
+            Some(message) if !force => Err(LocksError::Locked(message.clone())),
+            _ => {
+                self.taken.fetch_add(1, SeqCst);
+                self.forced.fetch_add(usize::from(force), SeqCst);
+                self.held.store(true, SeqCst);
+                Ok(Box::new(Held(Arc::clone(&self.held))) as HeldLocks)
+            }
+        };
+        async { outcome }.boxed()
+    }
+}
+
+/// The capability `host-name`: the file `etc/hostname` of the test's device, and nothing else.
+pub(crate) struct FakeHostName {
+    pub(crate) file: PathBuf,
+}
+
+impl HostName for FakeHostName {
+    fn get(&self) -> BoxFuture<'_, Result<Option<String>, HostNameError>> {
+        let name = fs::read_to_string(&self.file).ok();
+        async { Ok(name.map(|name| name.trim().to_owned())) }.boxed()
+    }
+
+    fn set(&self, name: String) -> BoxFuture<'_, Result<(), HostNameError>> {
+        let written = self
+            .file
+            .parent()
+            .map_or(Ok(()), fs::create_dir_all)
+            .and_then(|()| fs::write(&self.file, name + "\n"));
+        async { written.map_err(|error| HostNameError::Other(error.to_string())) }.boxed()
+    }
+}
