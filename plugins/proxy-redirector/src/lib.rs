@@ -12,11 +12,12 @@ use std::path::Path;
 
 use supervisor_sdk::proxy_redirector::check::is_subnet;
 use supervisor_sdk::proxy_redirector::{Error, Provider, Redirection, State};
-use supervisor_sdk::{log, plugin};
+use supervisor_sdk::{log, plugin, units};
 
 plugin! {
     capabilities: {
         files => "keeps the proxy's configuration where the host looks for it",
+        units => "restarts the host's programs that read it",
     }
     proxy_redirector => Redsocks,
     // One at a time: two would write to the same file.
@@ -27,6 +28,11 @@ plugin! {
 const FOLDER: &str = "/system-proxy";
 const CONFIGURATION: &str = "redsocks.conf";
 const NO_PROXY: &str = "no_proxy";
+
+/// The programs that read the files: the one that sets the firewall's rules, then the redirector.
+const READERS: [&str; 2] = ["platform-proxy-config.service", "redsocks.service"];
+/// A host that has this watches the files and restarts them itself: they are part of it.
+const WATCHER: &str = "redsocks-conf.target";
 
 struct Redsocks;
 
@@ -74,6 +80,16 @@ impl Provider for Redsocks {
     }
 
     async fn apply() -> Result<(), Error> {
+        let failed = |error: units::Error| Error::Failed(error.to_string());
+        if units::state(WATCHER).await.map_err(failed)?.load == "loaded" {
+            return Ok(());
+        }
+        for unit in READERS {
+            match units::restart(unit).await {
+                Err(units::Error::NotFound(why)) => log::warn(why),
+                done => done.map_err(failed)?,
+            }
+        }
         Ok(())
     }
 }

@@ -1,0 +1,65 @@
+//! What GET answers (device behaviour 6.1).
+
+use serde::Serialize;
+use supervisor_sdk::proxy_redirector::{Redirection, State};
+
+#[derive(Debug, Serialize)]
+pub(crate) struct HostConfig {
+    pub(crate) network: NetworkShown,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct NetworkShown {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) proxy: Option<ProxyShown>,
+    pub(crate) hostname: String,
+    /// `ADDRESS:PORT`; here for clients of the device API's page, in `proxy` for those of its reference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) dns: Option<String>,
+}
+
+/// Empty but for `noProxy` where there is a configuration that names no usable proxy.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ProxyShown {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ip: Option<String>,
+    /// A string, as the device API's page has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    port: Option<String>,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    login: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    password: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    no_proxy: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dns: Option<String>,
+}
+
+impl ProxyShown {
+    /// None where connections are not redirected.
+    pub(crate) fn of(state: State, no_proxy: Vec<String>) -> Option<Self> {
+        let Redirection { proxy, dns } = match state {
+            State::Direct => return None,
+            State::Unusable(_) => {
+                return Some(ProxyShown {
+                    no_proxy,
+                    ..ProxyShown::default()
+                });
+            }
+            State::Redirected(redirection) => redirection,
+        };
+        Some(ProxyShown {
+            ip: Some(proxy.address),
+            port: Some(proxy.port.to_string()),
+            kind: Some(proxy.kind.name()),
+            login: proxy.login,
+            password: proxy.password,
+            no_proxy,
+            dns: dns.map(|dns| dns.to_string()),
+        })
+    }
+}
