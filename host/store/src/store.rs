@@ -64,15 +64,22 @@ impl Store {
         if *self.device_uuid() == *uuid {
             return Ok(());
         }
-        self.write(ACTION, |work| set_setting(work, DEVICE_UUID, uuid.as_str()))?;
-        tracing::warn!(
-            "this device was `{}` and is `{uuid}` now: what ran under the old uuid is no longer its own",
-            self.device_uuid()
-        );
+        let before = self.device_uuid().clone();
+        // Clones would go on with the old one.
         let Some(inner) = Arc::get_mut(&mut self.inner) else {
             return Err(StoreError::failed(ACTION)(rusqlite::Error::InvalidQuery));
         };
         inner.uuid = uuid.clone();
+        let written = self.write(ACTION, |work| set_setting(work, DEVICE_UUID, uuid.as_str()));
+        if let Err(error) = written {
+            if let Some(inner) = Arc::get_mut(&mut self.inner) {
+                inner.uuid = before;
+            }
+            return Err(error);
+        }
+        tracing::warn!(
+            "this device was `{before}` and is `{uuid}` now: what ran under the old uuid is no longer its own"
+        );
         Ok(())
     }
 

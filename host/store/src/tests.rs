@@ -27,6 +27,24 @@ fn service(name: &str) -> ServiceName {
 }
 
 #[test]
+fn a_device_takes_the_uuid_that_it_is_given_before_anybody_has_asked_for_it() {
+    let folder = folder();
+    let mut store = open(folder.path());
+    let given = "0123456789abcdef0123456789abcdef".parse().unwrap();
+    store.adopt_device_uuid(&given).unwrap();
+    assert_eq!(*store.device_uuid(), given);
+    drop(store);
+    let mut store = open(folder.path());
+    assert_eq!(*store.device_uuid(), given);
+    // Too late: another part has it already.
+    let other = store.clone();
+    let late = "ffffffffffffffffffffffffffffffff".parse().unwrap();
+    assert!(store.adopt_device_uuid(&late).is_err());
+    assert_eq!(*other.device_uuid(), given);
+    store.adopt_device_uuid(&given).unwrap();
+}
+
+#[test]
 fn a_device_keeps_its_uuid_and_its_keys() {
     let folder = folder();
     let store = open(folder.path());

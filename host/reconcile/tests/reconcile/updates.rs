@@ -1,3 +1,4 @@
+use futures::StreamExt;
 use model::ServiceState;
 use serde_json::json;
 
@@ -215,6 +216,32 @@ async fn a_new_target_breaks_off_pulls_that_nobody_wants_any_more() {
     assert_eq!(rig.engine.picture(), ["web_1_1_c1 Running"]);
     // It was never let go, so it did not end but by being broken off.
     assert!(!rig.engine.calls().contains(&"pull slow:1".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_breaks_off_the_pull_in_flight_and_begins_it_anew() {
+    let rig = rig();
+    let mut logs = rig.reconciler.logs();
+    rig.engine.hold("pull slow:1");
+    rig.set(target().service("web", "slow:1").json()).await;
+    rig.until(|status| {
+        let mut images = status.images.iter();
+        images.any(|image| image.download_progress == Some(50))
+    })
+    .await;
+    rig.reconciler.trigger(false, true);
+    let twice = async {
+        let mut begun = 0;
+        while begun < 2 {
+            let line = logs.next().await.unwrap();
+            begun += usize::from(line.message == "Downloading image 'slow:1'");
+        }
+    };
+    let day = std::time::Duration::from_secs(24 * 3600);
+    tokio::time::timeout(day, twice).await.unwrap();
+    rig.engine.let_go("pull slow:1");
+    rig.settled().await;
+    assert_eq!(rig.engine.picture(), ["web_1_1_c1 Running"]);
 }
 
 #[tokio::test(start_paused = true)]
