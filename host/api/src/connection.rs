@@ -52,8 +52,9 @@ pub(crate) async fn serve(app: App, stream: TcpStream, stopping: CancellationTok
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WITHIN)
+        // Not `pipeline_flush`: with it a body that is always ready is taken in without bound, whoever
+        // reads or does not read it.
         .max_buf_size(BUFFER)
-        .pipeline_flush(true)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
