@@ -42,6 +42,11 @@ impl Body {
         Self(Inner::Stream(reader))
     }
 
+    /// A stream that the host gave.
+    pub(crate) fn of_stream(stream: StreamReader<u8>) -> Self {
+        Self(Inner::Stream(stream))
+    }
+
     /// The next piece, never an empty one; `None` at the end.
     pub async fn chunk(&mut self) -> Option<Vec<u8>> {
         match &mut self.0 {

@@ -12,6 +12,7 @@ const CAPABILITIES: &[&str] = &[
     "store",
     "led",
     "units",
+    "journal",
     "identify",
     "proxy_redirector",
     "cloud",
@@ -124,7 +125,7 @@ impl<const N: usize> Output<N> {
 pub const fn check_capability(name: &str) {
     assert!(
         contains(CAPABILITIES, name),
-        "no such capability: there are `device`, `store`, `led`, `units`, `identify`, `proxy_redirector`, `cloud`, `update_lock`, `host_name`, `clock`, `random` and `files` (`log`, `config` and `timer` need none)"
+        "no such capability: there are `device`, `store`, `led`, `units`, `journal`, `identify`, `proxy_redirector`, `cloud`, `update_lock`, `host_name`, `clock`, `random` and `files` (`log`, `config` and `timer` need none)"
     );
 }
 

@@ -12,6 +12,7 @@
 mod answer;
 mod client;
 mod compiled;
+mod host_journal;
 mod layout;
 mod log_reader;
 mod processes;
@@ -24,9 +25,10 @@ mod until;
 
 pub use answer::Answer;
 pub use client::client;
+pub use host_journal::HostJournal;
 pub use layout::{distribution, guest, repository};
 pub use log_reader::LogReader;
-pub use processes::services_of;
+pub use processes::{children_of, services_of};
 pub use recorded_cloud::{Asked, DEVICE, DEVICE_KEY, Mood, RecordedCloud};
 pub use registry::Registry;
 pub use supervisor::{Builder, Ended, Supervisor, subcommand};

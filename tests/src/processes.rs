@@ -5,6 +5,26 @@ use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+/// The processes that `parent` started and that still run.
+#[must_use]
+pub fn children_of(parent: i32) -> Vec<i32> {
+    let Ok(processes) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    processes
+        .filter_map(|entry| {
+            let pid: i32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            // The name, in parentheses, may have anything in it.
+            let (_, after_name) = stat.rsplit_once(") ")?;
+            let mut words = after_name.split(' ');
+            let has_ended = words.next()? == "Z";
+            let is_ours = words.next()?.parse() == Ok(parent);
+            (is_ours && !has_ended).then_some(pid)
+        })
+        .collect()
+}
+
 /// The processes that run services of the supervisor with this state folder, by their command line:
 /// `supervisor wasm-service --record <state folder>/...`.
 #[must_use]

@@ -2,7 +2,7 @@
 //!
 //! [`HostOs`] is the one way to reboot the device, to ask about and to restart the host's units, and to
 //! name the host; [`DBus`] does it through systemd's services on the system bus, [`Rehearsal`] only says
-//! what it would do. [`ConfigJson`] is the file on the boot partition that holds who the device is.
+//! what it would do. [`Journal`] reads the host's journal. [`ConfigJson`] is the file on the boot partition that holds who the device is.
 //! The binary makes one of each and hands them to whoever needs them; nothing here decides whether an
 //! action is allowed, which is for update locks, scopes and the plugins' policy.
 
@@ -11,6 +11,7 @@ mod dbus;
 mod error;
 mod host_name;
 mod host_os;
+mod journal;
 mod rehearsal;
 mod unit_name;
 
@@ -18,5 +19,6 @@ pub use config_json::{ConfigJson, ConfigJsonError};
 pub use dbus::{DBus, system_bus_below};
 pub use error::OsError;
 pub use host_os::{HostOs, UnitState};
+pub use journal::{Journal, JournalError, JournalOptions, JournalReader};
 pub use rehearsal::{Action, Rehearsal};
 pub use unit_name::{InvalidUnitName, UnitName};

@@ -10,6 +10,7 @@ use tokio_util::sync::PollSender;
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Source, StreamConsumer, StreamResult};
 
+use crate::capabilities::journal::JournalStream;
 use crate::failure::Failure;
 use crate::request_body::RequestStream;
 
@@ -50,6 +51,8 @@ pub(crate) enum AnswerBody {
     Whole(Vec<u8>),
     /// The request's own body, taken back out of the guest's hands.
     Spliced(RequestStream),
+    /// The host's journal, taken back likewise.
+    Journal(Box<JournalStream>),
 }
 
 impl Head {

@@ -151,6 +151,7 @@ impl Caller {
                 *response.body_mut() =
                     Body::stream(stream.into_body(Arc::clone(&plugin.around.name)));
             }
+            AnswerBody::Journal(stream) => *response.body_mut() = Body::stream(*stream),
         }
         response
     }

@@ -7,6 +7,7 @@ mod config;
 mod device;
 mod host_name;
 mod identify;
+pub(crate) mod journal;
 pub(crate) mod led;
 pub(crate) mod led_memory;
 pub(crate) mod log;

@@ -16,6 +16,8 @@ pub enum Capability {
     Led,
     /// The units of the host that the policy names.
     Units,
+    /// The host's journal.
+    Journal,
     /// Has another plugin identify the device.
     Identify,
     /// Has another plugin configure the redirector of connections.
@@ -43,6 +45,7 @@ impl Capability {
             Capability::Store => "store",
             Capability::Led => "led",
             Capability::Units => "units",
+            Capability::Journal => "journal",
             Capability::Identify => "identify",
             Capability::ProxyRedirector => "proxy-redirector",
             Capability::Cloud => "cloud",
@@ -75,8 +78,8 @@ pub(crate) enum Import {
 /// What the import called `name` (`package/interface@version`) takes.
 pub(crate) fn of_import(name: &str) -> Import {
     use Capability::{
-        Clock, Cloud, Device, Files, HostName, Identify, Led, ProxyRedirector, Random, Store,
-        Units, UpdateLock,
+        Clock, Cloud, Device, Files, HostName, Identify, Journal, Led, ProxyRedirector, Random,
+        Store, Units, UpdateLock,
     };
     let interface = name.split('@').next().unwrap_or(name);
     match interface {
@@ -106,6 +109,7 @@ pub(crate) fn of_import(name: &str) -> Import {
         "platform:supervisor/cloud" => Import::With(&[Cloud]),
         "platform:supervisor/led" => Import::With(&[Led]),
         "platform:supervisor/units" => Import::With(&[Units]),
+        "platform:supervisor/journal" => Import::With(&[Journal]),
         "platform:supervisor/identify" => Import::With(&[Identify]),
         "platform:supervisor/proxy-redirector" => Import::With(&[ProxyRedirector]),
         "platform:supervisor/update-lock" => Import::With(&[UpdateLock]),
@@ -123,11 +127,12 @@ pub(crate) fn of_import(name: &str) -> Import {
 mod tests {
     use super::*;
 
-    const ALL: [Capability; 12] = [
+    const ALL: [Capability; 13] = [
         Capability::Device,
         Capability::Store,
         Capability::Led,
         Capability::Units,
+        Capability::Journal,
         Capability::Identify,
         Capability::ProxyRedirector,
         Capability::Cloud,

@@ -32,6 +32,8 @@ pub struct PluginsConfig {
     pub locks: Arc<dyn AppLocks>,
     /// What the capability `host-name` reads and sets.
     pub host_name: Arc<dyn HostName>,
+    /// What the capability `journal` reads.
+    pub journal: os::Journal,
     /// The routes of the host itself, which no plugin may claim: method (`*` for all) and pattern, for
     /// example `("GET", "/v2/applications/:appId/state")`.
     pub core_routes: Vec<(&'static str, &'static str)>,

@@ -35,6 +35,7 @@ pub(crate) struct Surroundings {
     pub(crate) os: Arc<dyn os::HostOs>,
     pub(crate) locks: Arc<dyn AppLocks>,
     pub(crate) host_name: Arc<dyn HostName>,
+    pub(crate) journal: os::Journal,
     pub(crate) leds: Leds,
     pub(crate) identify: Identify,
     pub(crate) actions: Actions,

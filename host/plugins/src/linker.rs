@@ -7,8 +7,8 @@ use wasmtime::Engine;
 use wasmtime::component::Linker;
 
 use crate::bindings::platform::supervisor::{
-    cloud, config, device, host_name, identify, identify_window, led, log, proxy_redirector,
-    proxy_types, store, timer, types, units, update_lock,
+    cloud, config, device, host_name, identify, identify_window, journal, led, log,
+    proxy_redirector, proxy_types, store, timer, types, units, update_lock,
 };
 use crate::capability::Capability;
 use crate::guest::{Guest, ThisGuest};
@@ -58,6 +58,9 @@ fn linker(engine: &Engine, grants: &BTreeSet<Capability>) -> wasmtime::Result<Li
             }
             Capability::Units => {
                 units::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?
+            }
+            Capability::Journal => {
+                journal::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?
             }
             Capability::Identify => {
                 identify::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?

@@ -108,6 +108,7 @@ impl Plugins {
             host_name: config.host_name,
             device: config.device,
             os: config.os,
+            journal: config.journal,
             identify: identify.clone(),
             actions: actions.clone(),
             linkers: Linkers::default(),

@@ -170,12 +170,7 @@ impl<D> StreamProducer<D> for RequestStream {
             Poll::Pending if finish => return Poll::Ready(Ok(StreamResult::Cancelled)),
             Poll::Pending => return Poll::Pending,
         }
-        let mut direct = destination.as_direct(store, PIECE);
-        let room = direct.remaining();
-        let count = room.len().min(self.ready.len());
-        room[..count].copy_from_slice(&self.ready[..count]);
-        self.ready.advance(count);
-        direct.mark_written(count);
+        hand_over(&mut self.ready, destination, store);
         Poll::Ready(Ok(StreamResult::Completed))
     }
 
@@ -186,6 +181,20 @@ impl<D> StreamProducer<D> for RequestStream {
             Err(me)
         }
     }
+}
+
+/// Gives a guest as much of `ready` as it has room for, and keeps the rest.
+pub(crate) fn hand_over<D>(
+    ready: &mut Bytes,
+    destination: Destination<'_, u8, Option<u8>>,
+    store: StoreContextMut<'_, D>,
+) {
+    let mut direct = destination.as_direct(store, PIECE);
+    let room = direct.remaining();
+    let count = room.len().min(ready.len());
+    room[..count].copy_from_slice(&ready[..count]);
+    ready.advance(count);
+    direct.mark_written(count);
 }
 
 /// A request's body that a plugin returned as its answer's: it passes outside the plugin.

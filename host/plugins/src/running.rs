@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::Frame;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use wasmtime::AsContextMut;
 use wasmtime::component::StreamReader;
 
 use crate::BodyError;
@@ -173,8 +174,8 @@ async fn run(
                     }
                     GuestBody::Bytes(bytes) => AnswerBody::Whole(bytes),
                     GuestBody::Stream(reader) => {
-                        match accessor.with(|mut access| reader.try_into(&mut access)) {
-                            Ok(stream) => AnswerBody::Spliced(stream),
+                        match accessor.with(|mut access| take_back(reader, &mut access)) {
+                            Ok(body) => body,
                             Err(reader) => {
                                 let (sink, pieces, ended) = sink();
                                 accessor.with(|mut access| reader.pipe(&mut access, sink))?;
@@ -204,6 +205,20 @@ async fn run(
         }
     };
     (instance, outcome)
+}
+
+/// The host's own stream, where it is one that the guest was given: the guest can be thrown away.
+fn take_back(
+    reader: StreamReader<u8>,
+    mut store: impl AsContextMut,
+) -> Result<AnswerBody, StreamReader<u8>> {
+    reader
+        .try_into(&mut store)
+        .map(AnswerBody::Spliced)
+        .or_else(|reader| {
+            let journal = reader.try_into(&mut store)?;
+            Ok(AnswerBody::Journal(Box::new(journal)))
+        })
 }
 
 /// A body that a guest produces as it is read.

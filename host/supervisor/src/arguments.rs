@@ -155,6 +155,11 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "ADDRESS", env = "SUPERVISOR_DBUS_ADDRESS")]
     pub(crate) dbus_address: Option<String>,
 
+    /// The program that prints the host's journal, `journalctl` or one that takes its options [default:
+    /// journalctl, by the search path] [config: journal_program]
+    #[arg(long, value_name = "PROGRAM", env = "SUPERVISOR_JOURNAL_PROGRAM")]
+    pub(crate) journal_program: Option<PathBuf>,
+
     /// The engine is this device's alone: also objects without this device's uuid are its own
     /// [default: false] [config: exclusive]
     #[arg(

@@ -65,6 +65,7 @@ pub(crate) struct Configuration {
     pub(crate) config_json: PathBuf,
     pub(crate) host_actions: HostActions,
     pub(crate) dbus_address: String,
+    pub(crate) journal_program: PathBuf,
     pub(crate) exclusive: bool,
     pub(crate) local_mode_auth: api::LocalModeAuth,
     pub(crate) log: String,
@@ -92,6 +93,7 @@ struct File {
     config_json: Option<PathBuf>,
     host_actions: Option<HostActions>,
     dbus_address: Option<String>,
+    journal_program: Option<PathBuf>,
     exclusive: Option<bool>,
     local_mode_auth: Option<api::LocalModeAuth>,
     log: Option<String>,
@@ -156,6 +158,11 @@ fn merge(flags: Flags, file: File, program: &Path) -> Result<Configuration> {
             .dbus_address
             .or(file.dbus_address)
             .unwrap_or_else(|| os::system_bus_below(&host_root)),
+        // A bare name is looked up in the search path, so it is not made absolute.
+        journal_program: flags
+            .journal_program
+            .or(file.journal_program)
+            .unwrap_or_else(|| "journalctl".into()),
         host_root,
         exclusive: flags.exclusive.or(file.exclusive).unwrap_or(false),
         local_mode_auth: flags
@@ -279,6 +286,7 @@ mod tests {
             Path::new("/mnt/boot/config.json")
         );
         assert_eq!(configuration.host_actions, HostActions::Dbus);
+        assert_eq!(configuration.journal_program, Path::new("journalctl"));
         assert_eq!(
             configuration.dbus_address,
             "unix:path=/run/dbus/system_bus_socket"

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use os::{ConfigJson, DBus, HostOs, Rehearsal};
+use os::{ConfigJson, DBus, HostOs, Journal, Rehearsal};
 
 use crate::configuration::{Configuration, HostActions};
 
@@ -11,6 +11,7 @@ use crate::configuration::{Configuration, HostActions};
 pub(crate) struct Host {
     pub(crate) os: Arc<dyn HostOs>,
     pub(crate) config_json: ConfigJson,
+    pub(crate) journal: Journal,
 }
 
 impl Host {
@@ -23,6 +24,7 @@ impl Host {
         Host {
             os,
             config_json: ConfigJson::open(&configuration.config_json),
+            journal: Journal::new(&configuration.journal_program, &configuration.host_root),
         }
     }
 

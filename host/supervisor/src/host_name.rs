@@ -109,7 +109,13 @@ mod tests {
 
     fn host_name(root: &Path, os: Arc<dyn HostOs>) -> HostName {
         let config_json = ConfigJson::open(root.join("config.json"));
-        HostName::new(root, &Host { os, config_json })
+        let journal = os::Journal::new("journalctl", root);
+        let host = Host {
+            os,
+            config_json,
+            journal,
+        };
+        HostName::new(root, &host)
     }
 
     #[tokio::test]

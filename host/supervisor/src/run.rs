@@ -240,6 +240,7 @@ pub(crate) fn plugins_config(
         host_name: parts.host_name,
         cloud: parts.cloud,
         os: host.os.clone(),
+        journal: host.journal.clone(),
         core_routes: reserved_routes(),
         slots: plugins::DEFAULT_SLOTS,
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Full};
-use os::{Action, Rehearsal, UnitName, UnitState};
+use os::{Action, Journal, Rehearsal, UnitName, UnitState};
 use plugins::{Body, Cloud, Device, Found, Identity, NoCloud, Plugins, PluginsConfig};
 use serde_json::Value;
 
@@ -28,6 +28,7 @@ pub struct Host {
     cloud: Arc<dyn Cloud>,
     units: Vec<(UnitName, UnitState)>,
     files: Vec<(String, Vec<u8>)>,
+    journal_program: PathBuf,
 }
 
 /// A host that runs. Dropping it ends it.
@@ -80,6 +81,7 @@ impl Host {
             cloud: Arc::new(NoCloud),
             units: Vec::new(),
             files: Vec::new(),
+            journal_program: "journalctl".into(),
         }
     }
 
@@ -147,6 +149,13 @@ impl Host {
     #[must_use]
     pub fn file(mut self, path: &str, content: impl Into<Vec<u8>>) -> Self {
         self.files.push((path.to_owned(), content.into()));
+        self
+    }
+
+    /// With another program in place of the journal command `journalctl`; it gets the same arguments.
+    #[must_use]
+    pub fn journal_program(mut self, program: impl Into<PathBuf>) -> Self {
+        self.journal_program = program.into();
         self
     }
 
@@ -222,6 +231,7 @@ impl Host {
             host_name: Arc::new(FakeHostName {
                 file: path("root/etc/hostname"),
             }),
+            journal: Journal::new(self.journal_program, path("root")),
             core_routes: Vec::new(),
             slots: plugins::DEFAULT_SLOTS,
         })

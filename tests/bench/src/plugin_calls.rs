@@ -168,6 +168,7 @@ impl PluginHost {
             os: Arc::new(os::Rehearsal::new(folders.path().join("host"))),
             locks: Arc::new(plugins::Absent),
             host_name: Arc::new(plugins::Absent),
+            journal: os::Journal::new("journalctl", "/"),
             core_routes: Vec::new(),
             slots,
         })

@@ -2,8 +2,8 @@
 
 use wit_bindgen::StreamResult;
 
-use crate::bindings::platform::supervisor::timer;
 use crate::bindings::platform::supervisor::types::{Body, Error, Request, Response};
+use crate::bindings::platform::supervisor::{journal, timer};
 use crate::bindings::wit_stream;
 use crate::{argument, milliseconds, text};
 
@@ -15,6 +15,8 @@ pub(crate) async fn handle(
     Ok(match what {
         // The very body that came.
         "echo" => stream(request.body),
+        "journal" => journal_to_its_reader().await,
+        "journal-start" => start_of_the_journal().await,
         // The first byte upper case, the rest as it came.
         "count" => count(request).await,
         "shout" => shout(request),
@@ -37,6 +39,41 @@ fn stream(body: Body) -> Result<Response, Error> {
         headers: Vec::new(),
         body,
     })
+}
+
+/// The journal, past this guest, of which it has read the beginning itself.
+async fn journal_to_its_reader() -> Result<Response, Error> {
+    let mut journal = journal().await;
+    let (_, begun) = journal.read(Vec::with_capacity(8)).await;
+    assert_eq!(begun, b"a line o");
+    stream(Body::Stream(journal))
+}
+
+/// The beginning of the journal, by way of this guest.
+async fn start_of_the_journal() -> Result<Response, Error> {
+    let mut journal = journal().await;
+    let mut all = Vec::new();
+    while all.len() < 100_000 {
+        let (status, bytes) = journal.read(Vec::with_capacity(1000)).await;
+        assert!(matches!(status, StreamResult::Complete(_)));
+        all.extend(bytes);
+    }
+    all.truncate(100_000);
+    text(String::from_utf8(all).unwrap())
+}
+
+async fn journal() -> wit_bindgen::StreamReader<u8> {
+    let options = journal::Options {
+        all: false,
+        follow: false,
+        unit: None,
+        identifier: None,
+        count: None,
+        since: None,
+        until: None,
+        format: None,
+    };
+    journal::read(options).await.unwrap()
 }
 
 /// Reads all and says how much it was, and how it came.

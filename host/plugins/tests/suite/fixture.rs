@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
-use os::Rehearsal;
+use os::{Journal, Rehearsal};
 use plugins::{Body, Device, Found, Identity, PluginReport, Plugins, PluginsConfig};
 use sandbox::{Cache, Limits};
 
@@ -85,14 +85,14 @@ pub(crate) const ALL: &str = "capabilities = [
     { name = \"device\", reason = \"r\" }, { name = \"store\", reason = \"r\" },
     { name = \"led\", reason = \"r\" }, { name = \"clock\", reason = \"r\" },
     { name = \"files\", reason = \"r\" }, { name = \"identify\", reason = \"r\" },
-    { name = \"proxy-redirector\", reason = \"r\" }, { name = \"units\", reason = \"r\" }]";
+    { name = \"proxy-redirector\", reason = \"r\" }, { name = \"units\", reason = \"r\" }, { name = \"journal\", reason = \"r\" }]";
 
 /// The policy that grants them to the plugins of these names.
 pub(crate) fn grant_all(names: &[&str]) -> String {
     names
         .iter()
         .map(|name| {
-            format!("[plugins.{name}]\ngrants = [\"device\", \"store\", \"led\", \"clock\", \"files\", \"identify\", \"proxy-redirector\", \"units\"]\n")
+            format!("[plugins.{name}]\ngrants = [\"device\", \"store\", \"led\", \"clock\", \"files\", \"identify\", \"proxy-redirector\", \"units\", \"journal\"]\n")
         })
         .collect()
 }
@@ -121,6 +121,11 @@ fn leb128(bytes: &mut Vec<u8>, mut value: usize) {
         value >>= 7;
     }
     bytes.push(u8::try_from(value).unwrap());
+}
+
+/// In place of the journal command: prints `a line of the journal` without end.
+fn flood() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../os/tests/programs/flood")
 }
 
 struct TestDevice;
@@ -217,6 +222,7 @@ impl Setup {
             os: self.os,
             locks: Arc::new(plugins::Absent),
             host_name: Arc::new(plugins::Absent),
+            journal: Journal::new(flood(), "/"),
             core_routes: vec![
                 ("GET", "/v1/device"),
                 ("*", "/v2/applications/:appId/state"),

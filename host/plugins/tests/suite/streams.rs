@@ -239,3 +239,35 @@ async fn a_slow_client_holds_the_guest_back() {
         assert!(body.frame().await.unwrap().is_ok());
     }
 }
+
+/// What the program in place of the journal command prints, from `skipped` bytes on.
+fn journal(skipped: usize, length: usize) -> String {
+    let line = "a line of the journal\n";
+    line.chars().cycle().skip(skipped).take(length).collect()
+}
+
+#[tokio::test]
+async fn the_journal_passes_outside_the_plugin_whole_and_needs_no_instance() {
+    let device = device().await;
+    let mut bodies = Vec::new();
+    // More than there are instances.
+    for _ in 0..24 {
+        let request = Request::get("/v3/a/journal").body(Full::new(Bytes::new()));
+        let response = device.call(request.unwrap()).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        bodies.push(response.into_body());
+    }
+    for body in &mut bodies {
+        let mut read = Vec::new();
+        while read.len() < 1_000_000 {
+            let frame = body.frame().await.unwrap().unwrap();
+            read.extend(frame.into_data().unwrap());
+        }
+        // The guest itself had read eight bytes.
+        assert!(read == journal(8, read.len()).as_bytes());
+    }
+    drop(bodies);
+    let (status, text) = device.get("/v3/a/journal-start").await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(text == journal(0, 100_000));
+}

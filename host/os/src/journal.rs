@@ -1,0 +1,302 @@
+//! The host's journal, through the host's own journal command.
+//!
+//! [`Journal::read`] starts one process for each reader and hands on what it prints. The process is
+//! given an argument list and never a shell, and each value as part of its own option, so that no value
+//! can become another option. It ends with its reader, whoever is first.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Sleep, sleep, timeout};
+use tokio_util::io::poll_read_buf;
+
+/// How many readers are at work at a time.
+const AT_ONCE: usize = 32;
+/// How many of them may follow: the others are sure to end.
+const FOLLOWING: usize = 24;
+/// How long a reader waits for its turn.
+const TURN_WITHIN: Duration = Duration::from_secs(5);
+/// How long one that does not follow may take, its reader's slowness included.
+const DONE_WITHIN: Duration = Duration::from_secs(30 * 60);
+/// The longest value of an option, in bytes.
+const LONGEST: usize = 1024;
+/// How much is read at a time, in bytes.
+const PIECE: usize = 16 << 10;
+/// How much is kept of what the command says of its own failure, in bytes.
+const COMPLAINT: u64 = 4 << 10;
+
+/// What of our environment the command gets: what times and names are printed by.
+const ENVIRONMENT: [&str; 5] = ["PATH", "TZ", "LANG", "LC_ALL", "LC_TIME"];
+
+/// The host's journal. Clones share the limits on readers.
+#[derive(Debug, Clone)]
+pub struct Journal {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    program: PathBuf,
+    host_root: PathBuf,
+    readers: Arc<Semaphore>,
+    following: Arc<Semaphore>,
+    done_within: Duration,
+}
+
+/// What to print; what is `None` is left to the command.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JournalOptions {
+    pub all: bool,
+    pub follow: bool,
+    pub unit: Option<String>,
+    /// The syslog identifier, which for a container is its id.
+    pub identifier: Option<String>,
+    pub count: Option<u64>,
+    /// A time as the command takes it, for example `2026-01-31 12:00:00` or `yesterday`.
+    pub since: Option<String>,
+    pub until: Option<String>,
+    /// For example `short` or `json`.
+    pub format: Option<String>,
+}
+
+/// Why the journal is not read.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    #[error("`{option}` of the journal {reason}")]
+    Invalid {
+        option: &'static str,
+        reason: &'static str,
+    },
+    #[error("{AT_ONCE} readers of the journal are at work already")]
+    Busy,
+    #[error("the journal command `{}` cannot be started", program.display())]
+    Start { program: PathBuf, source: io::Error },
+}
+
+impl Journal {
+    /// The journal of the host whose root folder is at `host_root`, read with `program`, which is looked
+    /// up in the search path where it is a bare name.
+    #[must_use]
+    pub fn new(program: impl Into<PathBuf>, host_root: impl Into<PathBuf>) -> Self {
+        Journal {
+            shared: Arc::new(Shared {
+                program: program.into(),
+                host_root: host_root.into(),
+                readers: Arc::new(Semaphore::new(AT_ONCE)),
+                following: Arc::new(Semaphore::new(FOLLOWING)),
+                done_within: DONE_WITHIN,
+            }),
+        }
+    }
+
+    /// Starts the command. Whether it can do anything with its options is not known yet: one that cannot
+    /// says so in the log and prints nothing.
+    ///
+    /// # Errors
+    /// [`JournalError::Invalid`] for a value that could not be one, [`JournalError::Busy`] where no
+    /// reader ends within 5 s, [`JournalError::Start`] where the command is not there.
+    pub async fn read(&self, options: &JournalOptions) -> Result<JournalReader, JournalError> {
+        let arguments = arguments(&self.shared.host_root, options)?;
+        let turns = self.turns(options.follow).await?;
+        let mut child = self
+            .command(arguments)
+            .spawn()
+            .map_err(|source| JournalError::Start {
+                program: self.shared.program.clone(),
+                source,
+            })?;
+        if let Some(errors) = child.stderr.take() {
+            tokio::spawn(async move {
+                let complaint = complaint(errors).await;
+                if !complaint.is_empty() {
+                    tracing::warn!("the journal command said: {complaint}");
+                }
+            });
+        }
+        Ok(JournalReader {
+            output: child.stdout.take(),
+            buffer: BytesMut::new(),
+            // Not for one that follows, which has no end.
+            deadline: (!options.follow).then(|| Box::pin(sleep(self.shared.done_within))),
+            child,
+            _turns: turns,
+        })
+    }
+
+    async fn turns(&self, follow: bool) -> Result<Vec<OwnedSemaphorePermit>, JournalError> {
+        let turns = async {
+            let mut turns = Vec::new();
+            if follow {
+                turns.push(Arc::clone(&self.shared.following).acquire_owned().await);
+            }
+            turns.push(Arc::clone(&self.shared.readers).acquire_owned().await);
+            turns.into_iter().collect::<Result<Vec<_>, _>>()
+        };
+        match timeout(TURN_WITHIN, turns).await {
+            Ok(Ok(turns)) => Ok(turns),
+            // The semaphores are never closed.
+            Ok(Err(_)) | Err(_) => Err(JournalError::Busy),
+        }
+    }
+
+    fn command(&self, arguments: Vec<OsString>) -> Command {
+        let mut command = Command::new(&self.shared.program);
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(ENVIRONMENT.iter().filter_map(|name| {
+                let value = std::env::var_os(name)?;
+                Some((*name, value))
+            }))
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        if let Some(zone) = zone(&self.shared.host_root) {
+            let mut value = OsString::from(":");
+            value.push(zone);
+            command.env("TZ", value);
+        }
+        command
+    }
+}
+
+/// The file of the host's time zone, where the host is not where we are: times are to be the host's.
+fn zone(host_root: &Path) -> Option<PathBuf> {
+    if is_own_root(host_root) {
+        return None;
+    }
+    let link = host_root.join("etc/localtime");
+    // A link means what it would mean on the host.
+    let file = match std::fs::read_link(&link) {
+        Ok(target) => match target.strip_prefix("/") {
+            Ok(below) => host_root.join(below),
+            Err(_) => host_root.join("etc").join(target),
+        },
+        Err(_) => link,
+    };
+    file.is_file().then_some(file)
+}
+
+/// Whether the host's files are where ours are: then the command needs to be told nothing.
+fn is_own_root(host_root: &Path) -> bool {
+    host_root == Path::new("/")
+}
+
+/// The command's arguments, in the order of the device API (device behaviour 6.4).
+fn arguments(host_root: &Path, options: &JournalOptions) -> Result<Vec<OsString>, JournalError> {
+    let mut arguments = Vec::new();
+    if !is_own_root(host_root) {
+        let mut root = OsString::from("--root=");
+        root.push(host_root);
+        arguments.push(root);
+    }
+    if options.all {
+        arguments.push("--all".into());
+    }
+    if options.follow {
+        arguments.push("--follow".into());
+    }
+    // The command reads a C `int`; more entries than that no journal has.
+    let count = options
+        .count
+        .map(|count| count.min(i32::MAX.unsigned_abs().into()).to_string());
+    for (option, value) in [
+        ("unit", &options.unit),
+        ("identifier", &options.identifier),
+        ("lines", &count),
+        ("since", &options.since),
+        ("until", &options.until),
+        ("output", &options.format),
+    ] {
+        if let Some(value) = value {
+            let invalid = |reason| JournalError::Invalid { option, reason };
+            if value.starts_with('-') {
+                return Err(invalid("begins with `-`"));
+            }
+            if value.len() > LONGEST {
+                return Err(invalid("is longer than 1024 bytes"));
+            }
+            if value.contains('\0') {
+                return Err(invalid("has a zero byte in it"));
+            }
+            arguments.push(format!("--{option}={value}").into());
+        }
+    }
+    Ok(arguments)
+}
+
+/// What a failing command says, on one line; all of it is read, so that it is never held up.
+async fn complaint(mut errors: impl AsyncRead + Unpin) -> String {
+    let mut kept = Vec::new();
+    let _ = (&mut errors).take(COMPLAINT).read_to_end(&mut kept).await;
+    let _ = tokio::io::copy(&mut errors, &mut tokio::io::sink()).await;
+    let lines: Vec<String> = String::from_utf8_lossy(&kept)
+        .lines()
+        .map(|line| line.trim().escape_debug().to_string())
+        .collect();
+    lines.join("; ")
+}
+
+/// What the journal command prints. Nothing is read ahead of who takes it; dropping it ends the command.
+#[derive(Debug)]
+pub struct JournalReader {
+    /// `None` once it has ended.
+    output: Option<ChildStdout>,
+    buffer: BytesMut,
+    deadline: Option<Pin<Box<Sleep>>>,
+    child: Child,
+    _turns: Vec<OwnedSemaphorePermit>,
+}
+
+impl JournalReader {
+    /// The command's process, while it runs.
+    #[must_use]
+    pub fn process_id(&self) -> Option<u32> {
+        self.child.id()
+    }
+
+    /// The next piece, never an empty one; `None` at the end.
+    ///
+    /// # Errors
+    /// Where the command takes longer than the 30 minutes that it may, or its output cannot be read.
+    pub fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Option<Bytes>>> {
+        if let Some(deadline) = &mut self.deadline
+            && deadline.as_mut().poll(context).is_ready()
+        {
+            self.output = None;
+            self.deadline = None;
+            // It is reaped when this is dropped.
+            let _ = self.child.start_kill();
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        let Some(output) = &mut self.output else {
+            return Poll::Ready(Ok(None));
+        };
+        self.buffer.reserve(PIECE);
+        let count = ready!(poll_read_buf(Pin::new(output), context, &mut self.buffer));
+        match count {
+            Ok(0) => {
+                self.output = None;
+                self.deadline = None;
+                Poll::Ready(Ok(None))
+            }
+            Ok(_) => Poll::Ready(Ok(Some(self.buffer.split().freeze()))),
+            Err(error) => {
+                self.output = None;
+                Poll::Ready(Err(error))
+            }
+        }
+    }
+}

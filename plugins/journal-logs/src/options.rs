@@ -1,0 +1,178 @@
+//! The fields of the body. A field of a wrong type is an error that names it, and so is a text that could
+//! be taken for an option (device behaviour, Decisions).
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+use serde_json::Value;
+use supervisor_sdk::{journal, lenient};
+
+/// The longest text, in bytes: the host's own limit.
+const LONGEST: usize = 1024;
+
+/// The body of the request.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct Wanted {
+    #[serde(deserialize_with = "switch")]
+    all: bool,
+    #[serde(deserialize_with = "switch")]
+    follow: bool,
+    #[serde(deserialize_with = "count")]
+    count: Option<u64>,
+    #[serde(deserialize_with = "text")]
+    unit: Option<String>,
+    #[serde(deserialize_with = "text")]
+    container_id: Option<String>,
+    #[serde(deserialize_with = "text")]
+    format: Option<String>,
+    #[serde(deserialize_with = "text")]
+    since: Option<String>,
+    #[serde(deserialize_with = "text")]
+    until: Option<String>,
+}
+
+impl Wanted {
+    pub(crate) fn options(self) -> journal::Options {
+        journal::Options {
+            all: self.all,
+            follow: self.follow,
+            unit: self.unit,
+            identifier: self.container_id,
+            count: self.count,
+            since: self.since,
+            until: self.until,
+            format: self.format,
+        }
+    }
+}
+
+/// True as the device API has it everywhere (`true`, `1`, `"on"`, ...); what is no single value is no
+/// answer to yes or no.
+fn switch<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    match Value::deserialize(deserializer)? {
+        value @ (Value::Array(_) | Value::Object(_)) => Err(wrong("a boolean", &value)),
+        value => lenient::truthy(value).map_err(D::Error::custom),
+    }
+}
+
+/// A whole number, also as text; one that is not above zero says nothing.
+fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    if is_absent(&value) {
+        return Ok(None);
+    }
+    match lenient::int(value.clone()).map_err(D::Error::custom)? {
+        Some(number) => Ok(u64::try_from(number).ok().filter(|number| *number > 0)),
+        None => Err(wrong("a whole number", &value)),
+    }
+}
+
+fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    match Value::deserialize(deserializer)? {
+        value if is_absent(&value) => Ok(None),
+        Value::String(text) if text.starts_with('-') => {
+            Err(D::Error::custom("it begins with `-`, as only options do"))
+        }
+        Value::String(text) if text.len() > LONGEST => Err(D::Error::custom(format_args!(
+            "it is longer than {LONGEST} bytes"
+        ))),
+        Value::String(text) if text.contains('\0') => {
+            Err(D::Error::custom("it has a zero byte in it"))
+        }
+        Value::String(text) => Ok(Some(text)),
+        value => Err(wrong("a string", &value)),
+    }
+}
+
+fn is_absent(value: &Value) -> bool {
+    value.is_null() || value.as_str() == Some("")
+}
+
+fn wrong<E: serde::de::Error>(expected: &str, found: &Value) -> E {
+    let found = match found {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "another string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    };
+    E::custom(format_args!("it must be {expected}, and is {found}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(body: Value) -> Result<Wanted, String> {
+        serde_json::from_value(body).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_field_is_read() {
+        let wanted = read(json!({
+            "all": true, "follow": "on", "count": "5", "unit": "ssh.service", "containerId": "abc",
+            "format": "json", "since": "yesterday", "until": "today", "other": [],
+        }))
+        .unwrap();
+        let expected = journal::Options {
+            all: true,
+            follow: true,
+            unit: Some("ssh.service".to_owned()),
+            identifier: Some("abc".to_owned()),
+            count: Some(5),
+            since: Some("yesterday".to_owned()),
+            until: Some("today".to_owned()),
+            format: Some("json".to_owned()),
+        };
+        assert_eq!(wanted.options(), expected);
+    }
+
+    #[test]
+    fn what_says_nothing_is_left_out() {
+        for body in [
+            json!({}),
+            json!({"all": false, "follow": "yes", "count": 0}),
+            json!({"all": null, "count": null, "unit": null, "since": null}),
+            json!({"count": -3, "unit": "", "format": ""}),
+            json!({"count": "", "all": 2}),
+        ] {
+            assert_eq!(read(body.clone()), Ok(Wanted::default()), "{body}");
+        }
+    }
+
+    #[test]
+    fn wrong_types_are_refused() {
+        for (field, value, said) in [
+            ("all", json!([]), "a boolean"),
+            ("all", json!({"a": 1}), "a boolean"),
+            ("follow", json!([true]), "a boolean"),
+            ("count", json!("many"), "a whole number"),
+            ("count", json!(1.5), "a whole number"),
+            ("count", json!(true), "a whole number"),
+            ("count", json!([5]), "a whole number"),
+            ("unit", json!(5), "a string"),
+            ("containerId", json!(true), "a string"),
+            ("format", json!({}), "a string"),
+            ("since", json!(1700000000), "a string"),
+            ("until", json!(["today"]), "a string"),
+        ] {
+            let refused = read(json!({ field: value })).unwrap_err();
+            assert!(refused.contains(said), "{field}: {refused}");
+        }
+    }
+
+    #[test]
+    fn no_text_can_be_taken_for_an_option() {
+        for field in ["unit", "containerId", "format", "since", "until"] {
+            for value in ["-", "-f", "--vacuum-time=1s", "--file=/etc/passwd", "-1h"] {
+                let refused = read(json!({ field: value })).unwrap_err();
+                assert!(refused.contains("begins with `-`"), "{field}: {refused}");
+            }
+            read(json!({ field: "a".repeat(LONGEST + 1) })).unwrap_err();
+            read(json!({ field: "a\u{0}b" })).unwrap_err();
+        }
+    }
+}
