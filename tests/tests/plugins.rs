@@ -439,11 +439,23 @@ async fn a_changed_policy_takes_effect_without_a_restart() {
 
 #[test]
 fn a_component_imports_only_what_it_uses() {
-    let table: [(PathBuf, &[&str]); 6] = [
+    let table: [(PathBuf, &[&str]); 7] = [
         (stock("device_info"), &["device", "types"]),
         (
             stock("led_blink"),
             &["config", "identify-window", "led", "log", "timer"],
+        ),
+        (
+            stock("host_config"),
+            &[
+                "device",
+                "host-name",
+                "log",
+                "proxy-redirector",
+                "proxy-types",
+                "types",
+                "update-lock",
+            ],
         ),
         (guest("greeter"), &["device", "types"]),
         (guest("ticker"), &["timer", "types"]),

@@ -1,5 +1,5 @@
 //! The programs that stand in for a device's host in the tests: a system bus with systemd's services on
-//! it, journals.
+//! it, journals, a redirector of connections.
 
 use std::env;
 use std::path::Path;
@@ -14,7 +14,7 @@ struct Needed {
     file: &'static str,
 }
 
-const NEEDED: [Needed; 4] = [
+const NEEDED: [Needed; 7] = [
     Needed {
         package: "dbus-daemon",
         file: "dbus-daemon",
@@ -22,6 +22,18 @@ const NEEDED: [Needed; 4] = [
     Needed {
         package: "python3-dbusmock",
         file: "/usr/lib/python3/dist-packages/dbusmock",
+    },
+    Needed {
+        package: "redsocks",
+        file: "redsocks",
+    },
+    Needed {
+        package: "iptables",
+        file: "iptables",
+    },
+    Needed {
+        package: "iproute2",
+        file: "ip",
     },
     Needed {
         package: "systemd",
@@ -51,13 +63,18 @@ impl HostStandIns {
 
     /// Says what was skipped; in continuous integration nothing may be.
     pub(crate) fn account_for_skips(&self) -> Result<()> {
-        if self.missing.is_empty() {
+        let mut reasons = Vec::new();
+        if !self.missing.is_empty() {
+            reasons.push(format!("not installed: {}", self.missing.join(", ")));
+            reasons.extend(self.failed.as_ref().map(|error| format!("{error:#}")));
+        }
+        if !rustix::process::geteuid().is_root() {
+            reasons.push("a network of a test's own needs root".to_owned());
+        }
+        if reasons.is_empty() {
             return Ok(());
         }
-        let mut reason = format!("not installed: {}", self.missing.join(", "));
-        if let Some(error) = &self.failed {
-            reason = format!("{reason} ({error:#})");
-        }
+        let reason = reasons.join("; ");
         if env::var_os("CI").is_some() {
             bail!("the suites on the host's stand-ins were skipped: {reason}");
         }

@@ -14,6 +14,9 @@ const BASE: [(&str, &str); 5] = [
     ("redirector", "iptables"),
 ];
 
+/// What redsocks takes for its own even between quotes, where it stands alone.
+const SIGNS: [&str; 6] = ["{", "}", "=", ";", "//", "/*"];
+
 /// The redirection that the file describes.
 ///
 /// # Errors
@@ -78,6 +81,11 @@ pub(crate) fn check(wanted: &Redirection) -> Result<(), String> {
         return Err("the port is 0, and has to be 1 to 65535".to_owned());
     }
     for (what, value) in [("login", &proxy.login), ("password", &proxy.password)] {
+        if let Some(sign) = SIGNS.iter().find(|sign| value.as_deref() == Some(**sign)) {
+            return Err(format!(
+                "the {what} cannot be `{sign}` alone: redsocks would take it for its own sign"
+            ));
+        }
         if value.as_ref().is_some_and(|value| !is_credential(value)) {
             return Err(format!(
                 "the {what} has to have 1 to 255 bytes and no control characters"

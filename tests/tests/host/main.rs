@@ -3,5 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod host_config;
 mod journal_logs;
+mod proxied;
+mod test_proxy;
 mod vpn;

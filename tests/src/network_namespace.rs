@@ -1,0 +1,116 @@
+//! A network of a test's own: nothing in it reaches the machine's, and the other way round.
+
+use std::fs::File;
+use std::os::fd::AsFd as _;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::thread;
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+/// An address that the machine of such a network has beside those of loopback, so that it has one to
+/// reach others from.
+const OWN: &str = "192.0.2.1";
+
+/// A network namespace with a loopback interface alone, by which everything is routed. It goes with this
+/// value.
+#[derive(Debug)]
+pub struct NetworkNamespace {
+    name: String,
+}
+
+impl NetworkNamespace {
+    /// Makes one in which the programs of `needed` run; `None`, and a line that says why, where this
+    /// machine lets nobody make it or lacks one of them.
+    #[must_use]
+    pub fn make(needed: &[&str]) -> Option<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        for program in ["ip"].iter().chain(needed) {
+            let found = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"]
+                .iter()
+                .any(|folder| Path::new(folder).join(program).exists());
+            if !found {
+                println!("SKIPPED: no network of the test's own ({program} is not installed)");
+                return None;
+            }
+        }
+        let name = format!("test-{}-{}", std::process::id(), COUNT.fetch_add(1, SeqCst));
+        let made = Command::new("ip").args(["netns", "add", &name]).output();
+        match made {
+            Ok(done) if done.status.success() => {}
+            Ok(done) => {
+                let why = String::from_utf8_lossy(&done.stderr);
+                println!("SKIPPED: no network of the test's own ({})", why.trim());
+                return None;
+            }
+            Err(error) => {
+                println!("SKIPPED: no network of the test's own ({error})");
+                return None;
+            }
+        }
+        let namespace = NetworkNamespace { name };
+        namespace.run("ip link set lo up");
+        namespace.add_address(OWN);
+        namespace.run(&format!("ip route add default dev lo src {OWN}"));
+        Some(namespace)
+    }
+
+    /// Gives the machine of this network one more address.
+    ///
+    /// # Panics
+    /// Where it cannot have it.
+    pub fn add_address(&self, address: &str) {
+        self.run(&format!("ip address add {address}/32 dev lo"));
+    }
+
+    /// A command that runs in this network.
+    #[must_use]
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.name, program]);
+        command
+    }
+
+    /// Runs a line of words to its end.
+    ///
+    /// # Panics
+    /// Where it fails.
+    pub fn run(&self, line: &str) {
+        let mut words = line.split_whitespace();
+        let program = words.next().unwrap_or_default();
+        let done = self
+            .command(program)
+            .args(words)
+            .output()
+            .unwrap_or_else(|error| panic!("`{line}` cannot be run: {error}"));
+        let why = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "`{line}` failed: {why}");
+    }
+
+    /// Does `work` in this network, on a thread of its own: sockets that it makes stay in it.
+    ///
+    /// # Panics
+    /// Where `work` does.
+    pub fn inside<R: Send + 'static>(&self, work: impl FnOnce() -> R + Send + 'static) -> R {
+        let file = Path::new("/run/netns").join(&self.name);
+        let there = move || {
+            let namespace = File::open(file).expect("a network namespace");
+            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
+                .expect("a place in it");
+            work()
+        };
+        match thread::spawn(there).join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+impl Drop for NetworkNamespace {
+    fn drop(&mut self) {
+        let _ = Command::new("ip")
+            .args(["netns", "delete", &self.name])
+            .status();
+    }
+}
