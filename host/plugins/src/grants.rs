@@ -180,10 +180,10 @@ mod tests {
         assert_eq!(
             refusal(
                 &["led"],
-                &["platform:supervisor/journal@1.1.0"],
+                &["platform:supervisor/gpio@1.1.0"],
                 &[Capability::Led]
             ),
-            "it imports `platform:supervisor/journal@1.1.0`, which this supervisor does not have (it has \
+            "it imports `platform:supervisor/gpio@1.1.0`, which this supervisor does not have (it has \
              `platform:supervisor` 1.0.0)"
         );
         assert_eq!(
