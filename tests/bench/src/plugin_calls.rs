@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
@@ -132,32 +132,24 @@ async fn serve(router: Router) -> Result<SocketAddr> {
 }
 
 /// The runtime with the plugins of the layout.
-pub(crate) struct PluginHost {
-    pub(crate) plugins: Plugins,
+struct PluginHost {
+    plugins: Plugins,
     _folders: TempDir,
 }
 
 impl PluginHost {
-    pub(crate) async fn start(slots: usize) -> Result<Self> {
+    async fn start(slots: usize) -> Result<Self> {
         let dist = distribution();
-        Self::start_with(dist.join("plugins"), dist.join("policy.toml"), slots).await
-    }
-
-    pub(crate) async fn start_with(
-        plugin_dir: std::path::PathBuf,
-        policy: std::path::PathBuf,
-        slots: usize,
-    ) -> Result<Self> {
         let folders = tempfile::tempdir()?;
         let cache = sandbox::Cache::new(
-            distribution().join("bench-cache"),
-            distribution().join("bin/supervisor-compile"),
+            dist.join("bench-cache"),
+            dist.join("bin/supervisor-compile"),
             sandbox::Limits::default(),
         )?;
         let store = store::Store::open(&folders.path().join("store"))?.store;
         let plugins = Plugins::start(PluginsConfig {
-            plugin_dirs: vec![plugin_dir],
-            policy,
+            plugin_dirs: vec![dist.join("plugins")],
+            policy: dist.join("policy.toml"),
             cache,
             state_dir: folders.path().to_owned(),
             host_root: folders.path().join("host"),
@@ -215,12 +207,4 @@ impl plugins::Device for Bench {
     fn state(&self) -> Value {
         json!({})
     }
-}
-
-/// One call, whatever it answers: an instance is made and used.
-pub(crate) async fn call_once(host: &PluginHost, path: &str) -> Result<()> {
-    let request = Request::get(path).body(Body::empty())?;
-    let answer = call(&host.plugins, request).await;
-    answer.into_body().collect().await.context("no body")?;
-    Ok(())
 }
