@@ -30,10 +30,10 @@ mod resolve;
 mod service;
 mod volumes;
 
-pub use features::use_loopback_for_api;
+pub use features::{EXTRA_FIRMWARE, use_loopback_for_api};
 pub use labels::HANDOVER_TIMEOUT;
 pub use networks::{SUPERVISOR_GATEWAY, SUPERVISOR_SUBNET, supervisor_network};
-pub use resolve::{ApiKeys, DeviceFacts, KeyError, Resolved, resolve};
+pub use resolve::{ApiKeys, CloudAccess, DeviceFacts, HostFacts, KeyError, Resolved, resolve};
 
 #[cfg(test)]
 mod tests;

@@ -77,6 +77,9 @@ pub struct ServiceConfig {
     pub oom_kill_disable: bool,
     pub init: Option<bool>,
     pub tty: bool,
+    /// One graphics processor of the host, whichever.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gpu: bool,
 }
 
 /// When the engine starts an ended container again.

@@ -28,6 +28,7 @@ mod backoff;
 mod clock;
 mod config;
 mod events;
+mod extra_firmware;
 mod hand_over;
 mod health;
 mod journal;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use engine::EngineError;
 
-use model::compose::DeviceFacts;
+use model::compose::{DeviceFacts, EXTRA_FIRMWARE};
 use model::contracts::Offers;
 use model::{
     Action, ActionError, CONFIG_DIGEST_LABEL, ContainerId, DesiredNetwork, DeviceStatus, IpamPool,
@@ -34,9 +34,6 @@ use crate::{AllLocks, LockError, LockPolicy, Locks, SetTargetError, target};
 /// The network by which services reach the API, and its gateway, on which the API listens.
 const API_SUBNET: &str = "10.114.104.0/25";
 const API_GATEWAY: &str = "10.114.104.1";
-
-/// The volume with firmware beyond the host's own, which clean-ups spare (device behaviour 6.8).
-const EXTRA_FIRMWARE: &str = "extra-firmware";
 
 /// The store did not answer at the start.
 #[derive(Debug, thiserror::Error)]

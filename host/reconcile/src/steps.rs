@@ -13,6 +13,7 @@ use plan::{ContainerRef, ImageUser, LockedStep, ServiceWork, StartService, Step}
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Semaphore, watch};
 
+use crate::extra_firmware;
 use crate::hand_over::{self, HandOver};
 use crate::health::Health;
 use crate::journal::Journal;
@@ -433,7 +434,11 @@ pub(crate) async fn create_and_start(
         image_id: &image,
         network_container: network_container.as_ref(),
     };
-    let created = engine.create_container(&spec).await;
+    let created = async {
+        extra_firmware::ensure(world, engine.as_ref(), spec.config).await?;
+        engine.create_container(&spec).await
+    };
+    let created = created.await;
     let created =
         created.map_err(|error| world.failed(&format!("install service {label}"), &error))?;
     for warning in &created.warnings {

@@ -13,6 +13,7 @@ use cloud_link::{
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use model::compose::CloudAccess;
 use model::{Branding, config_variables};
 use os::ConfigJson;
 use plugins::CloudRefusal;
@@ -36,6 +37,15 @@ pub(crate) struct Membership {
 }
 
 impl Membership {
+    /// How services talk to the cloud as this device.
+    pub(crate) fn access(&self) -> Option<CloudAccess> {
+        let identity = self.identity.as_ref()?;
+        Some(CloudAccess {
+            url: identity.endpoint.clone(),
+            key: identity.device_key(),
+        })
+    }
+
     /// Reads who the device is, and makes the store's uuid that of config.json where that names one. Called
     /// before anybody has asked the store for it.
     ///

@@ -55,6 +55,13 @@ pub(crate) async fn choose(
 }
 
 /// Whether containers have networks of their own here.
+/// The socket of the Docker that runs services here; `None` where there is none, or it is reached over
+/// the network.
+pub(crate) fn docker_socket(configuration: &Configuration, engines: &Engines) -> Option<String> {
+    let socket = configuration.docker_host.strip_prefix("unix://")?;
+    has_docker(engines).then(|| socket.to_owned())
+}
+
 pub(crate) fn has_docker(engines: &Engines) -> bool {
     engines.get(EngineKind::Docker).is_some()
 }

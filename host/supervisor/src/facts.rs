@@ -35,6 +35,10 @@ pub(crate) struct Board {
     pub(crate) os_version: Option<String>,
     /// `VARIANT_ID`, where the host says.
     pub(crate) variant: Option<String>,
+    /// `BOARD_REV`, where the host says.
+    pub(crate) revision: Option<String>,
+    /// `BUILD_ID`, where the host says.
+    pub(crate) os_build: Option<String>,
     /// `ID` and `VERSION_ID`, where the host says both.
     os: Option<(String, String)>,
 }
@@ -68,6 +72,8 @@ impl Board {
             arch: described.arch.unwrap_or_else(unknown),
             os_version: said("PRETTY_NAME"),
             variant: said("VARIANT_ID"),
+            revision: said("BOARD_REV"),
+            os_build: said("BUILD_ID"),
             os: said("ID").zip(said("VERSION_ID")),
         }
     }
@@ -224,6 +230,8 @@ mod tests {
             arch: "unknown".into(),
             os_version: None,
             variant: None,
+            revision: None,
+            os_build: None,
             os: None,
         };
         let device_type = root.path().join("device-type.json");
@@ -249,6 +257,8 @@ mod tests {
                 arch: "amd64".into(),
                 os_version: Some("Some OS 1.2".into()),
                 variant: None,
+                revision: None,
+                os_build: None,
                 os: Some(("x".into(), "1.2".into())),
             }
         );

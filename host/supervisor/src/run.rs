@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use engine::Scope;
-use model::compose::DeviceFacts as ServiceFacts;
+use model::compose::{DeviceFacts as ServiceFacts, HostFacts};
 use plugins::PluginsConfig;
 use reconcile::{AbortAt, Limits, Reconciler, ReconcilerConfig};
 use store::{Opened, Store};
@@ -150,10 +150,17 @@ impl Parts {
         let engines = engines::choose(configuration, scope, cache.clone(), addresses).await?;
         let has_docker = engines::has_docker(&engines);
 
+        let host_facts = HostFacts {
+            engine_socket: engines::docker_socket(configuration, &engines),
+            board_revision: board.revision.clone(),
+            os_build: board.os_build.clone(),
+            cloud: membership.access(),
+            ..HostFacts::default()
+        };
         let reconciler = Reconciler::start(ReconcilerConfig {
             engines,
             store: store.clone(),
-            facts: service_facts(configuration, store, &board, api_port),
+            facts: service_facts(configuration, store, &board, api_port, host_facts),
             host_root: configuration.host_root.clone(),
             managed: membership.managed,
             offers: board.offers(branding),
@@ -252,6 +259,7 @@ fn service_facts(
     store: &Store,
     board: &Board,
     api_port: u16,
+    host: HostFacts,
 ) -> Arc<dyn Fn() -> ServiceFacts + Send + Sync> {
     let facts = ServiceFacts {
         uuid: store.device_uuid().clone(),
@@ -264,8 +272,15 @@ fn service_facts(
         host_root: configuration.host_root.to_string_lossy().into_owned(),
         api_port,
         branding: configuration.branding.clone(),
+        host,
     };
-    Arc::new(move || facts.clone())
+    let root = configuration.host_root.clone();
+    Arc::new(move || {
+        let mut facts = facts.clone();
+        facts.host.has_kernel_modules = root.join("lib/modules").is_dir();
+        facts.host.has_firmware = root.join("lib/firmware").is_dir();
+        facts
+    })
 }
 
 fn addresses(sockets: &[TcpListener]) -> Result<Vec<SocketAddr>> {

@@ -11,6 +11,7 @@ mod api_auth;
 mod api_errors;
 mod cloud;
 mod docker;
+mod features;
 mod kills;
 mod layout;
 mod lifecycle;

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use bollard::models::{
-    ContainerCreateBody, DeviceMapping, EndpointIpamConfig, EndpointSettings, HealthConfig,
-    HostConfig, MountTmpfsOptions, MountType, NetworkingConfig, PortBinding, PortMap,
+    ContainerCreateBody, DeviceMapping, DeviceRequest, EndpointIpamConfig, EndpointSettings,
+    HealthConfig, HostConfig, MountTmpfsOptions, MountType, NetworkingConfig, PortBinding, PortMap,
     ResourcesUlimits, RestartPolicyNameEnum,
 };
 use model::{
@@ -152,8 +152,20 @@ fn host_config(
         privileged: config.privileged.then_some(true),
         readonly_rootfs: config.read_only.then_some(true),
         init: left_out.unless_since(version, "init", 25, config.init),
+        device_requests: left_out.unless_since(version, "gpu", 40, graphics(config)),
         ..Default::default()
     }
+}
+
+/// One device with the capability, whichever (device behaviour 4.5).
+fn graphics(config: &ServiceConfig) -> Option<Vec<DeviceRequest>> {
+    config.gpu.then(|| {
+        vec![DeviceRequest {
+            count: Some(1),
+            capabilities: Some(vec![vec!["gpu".into()]]),
+            ..Default::default()
+        }]
+    })
 }
 
 /// The warnings of one translation.

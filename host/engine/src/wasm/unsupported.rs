@@ -8,6 +8,7 @@ use model::{Mount, NetworkMode, ServiceConfig};
 pub(super) fn warnings(config: &ServiceConfig) -> Vec<String> {
     let fields = [
         ("devices", !config.devices.is_empty()),
+        ("gpu", config.gpu),
         ("cap_add", !config.cap_add.is_empty()),
         ("privileged", config.privileged),
         ("pid", !config.pid.is_empty()),

@@ -359,5 +359,6 @@ pub fn service_config(image: ImageRef, command: Vec<String>) -> ServiceConfig {
         oom_kill_disable: false,
         init: None,
         tty: false,
+        gpu: false,
     }
 }

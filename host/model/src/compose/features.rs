@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::environment;
+use super::mounts;
 use super::networks::SUPERVISOR_GATEWAY;
 use super::resolve::{ApiKeys, KeyError};
 use crate::{
-    Branding, DeviceFacts, NetworkAttachment, NetworkMode, ServiceConfig, TargetApp, TargetService,
-    truthy_text,
+    Branding, DeviceFacts, Mount, NetworkAttachment, NetworkMode, ServiceConfig, TargetApp,
+    TargetService, truthy_text,
 };
 
 /// The host's own address, where a service shares the host's network or runs on the wasm engine.
@@ -26,11 +27,94 @@ const FEATURES: &[Feature] = &[
         grant: supervisor_api,
     },
     Feature {
+        label: "features.platform-api",
+        grant: platform_api,
+    },
+    Feature {
+        label: "features.dbus",
+        grant: |granted| {
+            granted.bind("/run/dbus", "/host/run/dbus", false);
+            Ok(())
+        },
+    },
+    Feature {
+        label: "features.journal-logs",
+        grant: |granted| {
+            for path in ["/var/log/journal", "/run/log/journal", "/etc/machine-id"] {
+                granted.bind(path, path, true);
+            }
+            Ok(())
+        },
+    },
+    Feature {
+        label: "features.kernel-modules",
+        grant: |granted| {
+            if granted.facts.host.has_kernel_modules {
+                granted.bind("/lib/modules", "/lib/modules", false);
+            }
+            Ok(())
+        },
+    },
+    Feature {
+        label: "features.firmware",
+        grant: |granted| {
+            if granted.facts.host.has_firmware {
+                granted.bind("/lib/firmware", "/lib/firmware", false);
+            }
+            Ok(())
+        },
+    },
+    Feature {
+        label: "features.sysfs",
+        grant: |granted| {
+            granted.bind("/sys", "/sys", false);
+            Ok(())
+        },
+    },
+    Feature {
+        label: "features.procfs",
+        grant: |granted| {
+            granted.bind("/proc", "/proc", false);
+            Ok(())
+        },
+    },
+    Feature {
+        label: "features.gpu",
+        grant: |granted| {
+            granted.config.gpu = true;
+            Ok(())
+        },
+    },
+    Feature {
+        label: "features.platform-socket",
+        grant: engine_socket,
+    },
+    Feature {
+        label: "features.host-os.board-rev",
+        grant: board_revision,
+    },
+    Feature {
+        label: "features.extra-firmware",
+        grant: |granted| {
+            let target = format!("/{EXTRA_FIRMWARE}");
+            granted.mount(Mount::Volume {
+                source: EXTRA_FIRMWARE.into(),
+                target,
+                read_only: false,
+            });
+            Ok(())
+        },
+    },
+    Feature {
         label: "features.optional",
         // It says what becomes of an app whose contract is not met; the service itself is as any other.
         grant: |_| Ok(()),
     },
 ];
+
+/// The volume with firmware beyond the host's own. All services that ask for it share it, and no
+/// clean-up removes it (device behaviour 6.8).
+pub const EXTRA_FIRMWARE: &str = "extra-firmware";
 
 /// What a feature may read and change.
 pub(super) struct Granted<'a> {
@@ -42,6 +126,33 @@ pub(super) struct Granted<'a> {
     pub(super) keys: &'a dyn ApiKeys,
     /// What to warn of.
     pub(super) warnings: Vec<String>,
+}
+
+impl Granted<'_> {
+    /// Mounts a path of the host.
+    fn bind(&mut self, path: &str, target: &str, read_only: bool) {
+        let source = format!("{}{path}", self.facts.host_root.trim_end_matches('/'));
+        self.mount(Mount::Bind {
+            source,
+            target: target.to_owned(),
+            read_only,
+        });
+    }
+
+    /// Mounts it in place of what the service has there.
+    fn mount(&mut self, mount: Mount) {
+        let target = mounts::target_of(&mount).to_owned();
+        let all = &mut self.config.mounts;
+        let before = all.len();
+        all.retain(|other| mounts::target_of(other) != target);
+        if all.len() < before {
+            self.warnings.push(format!(
+                "`volumes` mounts at `{target}`, which a feature label has as well: the feature's is used"
+            ));
+        }
+        all.push(mount);
+        all.sort_unstable();
+    }
 }
 
 /// Grants what the labels ask for. Returns the warnings.
@@ -116,6 +227,59 @@ fn supervisor_api(granted: &mut Granted<'_>) -> Result<(), KeyError> {
     environment::default(&mut at_init, branding, "DEVICE_NAME_AT_INIT", &facts.name);
     at_init.retain(|name, _| !variables.contains_key(name));
     granted.init_environment.extend(at_init);
+    Ok(())
+}
+
+fn platform_api(granted: &mut Granted<'_>) -> Result<(), KeyError> {
+    let Some(cloud) = &granted.facts.host.cloud else {
+        let label = granted.facts.branding.label("features.platform-api");
+        granted.warnings.push(format!(
+            "`labels.{label}` has no effect: the device has no cloud"
+        ));
+        return Ok(());
+    };
+    let branding = &granted.facts.branding;
+    let variables = &mut granted.config.environment;
+    environment::force(variables, branding, "API_KEY", cloud.key.reveal());
+    environment::force(variables, branding, "API_URL", &cloud.url);
+    Ok(())
+}
+
+fn engine_socket(granted: &mut Granted<'_>) -> Result<(), KeyError> {
+    let Some(socket) = granted.facts.host.engine_socket.clone() else {
+        let label = granted.facts.branding.label("features.platform-socket");
+        granted.warnings.push(format!(
+            "`labels.{label}` has no effect: this device has no container engine with a socket"
+        ));
+        return Ok(());
+    };
+    // The path is the engine's own view already, whatever the host root.
+    for target in [socket.as_str(), "/host/run/docker.sock"] {
+        granted.mount(Mount::Bind {
+            source: socket.clone(),
+            target: target.to_owned(),
+            read_only: false,
+        });
+    }
+    let variables = &mut granted.config.environment;
+    variables
+        .entry("DOCKER_HOST".into())
+        .or_insert_with(|| format!("unix://{socket}"));
+    Ok(())
+}
+
+fn board_revision(granted: &mut Granted<'_>) -> Result<(), KeyError> {
+    let host = &granted.facts.host;
+    let known = [
+        ("HOST_OS_BOARD_REV", &host.board_revision),
+        ("HOST_OS_BUILD", &host.os_build),
+    ];
+    for (name, value) in known {
+        if let Some(value) = value {
+            let variables = &mut granted.config.environment;
+            environment::force(variables, &granted.facts.branding, name, value);
+        }
+    }
     Ok(())
 }
 

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// What services are told of the device, and where the device keeps what it shares with them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct DeviceFacts {
     pub uuid: DeviceUuid,
     /// The device's name now.
@@ -31,6 +31,32 @@ pub struct DeviceFacts {
     /// The port that the device's API listens on.
     pub api_port: u16,
     pub branding: Branding,
+    pub host: HostFacts,
+}
+
+/// What feature labels can open of the host and of the cloud (device behaviour 4.5).
+#[derive(Debug, Clone, Default)]
+pub struct HostFacts {
+    /// `/lib/modules` is there.
+    pub has_kernel_modules: bool,
+    /// `/lib/firmware` is there.
+    pub has_firmware: bool,
+    /// The container engine's socket as engines see it; `None` where there is none, or it is reached
+    /// over the network.
+    pub engine_socket: Option<String>,
+    /// The revision of the board, where the host says.
+    pub board_revision: Option<String>,
+    /// The build of the host OS, where it says.
+    pub os_build: Option<String>,
+    /// `None` on a device without a cloud.
+    pub cloud: Option<CloudAccess>,
+}
+
+/// How services talk to the cloud as the device.
+#[derive(Debug, Clone)]
+pub struct CloudAccess {
+    pub url: String,
+    pub key: ApiKey,
 }
 
 impl DeviceFacts {

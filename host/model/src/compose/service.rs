@@ -127,6 +127,7 @@ pub(super) fn service(
         oom_kill_disable: reader.flag("oom_kill_disable"),
         init: reader.take("init").map(is_true),
         tty: reader.take("tty").is_none_or(is_true),
+        gpu: false,
     };
     if config.network_mode == NetworkMode::Host && config.hostname.is_empty() {
         config.hostname.clone_from(&facts.hostname);

@@ -33,6 +33,7 @@ fn facts() -> DeviceFacts {
         host_root: "/".into(),
         api_port: 48484,
         branding: Branding::default(),
+        host: HostFacts::default(),
     }
 }
 

@@ -192,6 +192,7 @@ fn config(image: &str) -> ServiceConfig {
         oom_kill_disable: false,
         init: None,
         tty: false,
+        gpu: false,
     }
 }
 

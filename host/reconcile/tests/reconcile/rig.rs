@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::Engines;
-use model::compose::DeviceFacts;
+use model::compose::{DeviceFacts, HostFacts};
 use model::contracts::Offers;
 use model::{Branding, DeviceStatus, DeviceUuid};
 use reconcile::{Limits, Reconciler, ReconcilerConfig};
@@ -86,6 +86,7 @@ fn facts(uuid: &DeviceUuid, host_root: &str) -> DeviceFacts {
         host_root: host_root.to_owned(),
         api_port: 48484,
         branding: Branding::default(),
+        host: HostFacts::default(),
     }
 }
 

@@ -214,6 +214,21 @@ fn fields_that_the_engines_version_lacks_are_left_out_with_a_warning() {
 }
 
 #[test]
+fn a_graphics_processor_is_a_device_request() {
+    let mut config = service();
+    assert_eq!(
+        request(&config, V1_41).unwrap().body["HostConfig"]["DeviceRequests"],
+        Value::Null
+    );
+    config.gpu = true;
+    let body = request(&config, V1_41).unwrap().body;
+    assert_eq!(
+        body["HostConfig"]["DeviceRequests"],
+        serde_json::json!([{ "Count": 1, "Capabilities": [["gpu"]] }])
+    );
+}
+
+#[test]
 fn ports_and_mounts_take_the_engines_forms() {
     let mut config = service();
     let port = |host_ip: &str, host_port, container_port, protocol| PortMapping {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::{NetworkAttachment, NetworkMode, UpdateStrategy};
+use crate::compose::{CloudAccess, HostFacts};
+use crate::{Mount, NetworkAttachment, NetworkMode, UpdateStrategy};
 
 const API: &str = "io.platform.features.supervisor-api";
 
@@ -290,10 +291,173 @@ fn nobody_joins_the_apis_network_without_the_label() {
 fn features_that_are_not_there_are_warned_of() {
     assert_eq!(
         warnings(&json!({ "labels": {
-            "io.platform.features.dbus": "1", "io.platform.features.optional": "1", "io.platform.features.gpu": "0",
+            "io.platform.features.teleport": "1", "io.platform.features.optional": "1", "io.platform.features.gpu": "0",
         } })),
-        ["service `web`: `labels.io.platform.features.dbus` is not supported and was ignored"]
+        ["service `web`: `labels.io.platform.features.teleport` is not supported and was ignored"]
     );
+}
+
+/// What a feature adds to a service that asks for nothing else.
+fn added(label: &str, host: HostFacts) -> (Vec<Mount>, BTreeMap<String, String>, Vec<String>) {
+    let facts = DeviceFacts {
+        host_root: "/scratch/".into(),
+        host,
+        ..facts()
+    };
+    let of = |labels: Value| {
+        let target = release(
+            &json!({ "web": { "labels": labels } }),
+            &json!({}),
+            &json!({}),
+        );
+        let resolved = resolve(&target, &facts, &Keys).unwrap();
+        let app = resolved.desired.apps.values().next().unwrap();
+        let config = app.services.values().next().unwrap().config.clone();
+        (config, resolved.warnings)
+    };
+    let (plain, _) = of(json!({}));
+    let (with, warnings) = of(json!({ format!("io.platform.features.{label}"): "true" }));
+    let mounts = with
+        .mounts
+        .into_iter()
+        .filter(|mount| !plain.mounts.contains(mount));
+    let variables = with.environment.into_iter();
+    let variables = variables.filter(|(name, value)| plain.environment.get(name) != Some(value));
+    (mounts.collect(), variables.collect(), warnings)
+}
+
+fn bind(source: &str, target: &str, read_only: bool) -> Mount {
+    Mount::Bind {
+        source: source.into(),
+        target: target.into(),
+        read_only,
+    }
+}
+
+#[test]
+fn features_open_folders_of_the_host() {
+    let host = HostFacts {
+        has_kernel_modules: true,
+        has_firmware: true,
+        ..HostFacts::default()
+    };
+    for (label, mounts) in [
+        (
+            "dbus",
+            vec![bind("/scratch/run/dbus", "/host/run/dbus", false)],
+        ),
+        (
+            "journal-logs",
+            vec![
+                bind("/scratch/etc/machine-id", "/etc/machine-id", true),
+                bind("/scratch/run/log/journal", "/run/log/journal", true),
+                bind("/scratch/var/log/journal", "/var/log/journal", true),
+            ],
+        ),
+        (
+            "kernel-modules",
+            vec![bind("/scratch/lib/modules", "/lib/modules", false)],
+        ),
+        (
+            "firmware",
+            vec![bind("/scratch/lib/firmware", "/lib/firmware", false)],
+        ),
+        ("sysfs", vec![bind("/scratch/sys", "/sys", false)]),
+        ("procfs", vec![bind("/scratch/proc", "/proc", false)]),
+        (
+            "extra-firmware",
+            vec![Mount::Volume {
+                source: "extra-firmware".into(),
+                target: "/extra-firmware".into(),
+                read_only: false,
+            }],
+        ),
+    ] {
+        let expected = (mounts, BTreeMap::new(), Vec::<String>::new());
+        assert_eq!(added(label, host.clone()), expected, "{label}");
+    }
+    // A host without them has nothing to open.
+    for label in ["kernel-modules", "firmware"] {
+        assert_eq!(added(label, HostFacts::default()).0, [], "{label}");
+    }
+}
+
+#[test]
+fn features_give_the_engines_socket_the_cloud_and_the_board() {
+    let host = HostFacts {
+        engine_socket: Some("/run/engine.sock".into()),
+        board_revision: Some("c03114".into()),
+        os_build: Some("2026-11".into()),
+        cloud: Some(CloudAccess {
+            url: "https://api.example.com".into(),
+            key: ApiKey::from_text("device-key"),
+        }),
+        ..HostFacts::default()
+    };
+    let variables = |all: &[(&str, &str)]| -> BTreeMap<String, String> {
+        all.iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()))
+            .collect()
+    };
+    for (label, mounts, wanted) in [
+        (
+            "platform-socket",
+            vec![
+                bind("/run/engine.sock", "/host/run/docker.sock", false),
+                bind("/run/engine.sock", "/run/engine.sock", false),
+            ],
+            variables(&[("DOCKER_HOST", "unix:///run/engine.sock")]),
+        ),
+        (
+            "platform-api",
+            vec![],
+            variables(&[
+                ("PLATFORM_API_KEY", "device-key"),
+                ("PLATFORM_API_URL", "https://api.example.com"),
+            ]),
+        ),
+        (
+            "host-os.board-rev",
+            vec![],
+            variables(&[
+                ("PLATFORM_HOST_OS_BOARD_REV", "c03114"),
+                ("PLATFORM_HOST_OS_BUILD", "2026-11"),
+            ]),
+        ),
+    ] {
+        let expected = (mounts, wanted, Vec::<String>::new());
+        assert_eq!(added(label, host.clone()), expected, "{label}");
+    }
+    for (label, why) in [
+        (
+            "platform-socket",
+            "this device has no container engine with a socket",
+        ),
+        ("platform-api", "the device has no cloud"),
+    ] {
+        let said =
+            format!("service `web`: `labels.io.platform.features.{label}` has no effect: {why}");
+        let (mounts, variables, warnings) = added(label, HostFacts::default());
+        assert_eq!((mounts, variables.len(), warnings), (vec![], 0, vec![said]));
+    }
+}
+
+#[test]
+fn a_feature_has_its_place_whatever_is_mounted_there() {
+    let service =
+        json!({ "labels": { "io.platform.features.sysfs": "1" }, "volumes": ["data:/sys"] });
+    let mounts = config(&service).mounts;
+    assert!(mounts.contains(&bind("/sys", "/sys", false)));
+    let said = "service `web`: `volumes` mounts at `/sys`, which a feature label has as well: the feature's is used";
+    assert!(warnings(&service).contains(&said.to_owned()));
+}
+
+#[test]
+fn a_graphics_processor_is_asked_for_and_changes_no_other_services_digest() {
+    let gpu = config(&json!({ "labels": { "io.platform.features.gpu": "1" } }));
+    assert!(gpu.gpu);
+    let without = serde_json::to_value(config(&json!({}))).unwrap();
+    assert_eq!(without.get("gpu"), None);
 }
 
 #[test]

@@ -1,0 +1,42 @@
+//! The volume with firmware beyond the host's own: services that ask for it by a label share one, so it is
+//! no app's (device behaviour 4.5 and 5.1).
+
+use engine::{Engine, EngineError, VolumeSpec};
+use model::compose::EXTRA_FIRMWARE;
+use model::{Mount, ServiceConfig, VolumeConfig};
+
+use crate::steps::World;
+
+/// Makes sure that it is there where `config` mounts it.
+pub(crate) async fn ensure(
+    world: &World,
+    engine: &dyn Engine,
+    config: &ServiceConfig,
+) -> Result<(), EngineError> {
+    let is_it = |mount: &Mount| match mount {
+        Mount::Volume { source, .. } => source == EXTRA_FIRMWARE,
+        _ => false,
+    };
+    if !config.mounts.iter().any(is_it) {
+        return Ok(());
+    }
+    let device = world.journal.store().device_uuid().to_string();
+    let config = VolumeConfig {
+        driver: "local".into(),
+        labels: [
+            (world.branding.label("supervised"), "true".to_owned()),
+            (world.branding.label("device-uuid"), device),
+        ]
+        .into(),
+        ..VolumeConfig::default()
+    };
+    let spec = VolumeSpec {
+        name: EXTRA_FIRMWARE,
+        config: &config,
+    };
+    match engine.create_volume(&spec).await {
+        // Another device of this engine has made it: it is shared.
+        Err(EngineError::Conflict { .. }) => Ok(()),
+        made => made,
+    }
+}
