@@ -13,13 +13,17 @@ use tokio::task::JoinSet;
 /// The first byte of a TLS connection.
 const TLS_HANDSHAKE: u8 = 0x16;
 
+/// Bytes; configurations are shorter.
+const SMALLEST_LAYER: usize = 64 << 10;
+
 /// What it does beside passing requests on.
 #[derive(Clone)]
 pub enum Manner {
     Plain,
     /// Wants these credentials.
     Asks(RegistryAuth),
-    /// Sends the first half of a blob, and nothing more, until it [recovers](RegistryProxy::recover).
+    /// Sends the first half of a layer, and nothing more, until it [recovers](RegistryProxy::recover).
+    /// An image's configuration comes through: Docker 20.10 goes on waiting for one whose client left.
     StallsInBlobs,
 }
 
@@ -120,7 +124,8 @@ async fn serve(
     upstream.write_all(request.as_bytes()).await?;
     let mut answer = Vec::new();
     upstream.read_to_end(&mut answer).await?;
-    let stalls = matches!(manner, Manner::StallsInBlobs) && head.contains("/blobs/");
+    let is_layer = head.contains("/blobs/") && answer.len() > SMALLEST_LAYER;
+    let stalls = matches!(manner, Manner::StallsInBlobs) && is_layer;
     if !stalls {
         return client.write_all(&answer).await;
     }
