@@ -101,7 +101,7 @@ pub async fn pull_with_credentials_proves_who_we_are(fixture: &dyn Fixture) {
 }
 
 pub async fn dropping_a_pull_stops_the_transfer(fixture: &dyn Fixture) {
-    let proxy = RegistryProxy::start(&fixture.registry(), Manner::StallsInBlobs).await;
+    let proxy = RegistryProxy::start(&fixture.registry(), Manner::TricklesInBlobs).await;
     let image = reference(proxy.address(), &fixture.publish().await);
     let engine = fixture.engine();
     {

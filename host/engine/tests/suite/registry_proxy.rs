@@ -16,6 +16,9 @@ const TLS_HANDSHAKE: u8 = 0x16;
 /// Bytes; configurations are shorter.
 const SMALLEST_LAYER: usize = 64 << 10;
 
+/// Between two bytes of a trickle.
+const TRICKLE: std::time::Duration = std::time::Duration::from_millis(20);
+
 /// What it does beside passing requests on.
 #[derive(Clone)]
 pub enum Manner {
@@ -25,6 +28,9 @@ pub enum Manner {
     /// Sends the first half of a layer, and nothing more, until it [recovers](RegistryProxy::recover).
     /// An image's configuration comes through: Docker 20.10 goes on waiting for one whose client left.
     StallsInBlobs,
+    /// Goes on from there a byte at a time: Docker 20.10 finds out that nobody wants a layer any more when
+    /// the next byte of it comes.
+    TricklesInBlobs,
 }
 
 /// Dropping it closes it and all its connections.
@@ -125,16 +131,29 @@ async fn serve(
     let mut answer = Vec::new();
     upstream.read_to_end(&mut answer).await?;
     let is_layer = head.contains("/blobs/") && answer.len() > SMALLEST_LAYER;
-    let stalls = matches!(manner, Manner::StallsInBlobs) && is_layer;
+    let stalls = matches!(manner, Manner::StallsInBlobs | Manner::TricklesInBlobs) && is_layer;
     if !stalls {
         return client.write_all(&answer).await;
     }
-    client
-        .write_all(&answer[..answer.len() - answer.len() / 2])
-        .await?;
+    let (sent, mut rest) = answer.split_at(answer.len() - answer.len() / 2);
+    client.write_all(sent).await?;
     stalled.notify_one();
-    // The client has nothing more to say; what ends the wait is its going away.
-    let gone = client.read_u8().await;
+    let mut trickle = tokio::time::interval(TRICKLE);
+    let gone = loop {
+        tokio::select! {
+            // The client has nothing more to say; what ends the wait is its going away.
+            gone = client.read_u8() => break gone.map(|_| ()),
+            _ = trickle.tick(), if matches!(manner, Manner::TricklesInBlobs) => {
+                let Some((next, left)) = rest.split_first() else {
+                    break Ok(());
+                };
+                rest = left;
+                if let Err(gone) = client.write_all(&[*next]).await {
+                    break Err(gone);
+                }
+            }
+        }
+    };
     abandoned.notify_one();
-    gone.map(|_| ())
+    gone
 }
