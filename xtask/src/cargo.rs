@@ -26,6 +26,15 @@ pub(crate) fn target_folder() -> PathBuf {
 pub(crate) fn cargo<I: IntoIterator<Item = S>, S: AsRef<std::ffi::OsStr>>(arguments: I) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(repository()).args(arguments);
+    // What cargo says of xtask itself: build scripts that ask for it (ring's does) would run anew whenever
+    // cargo is called now by hand and now from here.
+    let own = env::vars_os().map(|(name, _)| name);
+    for name in own.filter(|name| {
+        let name = name.to_string_lossy();
+        name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+    }) {
+        command.env_remove(name);
+    }
     command
 }
 

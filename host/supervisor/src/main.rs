@@ -13,6 +13,7 @@ mod host;
 mod host_name;
 mod listeners;
 mod logging;
+mod memory;
 mod plugins_list;
 mod power;
 mod remove_services;
@@ -27,6 +28,7 @@ use clap::Parser;
 use crate::arguments::{ApiKeyCommand, Arguments, Command, Flags, PluginsCommand};
 
 fn main() -> ExitCode {
+    memory::share_heaps();
     let done = match Arguments::parse().command {
         Command::Run(flags) => run(*flags),
         Command::ApiKey(ApiKeyCommand::Show(flags)) => api_key::show(*flags),

@@ -188,6 +188,14 @@ impl Device {
         }
     }
 
+    /// Waits until there is no service, and nothing left to be done.
+    pub(crate) async fn until_settled(&self) -> Result<()> {
+        while self.until_running(0).await?["appState"] != "applied" {
+            tokio::time::sleep(LOOK_AT_SERVICES).await;
+        }
+        Ok(())
+    }
+
     /// Takes its services away, and stops it.
     pub(crate) async fn clean_up(mut self) -> Result<()> {
         self.set_target(&empty_target()).await?;

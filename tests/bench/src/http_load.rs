@@ -23,10 +23,21 @@ pub(crate) async fn load(
     connections: usize,
     time: Duration,
 ) -> Result<Load> {
+    paced_load(address, path, connections, time, Duration::ZERO).await
+}
+
+/// As [`load`], with a `pause` after each answer.
+pub(crate) async fn paced_load(
+    address: SocketAddr,
+    path: &str,
+    connections: usize,
+    time: Duration,
+    pause: Duration,
+) -> Result<Load> {
     // Connections and caches are warm before anything counts.
-    hammer(address, path, connections, time / 10).await?;
+    hammer(address, path, connections, time / 10, pause).await?;
     let begin = Instant::now();
-    let samples = hammer(address, path, connections, time).await?;
+    let samples = hammer(address, path, connections, time, pause).await?;
     let seconds = begin.elapsed().as_secs_f64();
     let latencies = Latencies::new(samples);
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
@@ -42,10 +53,12 @@ async fn hammer(
     path: &str,
     connections: usize,
     time: Duration,
+    pause: Duration,
 ) -> Result<Vec<Duration>> {
     let request = format!("GET {path} HTTP/1.1\r\nhost: device\r\n\r\n");
     let end = Instant::now() + time;
-    let clients = (0..connections).map(|_| tokio::spawn(client(address, request.clone(), end)));
+    let clients =
+        (0..connections).map(|_| tokio::spawn(client(address, request.clone(), end, pause)));
     let mut samples = Vec::new();
     for client in clients.collect::<Vec<_>>() {
         samples.extend(client.await??);
@@ -53,7 +66,12 @@ async fn hammer(
     Ok(samples)
 }
 
-async fn client(address: SocketAddr, request: String, end: Instant) -> Result<Vec<Duration>> {
+async fn client(
+    address: SocketAddr,
+    request: String,
+    end: Instant,
+    pause: Duration,
+) -> Result<Vec<Duration>> {
     let mut connection = TcpStream::connect(address).await?;
     connection.set_nodelay(true)?;
     let mut samples = Vec::new();
@@ -63,8 +81,21 @@ async fn client(address: SocketAddr, request: String, end: Instant) -> Result<Ve
         connection.write_all(request.as_bytes()).await?;
         read_answer(&mut connection, &mut buffer).await?;
         samples.push(begin.elapsed());
+        rest(pause).await;
     }
     Ok(samples)
+}
+
+/// Lets others run for a while without falling asleep: what a processor takes to wake up would be
+/// measured with what comes after.
+pub(crate) async fn rest(pause: Duration) {
+    if pause.is_zero() {
+        return;
+    }
+    let rested = Instant::now() + pause;
+    while Instant::now() < rested {
+        tokio::task::yield_now().await;
+    }
 }
 
 /// Reads one answer of a known length and takes any status but 200 as a failure of the benchmark.
