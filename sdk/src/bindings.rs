@@ -103,3 +103,30 @@ pub mod proxy {
         },
     });
 }
+
+/// The world of a plugin that provides the action `boot-config`.
+pub mod boot {
+    wit_bindgen::generate!({
+        path: "../wit",
+        world: "boot",
+        pub_export_macro: true,
+        export_macro_name: "export_boot",
+        with: {
+            "platform:supervisor/log@1.0.0": super::capabilities::platform::supervisor::log,
+            "platform:supervisor/config@1.0.0": super::capabilities::platform::supervisor::config,
+            "platform:supervisor/timer@1.0.0": super::capabilities::platform::supervisor::timer,
+            "platform:supervisor/device@1.0.0": super::capabilities::platform::supervisor::device,
+            "platform:supervisor/store@1.0.0": super::capabilities::platform::supervisor::store,
+            "platform:supervisor/led@1.0.0": super::capabilities::platform::supervisor::led,
+            "platform:supervisor/units@1.0.0": super::capabilities::platform::supervisor::units,
+            "platform:supervisor/journal@1.0.0": super::capabilities::platform::supervisor::journal,
+            "platform:supervisor/identify@1.0.0": super::capabilities::platform::supervisor::identify,
+            "platform:supervisor/proxy-types@1.0.0": super::capabilities::platform::supervisor::proxy_types,
+            "platform:supervisor/proxy-redirector@1.0.0": super::capabilities::platform::supervisor::proxy_redirector,
+            "platform:supervisor/cloud@1.0.0": super::capabilities::platform::supervisor::cloud,
+            "platform:supervisor/update-lock@1.0.0": super::capabilities::platform::supervisor::update_lock,
+            "platform:supervisor/host-name@1.0.0": super::capabilities::platform::supervisor::host_name,
+            "platform:supervisor/boot-config@1.0.0": generate,
+        },
+    });
+}

@@ -37,6 +37,7 @@ mod answer;
 #[doc(hidden)]
 pub mod bindings;
 mod body;
+pub mod boot_config;
 pub mod cloud;
 pub mod config;
 pub mod device;
@@ -73,6 +74,7 @@ pub use response::Response;
 /// What [`plugin!`] expands to; not for use by hand.
 #[doc(hidden)]
 pub mod expansion {
+    pub use crate::boot_config::provide as boot_config;
     pub use crate::handler::{Handler, identify, unknown};
     pub use crate::proxy_redirector::provide as proxy_redirector;
 }

@@ -29,6 +29,7 @@
 /// - `routes`: method, path pattern (`:name` stands for one segment) and the `async fn` that answers.
 /// - `identify`: the `async fn()` behind `POST /v1/blink`, see [`crate::identify`].
 /// - `proxy_redirector`: the type that provides that action, see [`crate::proxy_redirector`].
+/// - `boot_config`: the type that provides that action, see [`crate::boot_config`].
 /// - `boards`: the device types that the plugin is for; `*` stands for any text. For those it goes
 ///   before a plugin that is for all boards and provides the same.
 /// - `limits`: what the plugin needs beyond the defaults; the device's policy may allow less.
@@ -53,6 +54,7 @@ macro_rules! plugin {
         $(routes: { $($method:ident $path:literal => $($handler:ident)::+),* $(,)? } $(,)?)?
         $(identify => $($identify:ident)::+ $(,)?)?
         $(proxy_redirector => $($proxy:ident)::+ $(,)?)?
+        $(boot_config => $($boot:ident)::+ $(,)?)?
         $(boards: [$($board:literal),* $(,)?] $(,)?)?
         $(limits: { $($limit:ident: $value:literal),* $(,)? } $(,)?)?
     ) => {
@@ -75,6 +77,7 @@ macro_rules! plugin {
                 Raw("provides = ["),
                 $(Raw({ let _ = stringify!($($identify)::+); "\"identify\", " }),)?
                 $(Raw({ let _ = stringify!($($proxy)::+); "\"proxy-redirector\", " }),)?
+                $(Raw({ let _ = stringify!($($boot)::+); "\"boot-config\", " }),)?
                 Raw("]\n"),
                 $(Raw("boards = ["), $(Quoted($board), Raw(", "),)* Raw("]\n"),)?
                 $(Raw("\n[limits]\n"), $(Raw(concat!(stringify!($limit), " = ", $value, "\n")),)*)?
@@ -172,6 +175,36 @@ macro_rules! plugin {
             }
             $crate::bindings::proxy::export_proxy!(
                 Plugin with_types_in $crate::bindings::proxy
+            );
+        )?
+
+        $(
+            impl $crate::bindings::boot::exports::platform::supervisor::boot_config::Guest for Plugin {
+                async fn get() -> Result<
+                    Vec<$crate::bindings::boot::exports::platform::supervisor::boot_config::Setting>,
+                    String,
+                > {
+                    $crate::expansion::boot_config::get::<$($boot)::+>().await
+                }
+                async fn compare(
+                    wanted: Vec<$crate::bindings::boot::exports::platform::supervisor::boot_config::Setting>,
+                ) -> Result<
+                    $crate::bindings::boot::exports::platform::supervisor::boot_config::Comparison,
+                    String,
+                > {
+                    $crate::expansion::boot_config::compare::<$($boot)::+>(wanted).await
+                }
+                async fn set(
+                    wanted: Vec<$crate::bindings::boot::exports::platform::supervisor::boot_config::Setting>,
+                ) -> Result<
+                    $crate::bindings::boot::exports::platform::supervisor::boot_config::Comparison,
+                    String,
+                > {
+                    $crate::expansion::boot_config::set::<$($boot)::+>(wanted).await
+                }
+            }
+            $crate::bindings::boot::export_boot!(
+                Plugin with_types_in $crate::bindings::boot
             );
         )?
     };

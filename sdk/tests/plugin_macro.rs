@@ -3,6 +3,7 @@
 use futures::FutureExt;
 use supervisor_sdk::bindings::endpoint::exports::platform::supervisor::handler::Guest;
 use supervisor_sdk::bindings::endpoint::platform::supervisor::types as wit;
+use supervisor_sdk::boot_config::{self, Comparison, Setting};
 use supervisor_sdk::proxy_redirector::{self, Redirection, State};
 use supervisor_sdk::{Error, Path};
 
@@ -19,6 +20,7 @@ mod full {
         }
         identify => super::blink,
         proxy_redirector => super::Redirector,
+        boot_config => super::Firmware,
         boards: ["acme-*", "pine"]
         limits: { memory_mib: 16, wall_ms: 5000 }
     }
@@ -62,6 +64,22 @@ impl proxy_redirector::Provider for Redirector {
     }
 }
 
+struct Firmware;
+
+impl boot_config::Provider for Firmware {
+    async fn get() -> Result<Vec<Setting>, String> {
+        Ok(Vec::new())
+    }
+
+    async fn compare(_: Vec<Setting>) -> Result<Comparison, String> {
+        Ok(Comparison::default())
+    }
+
+    async fn set(_: Vec<Setting>) -> Result<Comparison, String> {
+        Ok(Comparison::default())
+    }
+}
+
 #[test]
 fn the_manifest_says_what_the_macro_was_given() {
     let text = str::from_utf8(full::Plugin::manifest()).unwrap();
@@ -69,7 +87,7 @@ fn the_manifest_says_what_the_macro_was_given() {
         name = "supervisor-sdk"
         version = "0.1.0"
         interface = "1.0.0"
-        provides = ["identify", "proxy-redirector", ]
+        provides = ["identify", "proxy-redirector", "boot-config", ]
         boards = ["acme-*", "pine", ]
 
         [limits]

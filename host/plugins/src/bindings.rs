@@ -20,6 +20,7 @@ wasmtime::component::bindgen!({
             export platform:supervisor/handler@1.0.0;
             export platform:supervisor/identify@1.0.0;
             export platform:supervisor/proxy-redirector@1.0.0;
+            export platform:supervisor/boot-config@1.0.0;
         }
     ",
     world: "platform:host/everything",

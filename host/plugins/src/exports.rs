@@ -3,7 +3,9 @@
 use wasmtime::Store;
 use wasmtime::component::{Instance, InstancePre};
 
-use crate::bindings::exports::platform::supervisor::{handler, identify, proxy_redirector};
+use crate::bindings::exports::platform::supervisor::{
+    boot_config, handler, identify, proxy_redirector,
+};
 use crate::guest::Guest;
 use crate::manifest::Action;
 
@@ -12,6 +14,7 @@ pub(crate) struct ExportIndices {
     pub(crate) handler: Option<handler::GuestIndices>,
     identify: Option<identify::GuestIndices>,
     proxy_redirector: Option<proxy_redirector::GuestIndices>,
+    boot_config: Option<boot_config::GuestIndices>,
 }
 
 /// The exports of one instance.
@@ -19,6 +22,7 @@ pub(crate) struct Exports {
     pub(crate) handler: Option<handler::Guest>,
     pub(crate) identify: Option<identify::Guest>,
     pub(crate) proxy_redirector: Option<proxy_redirector::Guest>,
+    pub(crate) boot_config: Option<boot_config::Guest>,
 }
 
 impl ExportIndices {
@@ -27,6 +31,7 @@ impl ExportIndices {
             handler: handler::GuestIndices::new(component).ok(),
             identify: identify::GuestIndices::new(component).ok(),
             proxy_redirector: proxy_redirector::GuestIndices::new(component).ok(),
+            boot_config: boot_config::GuestIndices::new(component).ok(),
         }
     }
 
@@ -35,6 +40,7 @@ impl ExportIndices {
         match action {
             Action::Identify => self.identify.is_some(),
             Action::ProxyRedirector => self.proxy_redirector.is_some(),
+            Action::BootConfig => self.boot_config.is_some(),
         }
     }
 
@@ -46,6 +52,7 @@ impl ExportIndices {
         let handler = self.handler.as_ref();
         let identify = self.identify.as_ref();
         let proxy_redirector = self.proxy_redirector.as_ref();
+        let boot_config = self.boot_config.as_ref();
         Ok(Exports {
             handler: handler
                 .map(|at| at.load(&mut *store, instance))
@@ -54,6 +61,9 @@ impl ExportIndices {
                 .map(|at| at.load(&mut *store, instance))
                 .transpose()?,
             proxy_redirector: proxy_redirector
+                .map(|at| at.load(&mut *store, instance))
+                .transpose()?,
+            boot_config: boot_config
                 .map(|at| at.load(&mut *store, instance))
                 .transpose()?,
         })

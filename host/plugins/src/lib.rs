@@ -14,6 +14,7 @@ mod actions;
 mod answer;
 mod bindings;
 mod body;
+mod boot_config;
 mod call;
 mod capabilities;
 mod capability;
@@ -47,6 +48,7 @@ mod watch;
 
 pub use absent::Absent;
 pub use body::{Body, BodyError};
+pub use boot_config::{BootComparison, BootConfigError, BootSetting};
 pub use capability::Capability;
 pub use config::{
     AppLocks, Cloud, CloudRefusal, DEFAULT_SLOTS, DataError, Device, HeldLocks, HostName,

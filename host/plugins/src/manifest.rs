@@ -64,6 +64,8 @@ pub enum Action {
     Identify,
     /// Configures the redirector of connections (`wit/proxy-redirector.wit`).
     ProxyRedirector,
+    /// Writes the boot configuration of a family of boards (`wit/boot-config.wit`).
+    BootConfig,
 }
 
 impl Action {
@@ -73,6 +75,7 @@ impl Action {
         match self {
             Action::Identify => "identify",
             Action::ProxyRedirector => "proxy-redirector",
+            Action::BootConfig => "boot-config",
         }
     }
 }

@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use crate::actions::Actions;
+use crate::boot_config;
 use crate::call::Caller;
 use crate::capabilities::led_memory::LedMemory;
 use crate::identify::Identify;
@@ -19,7 +20,9 @@ use crate::routes::{Lookup, Reserved};
 use crate::spares::Spares;
 use crate::table::Table;
 use crate::watch::Watch;
-use crate::{Body, PatternError, PluginReport, PluginsConfig};
+use crate::{
+    Body, BootComparison, BootConfigError, BootSetting, PatternError, PluginReport, PluginsConfig,
+};
 
 /// The plugins of this device. Cloning shares them.
 #[derive(Clone)]
@@ -31,6 +34,7 @@ struct Inner {
     table: Arc<RwLock<Arc<Table>>>,
     caller: Caller,
     identify: Identify,
+    actions: Actions,
     reloading: Mutex<Option<JoinHandle<()>>>,
     /// Why changes of files are not noticed.
     watch_problem: Option<String>,
@@ -135,7 +139,7 @@ impl Plugins {
         let reloading = watch.map(|watch| {
             let reload = Reload {
                 table: Arc::clone(&table),
-                actions,
+                actions: actions.clone(),
                 spares: Arc::clone(&caller.spares),
                 loader,
             };
@@ -147,6 +151,7 @@ impl Plugins {
                 table,
                 caller,
                 identify,
+                actions,
                 reloading,
                 watch_problem,
             }),
@@ -185,6 +190,37 @@ impl Plugins {
     /// also where no plugin provides it. Runs in a tokio runtime.
     pub fn identify(&self) {
         self.inner.identify.start();
+    }
+
+    /// The settings of the board's boot configuration, as the next boot will have them.
+    ///
+    /// # Errors
+    /// [`BootConfigError`].
+    pub async fn boot_settings(&self) -> Result<Vec<BootSetting>, BootConfigError> {
+        boot_config::get(&self.inner.actions).await
+    }
+
+    /// Compares the boot configuration with what is wanted of it; changes nothing.
+    ///
+    /// # Errors
+    /// [`BootConfigError`].
+    pub async fn compare_boot_config(
+        &self,
+        wanted: Vec<BootSetting>,
+    ) -> Result<BootComparison, BootConfigError> {
+        boot_config::compare(&self.inner.actions, wanted).await
+    }
+
+    /// Writes the boot configuration, whole or not at all; answers what differed before. Goes on where the
+    /// caller does not wait.
+    ///
+    /// # Errors
+    /// [`BootConfigError`].
+    pub async fn set_boot_config(
+        &self,
+        wanted: Vec<BootSetting>,
+    ) -> Result<BootComparison, BootConfigError> {
+        boot_config::set(&self.inner.actions, wanted).await
     }
 
     /// Each plugin, sorted by name (`GET /v3/plugins`).

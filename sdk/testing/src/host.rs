@@ -8,7 +8,10 @@ use anyhow::{Context as _, Result, bail};
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use os::{Action, Journal, Rehearsal, UnitName, UnitState};
-use plugins::{Body, Cloud, Device, Found, Identity, NoCloud, Plugins, PluginsConfig};
+use plugins::{
+    Body, BootComparison, BootConfigError, BootSetting, Cloud, Device, Found, Identity, NoCloud,
+    Plugins, PluginsConfig,
+};
 use serde_json::Value;
 
 use crate::answer::Answer;
@@ -323,6 +326,41 @@ impl Running {
         self.plugins.identify();
     }
 
+    /// The settings of the board's boot configuration, by whichever plugin provides `boot-config`.
+    ///
+    /// # Errors
+    /// Where none does, or it fails.
+    pub async fn boot_settings(&self) -> Result<Vec<(String, String)>, BootConfigError> {
+        let settings = self.plugins.boot_settings().await?.into_iter();
+        Ok(settings
+            .map(|setting| (setting.name, setting.value))
+            .collect())
+    }
+
+    /// Compares the boot configuration with these settings, each a variable and its value.
+    ///
+    /// # Errors
+    /// Where no plugin provides the action, or it fails.
+    pub async fn compare_boot_config(
+        &self,
+        wanted: &[(&str, &str)],
+    ) -> Result<BootComparison, BootConfigError> {
+        self.plugins
+            .compare_boot_config(boot_settings(wanted))
+            .await
+    }
+
+    /// Writes the boot configuration.
+    ///
+    /// # Errors
+    /// As [`Running::compare_boot_config`].
+    pub async fn set_boot_config(
+        &self,
+        wanted: &[(&str, &str)],
+    ) -> Result<BootComparison, BootConfigError> {
+        self.plugins.set_boot_config(boot_settings(wanted)).await
+    }
+
     /// What the LED shows now.
     ///
     /// # Panics
@@ -438,6 +476,16 @@ impl Running {
         self.plugins.shutdown().await;
         self.folder
     }
+}
+
+fn boot_settings(settings: &[(&str, &str)]) -> Vec<BootSetting> {
+    let settings = settings.iter();
+    settings
+        .map(|(name, value)| BootSetting {
+            name: (*name).to_owned(),
+            value: (*value).to_owned(),
+        })
+        .collect()
 }
 
 fn request(method: Method, path: &str) -> http::request::Builder {

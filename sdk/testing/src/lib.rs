@@ -19,4 +19,4 @@ mod host;
 pub use answer::Answer;
 pub use build::build;
 pub use host::{Host, Running};
-pub use plugins::{Cloud, CloudRefusal, Identity};
+pub use plugins::{BootComparison, BootConfigError, Cloud, CloudRefusal, Identity};

@@ -1,0 +1,44 @@
+//! What is wanted of the file against what it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use supervisor_sdk::boot_config::{Comparison, Refusal, Setting};
+
+use crate::config_txt::ConfigTxt;
+use crate::settings::{self, PREFIX};
+
+/// Compares the file with what is wanted, and answers also what it would be then.
+pub(crate) fn compare(file: &[u8], wanted: Vec<Setting>) -> (Comparison, Vec<u8>) {
+    let mut comparison = Comparison::default();
+    let mut asked = BTreeMap::new();
+    for setting in wanted {
+        let Some(key) = setting.name.strip_prefix(PREFIX) else {
+            comparison.foreign.push(setting.name);
+            continue;
+        };
+        match settings::values(key, &setting.value) {
+            Ok(values) => {
+                asked.insert(key.to_owned(), values);
+            }
+            Err(why) => comparison.refused.push(Refusal::new(&setting.name, why)),
+        }
+    }
+    let file = ConfigTxt::parse(file);
+    let next = file.with(&asked);
+    let (before, after) = (file.settings(), ConfigTxt::parse(&next).settings());
+    let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    for key in keys {
+        if before.get(key) == after.get(key) {
+            continue;
+        }
+        let name = format!("{PREFIX}{key}");
+        if settings::is_forbidden(key) {
+            let why = format!("`{key}` decides what the device boots, and is not to be changed");
+            comparison.refused.push(Refusal::new(&name, why));
+        }
+        comparison.changes.push(name);
+    }
+    // The firmware reads the file once, before anything else runs.
+    comparison.needs_reboot = !comparison.changes.is_empty();
+    (comparison, next)
+}

@@ -1,0 +1,79 @@
+//! Files of the boot partition.
+//!
+//! A file is written beside its place and renamed, so that a power cut leaves the old one or the new one,
+//! also on FAT. What a cut left beside is written over the next time.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::path::Path;
+
+/// The most that is read or written of a file, in bytes.
+const SIZE: usize = 256 << 10;
+
+/// A file's bytes; none where there is no such file.
+pub(crate) fn read(folder: &Path, name: &str) -> Result<Option<Vec<u8>>, String> {
+    let failed = |error: io::Error| format!("failed to read `{name}`: {error}");
+    let file = match File::open(folder.join(name)) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut bytes = Vec::new();
+    file.take(SIZE as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    check(name, &bytes)?;
+    Ok(Some(bytes))
+}
+
+/// Writes the file whole, or not at all.
+pub(crate) fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), String> {
+    check(name, bytes)?;
+    let replace = || {
+        let beside = folder.join(format!("{name}.new"));
+        let mut file = File::create(&beside)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        drop(file);
+        fs::rename(beside, folder.join(name))?;
+        // So that it has its name after a power cut, too.
+        File::open(folder)?.sync_all()
+    };
+    replace().map_err(|error: io::Error| format!("failed to write `{name}`: {error}"))
+}
+
+fn check(name: &str, bytes: &[u8]) -> Result<(), String> {
+    match bytes.len() {
+        length if length > SIZE => Err(format!("`{name}` has {length} bytes, more than {SIZE}")),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_replaced_whole_and_what_a_cut_left_is_no_hindrance() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        assert_eq!(read(folder, "a"), Ok(None));
+        fs::write(folder.join("a.new"), "cut sho").unwrap();
+        write(folder, "a", b"one").unwrap();
+        write(folder, "a", b"\xff\0").unwrap();
+        assert_eq!(read(folder, "a"), Ok(Some(b"\xff\0".to_vec())));
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_is_neither_read_nor_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let large = vec![b'x'; SIZE + 1];
+        write(folder.path(), "a", &large).unwrap_err();
+        assert_eq!(read(folder.path(), "a"), Ok(None));
+        fs::write(folder.path().join("a"), large).unwrap();
+        read(folder.path(), "a").unwrap_err();
+        fs::create_dir(folder.path().join("b")).unwrap();
+        read(folder.path(), "b").unwrap_err();
+    }
+}

@@ -1,0 +1,160 @@
+//! From a target's variables to settings of `config.txt`, and back (device behaviour 4.8).
+
+use supervisor_sdk::boot_config::Setting;
+
+/// What the variables of such boards begin with.
+pub(crate) const PREFIX: &str = "HOST_CONFIG_";
+
+/// Keys that stand in the file as often as they have values; of others the last line counts.
+pub(crate) const REPEATED: [&str; 5] = [
+    "dtparam",
+    "dtoverlay",
+    "device_tree_param",
+    "device_tree_overlay",
+    "gpio",
+];
+
+/// Keys that decide what is booted: a device that follows a wrong one is lost to whoever could put it right.
+const FORBIDDEN: [&str; 11] = [
+    "disable_commandline_tags",
+    "cmdline",
+    "kernel",
+    "kernel_address",
+    "kernel_old",
+    "ramfsfile",
+    "ramfsaddr",
+    "initramfs",
+    "device_tree_address",
+    "init_emmc_clock",
+    "avoid_safe_mode",
+];
+
+/// What the firmware reads of a line, in bytes.
+const LINE: usize = 98;
+
+/// Whether the supervisor may not change this key.
+pub(crate) fn is_forbidden(key: &str) -> bool {
+    FORBIDDEN
+        .iter()
+        .any(|forbidden| forbidden.eq_ignore_ascii_case(key))
+}
+
+pub(crate) fn is_repeated(key: &str) -> bool {
+    REPEATED.contains(&key)
+}
+
+/// The values that a variable gives to `key`: one each, but for repeated keys any number, as `value` or
+/// `"a","b"`.
+///
+/// # Errors
+/// What is wrong with the value.
+pub(crate) fn values(key: &str, text: &str) -> Result<Vec<String>, String> {
+    let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':');
+    if key.is_empty() || !key.chars().all(is_key) {
+        return Err("its key is none that config.txt can have".to_owned());
+    }
+    let values = match text.trim() {
+        list if is_repeated(key) && list.starts_with('"') => {
+            let list: Result<Vec<String>, _> = serde_json::from_str(&format!("[{list}]"));
+            list.map_err(|_| {
+                format!("`{text}` is no list: it has to be one value as it is, or `\"a\",\"b\"`")
+            })?
+        }
+        one => vec![one.to_owned()],
+    };
+    let mut checked = Vec::new();
+    for value in values {
+        let value = value.trim();
+        if value.chars().any(char::is_control) {
+            return Err("a value may not have line breaks or other control characters".to_owned());
+        }
+        let length = key.len() + 1 + value.len();
+        if length > LINE {
+            return Err(format!(
+                "`{key}={value}` has {length} bytes, and the firmware reads {LINE} of a line"
+            ));
+        }
+        // An empty one of a list is no setting; a plain key may be empty.
+        if !(is_repeated(key) && value.is_empty()) {
+            checked.push(value.to_owned());
+        }
+    }
+    Ok(checked)
+}
+
+/// The variable that would give `key` these values.
+pub(crate) fn to_variable(key: &str, values: &[String]) -> Setting {
+    let text = match values {
+        [] => String::new(),
+        [one] if !one.starts_with('"') => one.clone(),
+        several => {
+            let quoted: Vec<String> = several
+                .iter()
+                .map(|value| serde_json::Value::from(value.as_str()).to_string())
+                .collect();
+            quoted.join(",")
+        }
+    };
+    Setting::new(format!("{PREFIX}{key}"), text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_plain_and_as_lists() {
+        for (key, text, expected) in [
+            ("gpu_mem", "16", Ok(vec!["16"])),
+            ("gpu_mem", " 16 ", Ok(vec!["16"])),
+            ("hdmi_mode:1", "", Ok(vec![""])),
+            // A plain key has no lists.
+            ("dtdebug", "\"1\"", Ok(vec!["\"1\""])),
+            (
+                "dtparam",
+                "i2c_arm=on,spi=on",
+                Ok(vec!["i2c_arm=on,spi=on"]),
+            ),
+            (
+                "dtparam",
+                "\"i2c_arm=on\",\"spi=on\"",
+                Ok(vec!["i2c_arm=on", "spi=on"]),
+            ),
+            ("dtoverlay", "\"a,b=1\" , \"c\"", Ok(vec!["a,b=1", "c"])),
+            ("dtoverlay", "\"a\",\"\"", Ok(vec!["a"])),
+            ("gpio", "", Ok(vec![])),
+            ("gpio", "\"4=op,dh\",5", Err("is no list")),
+            ("gpio", "\"4=op", Err("is no list")),
+            ("gpu_mem", "16\nkernel=x", Err("control")),
+            ("gpu_mem", "16\rkernel=x", Err("control")),
+            ("dtparam", "\"a\\nkernel=x\"", Err("control")),
+            ("a=b", "1", Err("key")),
+            ("", "1", Err("key")),
+            ("[all]", "1", Err("key")),
+        ] {
+            let read = values(key, text);
+            match expected {
+                Ok(expected) => assert_eq!(read.unwrap(), expected, "{key} {text}"),
+                Err(part) => assert!(read.unwrap_err().contains(part), "{key} {text}"),
+            }
+        }
+        let longest = "x".repeat(LINE - "a=".len());
+        assert!(values("a", &longest).is_ok());
+        assert!(values("a", &format!("{longest}x")).is_err());
+    }
+
+    #[test]
+    fn a_setting_is_written_as_the_variable_that_it_is_read_from() {
+        for (key, text) in [
+            ("gpu_mem", "16"),
+            ("dtparam", "spi=on"),
+            ("dtoverlay", "\"a,b=1\",\"c \\\"d\\\"\""),
+            ("gpio", ""),
+        ] {
+            let read = values(key, text).unwrap();
+            let variable = to_variable(key, &read);
+            assert_eq!(variable.name, format!("HOST_CONFIG_{key}"));
+            assert_eq!(variable.value, text);
+        }
+    }
+}
