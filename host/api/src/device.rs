@@ -13,6 +13,8 @@ use model::{Action, ActionError, ContainerId, DeviceStatus, PowerAction};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::v3::plan::DevicePlan;
+
 /// A request as it came from a socket or a test.
 pub type Request = http::Request<Body>;
 /// An answer, its body in memory or streamed.
@@ -60,6 +62,9 @@ pub trait Device: Send + Sync + 'static {
     /// locks, `cancel` breaks off what is being applied. Answers at once whether it will be done: not where
     /// the device's configuration leaves updates to its own time and `force` is not given.
     fn update(&self, force: bool, cancel: bool) -> bool;
+
+    /// What would change, in order, and what holds it up; why that cannot be said.
+    fn plan(&self) -> BoxFuture<'_, Result<DevicePlan, String>>;
 
     /// What is wrong with the device, one sentence each; nothing when it is healthy (6.7).
     fn problems(&self) -> Vec<String>;

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::device::{Device, Endpoints, Facts, Found, LogEvent, Request, Response, SetTargetError};
-use crate::{App, Body, LocalModeAuth, Settings, answer};
+use crate::{App, Body, DevicePlan, LocalModeAuth, Settings, answer};
 use std::sync::Arc;
 
 /// A device with what a test needs to be different.
@@ -37,6 +37,7 @@ pub(crate) struct FakeDevice {
     pub(crate) actions: Mutex<Vec<Action>>,
     pub(crate) powered: Mutex<Vec<(PowerAction, bool)>>,
     pub(crate) outcome: Result<(), ActionError>,
+    pub(crate) plan: Result<DevicePlan, String>,
 }
 
 impl Default for FakeDevice {
@@ -56,6 +57,7 @@ impl Default for FakeDevice {
             actions: Mutex::default(),
             powered: Mutex::default(),
             outcome: Ok(()),
+            plan: Err("the supervisor is stopping".into()),
         }
     }
 }
@@ -138,6 +140,10 @@ impl Device for FakeDevice {
     fn update(&self, force: bool, cancel: bool) -> bool {
         self.updated.lock().unwrap().push((force, cancel));
         self.updates || force
+    }
+
+    fn plan(&self) -> BoxFuture<'_, Result<DevicePlan, String>> {
+        std::future::ready(self.plan.clone()).boxed()
     }
 
     fn problems(&self) -> Vec<String> {

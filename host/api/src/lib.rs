@@ -23,6 +23,7 @@ mod connection;
 mod device;
 mod drawn;
 mod lenient;
+mod moment;
 mod ping;
 mod routes;
 mod serve;
@@ -41,6 +42,11 @@ pub use app::{App, Settings};
 pub use auth::LocalModeAuth;
 pub use axum::body::Body;
 pub use device::{Device, Endpoints, Facts, Found, LogEvent, Request, Response, SetTargetError};
+pub use moment::Moment;
 pub use routes::{Route, core_routes};
 pub use serve::{GRACE, serve};
 pub use v1::device::write as device_state_json;
+pub use v3::plan::{
+    Blocked, Blocker, DevicePlan, ImageUser, PlanState, PlanStep, StepKind, StepReason, StepState,
+    Unplanned,
+};

@@ -14,7 +14,7 @@ use crate::device::Response;
 use crate::{ping, v1, v2, v3};
 
 /// The core families; every other route is a plugin's.
-const FAMILIES: [&[Route]; 17] = [
+const FAMILIES: [&[Route]; 18] = [
     ping::ROUTES,
     v1::health::ROUTES,
     v1::device::ROUTES,
@@ -31,6 +31,7 @@ const FAMILIES: [&[Route]; 17] = [
     v2::actions::ROUTES,
     v2::volumes::ROUTES,
     v2::local::ROUTES,
+    v3::plan::ROUTES,
     v3::plugins::ROUTES,
 ];
 

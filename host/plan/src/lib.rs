@@ -14,6 +14,8 @@
 //!      └─ images               pulls, and removal of what nothing uses
 //! ```
 //!
+//! [`forecast()`] shows what the plans to come would do, by doing it to a model; nothing follows it.
+//!
 //! It does no I/O, reads no clock and knows no engine: whatever it depends on is in its arguments. A
 //! step that disturbs a running service is a [`LockedStep`], which exists only inside
 //! [`Step::UnderLocks`]: a plan that stops a service without its locks does not type-check.
@@ -21,6 +23,7 @@
 mod app;
 mod components;
 mod current;
+mod forecast;
 mod images;
 mod placement;
 mod plan;
@@ -30,6 +33,7 @@ mod strategy;
 mod waiting;
 
 pub use current::{CurrentComponent, CurrentState, EngineHealth, Failure};
+pub use forecast::{Deed, Forecast, Foreseen, Why, forecast, is_foreseen};
 pub use placement::{is_same_image, names};
 pub use plan::{Plan, plan};
 pub use step::{

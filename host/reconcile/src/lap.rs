@@ -7,6 +7,7 @@ mod local;
 mod obey;
 mod observe;
 mod quiesce;
+mod sight;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -205,6 +205,26 @@ impl Locks {
         Ok(guard)
     }
 
+    /// The locks that users hold on `services` of `app`. An answer of the moment, for whoever asks: taking
+    /// them is the only way to be sure.
+    pub(crate) fn of_users(
+        &self,
+        app: AppId,
+        services: &BTreeSet<ServiceName>,
+    ) -> Vec<(ServiceName, PathBuf)> {
+        let mut held = Vec::new();
+        for service in services {
+            let folder = self.folder(app, service);
+            for name in &self.names {
+                let path = LockPath::new(folder.join(name), self.marker.clone());
+                if fs::symlink_metadata(path.path()).is_ok() && !path.is_ours() {
+                    held.push((service.clone(), path.path().to_owned()));
+                }
+            }
+        }
+        held
+    }
+
     /// Notes that this process is about to hold the locks: without that, a second operation would
     /// take the files of the first for left-overs.
     fn reserve(

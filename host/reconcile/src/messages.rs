@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 use crate::UpdateLocks;
 use crate::actions::Answer;
 use crate::locks::Locking;
+use crate::outlook::Sight;
 use crate::view::{Effect, Listing};
 
 pub(crate) enum Message {
@@ -95,6 +96,8 @@ pub(crate) enum Command {
     WantedVolumes(oneshot::Sender<BTreeSet<String>>),
     /// Nothing but an answer, by dropping it.
     Answer(oneshot::Sender<()>),
+    /// What the loop knows, to foresee what comes.
+    Look(oneshot::Sender<Sight>),
     /// What decides which locks are taken for all apps.
     Locking(oneshot::Sender<Locking>),
     /// Look, and try at once what waits to be tried again.

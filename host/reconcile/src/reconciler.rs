@@ -29,7 +29,7 @@ use crate::progress::Progress;
 use crate::steps::World;
 use crate::target::{Read, Reader};
 use crate::targets::{Taken, Targets, Turn};
-use crate::{AllLocks, LockError, LockPolicy, Locks, SetTargetError, target};
+use crate::{AllLocks, LockError, LockPolicy, Locks, Outlook, SetTargetError, target};
 
 /// The network by which services reach the API, and its gateway, on which the API listens.
 const API_SUBNET: &str = "10.114.104.0/25";
@@ -362,6 +362,20 @@ impl Reconciler {
     #[must_use]
     pub fn variables(&self) -> BTreeMap<String, String> {
         self.inner.world.targets.borrow().variables()
+    }
+
+    /// What is about to happen, and what holds it up. Changes nothing.
+    ///
+    /// # Errors
+    /// Where the supervisor is stopping.
+    pub async fn outlook(&self) -> Result<Outlook, String> {
+        let (asked, answered) = oneshot::channel();
+        self.command(Command::Look(asked));
+        let sight = answered.await.map_err(|_| stopping().to_string())?;
+        let of_the_cloud = self.inner.world.targets.borrow().apps_of_the_cloud();
+        let locks = self.inner.world.locks.clone();
+        let looking = tokio::task::spawn_blocking(move || sight.outlook(&locks, &of_the_cloud));
+        looking.await.map_err(|_| stopping().to_string())
     }
 
     /// Tells the status whether somebody is asking right now what there is to do: an update is pending

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::{AppClass, DesiredState, TargetState};
+use model::{AppClass, AppId, AppUuid, DesiredState, TargetState};
 
 use crate::journal::LocalMode;
 use crate::messages::Wanted;
@@ -78,7 +78,14 @@ impl Targets {
         })
     }
 
-    fn kept_of_the_cloud(&self) -> impl Iterator<Item = (&model::AppUuid, &model::DesiredApp)> {
+    /// The apps that the cloud wants, whether that is in force or not.
+    pub(crate) fn apps_of_the_cloud(&self) -> Vec<(AppId, AppUuid)> {
+        let cloud = self.cloud.iter();
+        let apps = cloud.flat_map(|cloud| cloud.desired.apps.values());
+        apps.map(|app| (app.id, app.uuid.clone())).collect()
+    }
+
+    fn kept_of_the_cloud(&self) -> impl Iterator<Item = (&AppUuid, &model::DesiredApp)> {
         self.cloud.iter().flat_map(|cloud| {
             cloud.desired.apps.iter().filter(|(uuid, _)| {
                 let app = cloud.target.apps.get(*uuid);

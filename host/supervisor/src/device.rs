@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::cloud::Cloud;
 use crate::facts::{Board, DeviceFacts};
+use crate::outlook;
 use crate::power::Power;
 
 /// The name of a device that was not given one (device behaviour 6.6).
@@ -89,6 +90,11 @@ impl api::Device for RunningDevice {
 
     fn update(&self, force: bool, cancel: bool) -> bool {
         self.cloud.update(&self.reconciler, force, cancel)
+    }
+
+    fn plan(&self) -> BoxFuture<'_, Result<api::DevicePlan, String>> {
+        let outlook = self.reconciler.outlook();
+        outlook.map(|found| found.map(outlook::shown)).boxed()
     }
 
     fn problems(&self) -> Vec<String> {

@@ -14,6 +14,7 @@ mod host_name;
 mod listeners;
 mod logging;
 mod memory;
+mod outlook;
 mod plugins_list;
 mod power;
 mod remove_services;

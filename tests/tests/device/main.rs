@@ -16,5 +16,6 @@ mod kills;
 mod layout;
 mod lifecycle;
 mod logs;
+mod plan;
 mod state;
 mod systemd;

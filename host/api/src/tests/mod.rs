@@ -1,5 +1,6 @@
 //! The API as its clients see it.
 
 mod actions;
+mod plan;
 mod router;
 mod sockets;

@@ -8,6 +8,7 @@ use crate::answer;
 use crate::app::Api;
 use crate::auth::Scope;
 use crate::call::Call;
+use crate::moment::Moment;
 use crate::routes::{Handler, Outcome, Route};
 
 pub(crate) const ROUTES: &[Route] = &[Route {
@@ -107,7 +108,9 @@ fn containers(status: &DeviceStatus, chosen: Option<AppId>) -> Vec<Container<'_>
                 image_id: service.image_id.0,
                 service_id: service.id.0,
                 container_id: service.container.as_ref()?.as_str(),
-                created_at: service.created_at_ms.and_then(iso_8601),
+                created_at: service
+                    .created_at_ms
+                    .and_then(|at| Moment(at).to_iso_8601()),
             })
         })
     })
@@ -143,24 +146,4 @@ fn overall_progress(status: &DeviceStatus, scope: Scope) -> Option<u64> {
         .ok()
         .filter(|count| *count > 0)?;
     Some((under_way.iter().sum::<u64>() + count / 2) / count)
-}
-
-/// With milliseconds and `Z`, as clients expect it.
-fn iso_8601(milliseconds: i64) -> Option<String> {
-    let moment = jiff::Timestamp::from_millisecond(milliseconds).ok()?;
-    Some(format!("{moment:.3}"))
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn moments_are_written_with_milliseconds_and_z() {
-        for (milliseconds, text) in [
-            (0, Some("1970-01-01T00:00:00.000Z")),
-            (1_700_000_000_123, Some("2023-11-14T22:13:20.123Z")),
-            (i64::MAX, None),
-        ] {
-            assert_eq!(super::iso_8601(milliseconds).as_deref(), text);
-        }
-    }
 }

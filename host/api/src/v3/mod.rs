@@ -1,3 +1,4 @@
 //! What the first two versions of the API do not have.
 
+pub(crate) mod plan;
 pub(crate) mod plugins;

@@ -4,6 +4,7 @@ mod apps;
 mod components;
 mod engines;
 mod failures;
+mod forecasts;
 mod images;
 mod locks;
 mod order;

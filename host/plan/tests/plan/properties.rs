@@ -5,12 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{ContainerState, CurrentService, DesiredApp, EngineKind, UpdateStrategy};
-use plan::{EngineHealth, Subject, plan};
+use plan::{EngineHealth, Subject, forecast, plan};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::build::{Device, Docker, Service, Target, Wasm, device, service, target};
+use crate::build::{Device, Docker, Service, Target, Wasm, device, image_ref, service, target};
 use crate::world::World;
 
 /// What one service is drawn from.
@@ -348,6 +348,46 @@ proptest! {
         world.check_is(&wanted.0)?;
         for id in kept {
             prop_assert!(!world.disturbed.contains(&id), "{id} was disturbed");
+        }
+    }
+
+    #[test]
+    fn what_is_foreseen_leads_to_the_target(device in any_device(), wanted in any_target()) {
+        // The forecast knows no engine of an image that is not there yet but by its reference; here the
+        // registry has said it.
+        let mut device = device;
+        for name in ["x:1", "x:2", "y:1", "wasm:1", "wasm:2"] {
+            let kind = if is_wasm(name) { Wasm } else { Docker };
+            device.0.image_kinds.insert(image_ref(name), kind);
+        }
+        let foreseen = forecast(&device.0, &wanted.0);
+        prop_assert!(!foreseen.cut_short);
+        prop_assert_eq!(&foreseen.stuck, &vec![]);
+        let stages: Vec<usize> = foreseen.steps.iter().map(|step| step.stage).collect();
+        prop_assert!(stages.is_sorted());
+        let mut world = World::new(device, vec![0], 0, 0);
+        let followed = world.follow(foreseen);
+        prop_assert!(followed.is_ok(), "{}", followed.unwrap_err());
+        world.check_is(&wanted.0)?;
+    }
+
+    #[test]
+    fn what_is_foreseen_begins_with_what_is_planned(
+        device in any_device(),
+        wanted in any_target(),
+    ) {
+        let planned = plan(&device.0, &wanted.0);
+        let foreseen = forecast(&device.0, &wanted.0);
+        let first = foreseen.steps.iter().filter(|step| step.stage == 1);
+        let first: BTreeSet<_> = first.map(plan::Foreseen::subject).collect();
+        for step in planned.steps {
+            match step {
+                plan::Step::ReleaseLocks { .. } => {}
+                plan::Step::UnderLocks(locked) => for work in locked.work {
+                    prop_assert!(first.contains(&Subject::Service(work.service)));
+                },
+                step => prop_assert!(first.contains(&step.subject()), "{}", step),
+            }
         }
     }
 

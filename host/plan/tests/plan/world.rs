@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use model::{ContainerId, ContainerState, CurrentService, DesiredState, EngineKind, Image};
 use plan::{
-    CurrentComponent, CurrentState, EngineHealth, Failure, LockedStep, ServiceWork, Step, Subject,
-    plan,
+    CurrentComponent, CurrentState, Deed, EngineHealth, Failure, Forecast, LockedStep, ServiceWork,
+    Step, Subject, plan,
 };
 use proptest::test_runner::TestCaseError;
 
@@ -23,6 +23,8 @@ pub(crate) struct World {
     failures: u32,
     silent_until: u32,
     numbered: u64,
+    /// Before the number of a container that is made.
+    prefix: &'static str,
     /// Containers that were stopped or removed while they ran or could.
     pub disturbed: BTreeSet<String>,
 }
@@ -42,6 +44,7 @@ impl World {
             failures,
             silent_until,
             numbered: 0,
+            prefix: "new",
             disturbed: BTreeSet::new(),
         }
     }
@@ -92,6 +95,29 @@ impl World {
         Err(format!(
             "no end after {MAX_TICKS} ticks; the last plan:\n{last}"
         ))
+    }
+
+    /// Does what is foreseen, step by step, without planning.
+    pub(crate) fn follow(&mut self, forecast: Forecast) -> Result<(), String> {
+        self.prefix = "foreseen-";
+        // What an engine is removing is gone some time or other.
+        let containers = &mut self.state.services;
+        containers.retain(|c| c.state != ContainerState::Removing);
+        for foreseen in forecast.steps {
+            let line = format!("{foreseen:?}");
+            let done = match foreseen.deed {
+                Deed::Free(step) => self.act(step),
+                Deed::Locked(service, step) => self.work(ServiceWork {
+                    service,
+                    steps: vec![step],
+                }),
+            };
+            if !done {
+                return Err(format!("it could not be done: {line}"));
+            }
+        }
+        self.state.locks.clear();
+        Ok(())
     }
 
     fn begin(&mut self, step: Step, wanted: &DesiredState) -> Result<(), String> {
@@ -274,7 +300,7 @@ impl World {
             );
         }
         self.numbered += 1;
-        let id: ContainerId = format!("new{}", self.numbered).parse().unwrap();
+        let id: ContainerId = format!("{}{}", self.prefix, self.numbered).parse().unwrap();
         if let Some(host) = start.network_container {
             let mut held = self.state.services.iter();
             assert!(

@@ -54,6 +54,11 @@ impl Lap {
                 let _ = asked.send(volumes.map(|volume| volume.engine_name.clone()).collect());
             }
             Command::Answer(asked) => drop(asked),
+            Command::Look(asked) => {
+                let sight = self.sight();
+                // A caller that has gone sees nothing.
+                let _ = asked.send(sight);
+            }
             Command::Locking(asked) => {
                 let services = self.view.services();
                 let apps = services.map(|service| service.app_id).collect();

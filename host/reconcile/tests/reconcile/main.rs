@@ -14,6 +14,7 @@ mod failures;
 mod local_mode;
 mod locks;
 mod logs;
+mod outlook;
 mod rig;
 mod strategies;
 mod updates;

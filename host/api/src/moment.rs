@@ -1,0 +1,45 @@
+//! Moments as clients read them: ISO 8601 with milliseconds and `Z`.
+
+use serde::{Serialize, Serializer};
+
+/// A moment, in milliseconds since the epoch; written as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(pub i64);
+
+impl Moment {
+    /// The present one.
+    #[must_use]
+    pub fn now() -> Self {
+        Moment(jiff::Timestamp::now().as_millisecond())
+    }
+
+    /// As text; `None` where no calendar has it.
+    pub(crate) fn to_iso_8601(self) -> Option<String> {
+        let moment = jiff::Timestamp::from_millisecond(self.0).ok()?;
+        Some(format!("{moment:.3}"))
+    }
+}
+
+impl Serialize for Moment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // Further away than any clock goes; the epoch says so as well as anything.
+        let epoch = || "1970-01-01T00:00:00.000Z".to_owned();
+        serializer.serialize_str(&self.to_iso_8601().unwrap_or_else(epoch))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_written_with_milliseconds_and_z() {
+        for (milliseconds, text) in [
+            (0, Some("1970-01-01T00:00:00.000Z")),
+            (1_700_000_000_123, Some("2023-11-14T22:13:20.123Z")),
+            (i64::MAX, None),
+        ] {
+            assert_eq!(Moment(milliseconds).to_iso_8601().as_deref(), text);
+        }
+    }
+}

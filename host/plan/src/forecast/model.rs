@@ -1,0 +1,204 @@
+//! A device on which every step succeeds at once.
+
+use model::{
+    ContainerId, ContainerState, CurrentRelease, CurrentService, EngineImageId, EngineKind, Image,
+    ImageRef,
+};
+
+use crate::{CurrentComponent, CurrentState, EngineHealth, LockedStep, StartService, Step};
+
+/// Before the number of a container that is not there yet.
+pub(super) const FORESEEN: &str = "foreseen-";
+
+pub(super) struct Model {
+    pub(super) state: CurrentState,
+    numbered: u64,
+}
+
+impl Model {
+    /// As it is now, with nothing under way and nothing held back.
+    pub(super) fn of(current: &CurrentState) -> Self {
+        let mut state = current.clone();
+        state.busy.clear();
+        state.failed.clear();
+        Model { state, numbered: 0 }
+    }
+
+    /// Engines get rid of what they are removing; `false` where there is no such.
+    pub(super) fn end_removals(&mut self) -> bool {
+        let services = &mut self.state.services;
+        let before = services.len();
+        services.retain(|container| container.state != ContainerState::Removing);
+        services.len() < before
+    }
+
+    /// What was cleared comes back; `false` where nothing was, or an engine may still hold some of it.
+    pub(super) fn end_purges(&mut self) -> bool {
+        let mut engines = self.state.engines.values();
+        let answer = engines.all(|health| *health == EngineHealth::Answers);
+        let purges = answer && !self.state.purged.is_empty();
+        if purges {
+            self.state.purged.clear();
+        }
+        purges
+    }
+
+    /// Does a step that needs no locks; `false` where it cannot be done.
+    pub(super) fn take(&mut self, step: Step) -> bool {
+        let state = &mut self.state;
+        match step {
+            Step::PullImage { image, engine, .. } => {
+                let Some(engine) = engine.or_else(|| self.default_engine()) else {
+                    return false;
+                };
+                return self.pull(image, engine);
+            }
+            Step::RemoveImage { image, .. } => self.remove_image(&image),
+            Step::CreateVolume { engine, volume } => state.volumes.push(CurrentComponent {
+                engine,
+                name: volume.engine_name,
+                app: None,
+                digest: Some(volume.digest),
+            }),
+            Step::CreateNetwork { engine, network } => state.networks.push(CurrentComponent {
+                engine,
+                name: network.engine_name,
+                app: None,
+                digest: Some(network.digest),
+            }),
+            Step::RemoveVolume { engine, name } => {
+                state
+                    .volumes
+                    .retain(|held| held.engine != engine || held.name != name);
+            }
+            Step::RemoveNetwork { engine, name } => {
+                state
+                    .networks
+                    .retain(|held| held.engine != engine || held.name != name);
+            }
+            Step::RemoveDead { container, .. } => self.remove(&container.id),
+            Step::StartExisting { container, .. } => {
+                self.put(&container.id, ContainerState::Running);
+                self.state.stopped.remove(&container.id);
+            }
+            Step::RecordCommit { app, commit } => {
+                state.commits.insert(app, commit);
+            }
+            Step::ForgetCommit { app } => {
+                state.commits.remove(&app);
+            }
+            Step::UnderLocks(_) | Step::ReleaseLocks { .. } => {}
+        }
+        true
+    }
+
+    /// Does a step that disturbs a service; `false` where it cannot be done.
+    pub(super) fn under_locks(&mut self, step: LockedStep) -> bool {
+        match step {
+            LockedStep::Stop { container, .. } => {
+                self.put(&container.id, ContainerState::Exited);
+                self.state.stopped.insert(container.id);
+            }
+            LockedStep::Kill { container, .. } => self.remove(&container.id),
+            LockedStep::Rename { container, name } => {
+                for held in &mut self.state.services {
+                    if held.container == container.id {
+                        held.name.clone_from(&name);
+                    }
+                }
+            }
+            LockedStep::RemoveImage { image, .. } => self.remove_image(&image),
+            LockedStep::HandOver { old, start, .. } => {
+                self.remove(&old.id);
+                return self.make(*start);
+            }
+            LockedStep::Start(start) => return self.make(*start),
+        }
+        true
+    }
+
+    fn default_engine(&self) -> Option<EngineKind> {
+        let first = self.state.engines.keys().next().copied();
+        self.state.default_engine.or(first)
+    }
+
+    fn pull(&mut self, image: ImageRef, engine: EngineKind) -> bool {
+        // Its own id is known once it is there.
+        let Ok(id) = EngineImageId::try_from(format!("{FORESEEN}{}", self.state.images.len()))
+        else {
+            return false;
+        };
+        for held in &mut self.state.images {
+            held.references.retain(|reference| *reference != image);
+        }
+        self.state.recorded_images.insert(image.clone());
+        self.state.images.push(Image {
+            engine,
+            id,
+            references: vec![image],
+            size: 0,
+        });
+        true
+    }
+
+    fn remove_image(&mut self, image: &ImageRef) {
+        for held in &mut self.state.images {
+            held.references
+                .retain(|reference| !crate::is_same_image(reference, image));
+        }
+        self.state.images.retain(|held| !held.references.is_empty());
+        self.state.recorded_images.remove(image);
+    }
+
+    fn put(&mut self, container: &ContainerId, becomes: ContainerState) {
+        for held in &mut self.state.services {
+            if held.container == *container {
+                held.state = becomes;
+            }
+        }
+    }
+
+    fn remove(&mut self, container: &ContainerId) {
+        self.state
+            .services
+            .retain(|held| held.container != *container);
+    }
+
+    fn make(&mut self, start: StartService) -> bool {
+        let service = start.service;
+        self.numbered += 1;
+        let Ok(id) = ContainerId::try_from(format!("{FORESEEN}{}", self.numbered)) else {
+            return false;
+        };
+        if let Some(host) = start.network_container {
+            self.state.network_containers.insert(id.clone(), host);
+        }
+        let newest = self.state.services.iter().map(|held| held.created_at_ms);
+        let created_at_ms = newest.max().unwrap_or(0).saturating_add(1);
+        self.state.services.push(CurrentService {
+            engine: start.engine,
+            container: id,
+            name: service.container_name(),
+            image: service.config.image.to_string(),
+            engine_image: start.image,
+            state: match service.running {
+                true => ContainerState::Running,
+                false => ContainerState::Created,
+            },
+            exit_code: None,
+            created_at_ms,
+            digest: Some(service.digest.clone()),
+            stop_grace: std::time::Duration::ZERO,
+            app_id: service.app_id,
+            id: service.id,
+            device: None,
+            release: Some(CurrentRelease {
+                image_id: service.image_id,
+                id: service.release,
+                commit: Some(service.commit),
+            }),
+            key: service.key,
+        });
+        true
+    }
+}

@@ -1,0 +1,170 @@
+//! What is foreseen: every step until the target is reached, why, and what it waits for.
+
+use std::fmt::Write as _;
+
+use expect_test::{Expect, expect};
+use model::ContainerState;
+use model::UpdateStrategy::{HandOver, KillThenDownload};
+use plan::{Deed, LockedStep, forecast};
+
+use super::{image, locks, service, shop};
+use crate::build::{Device, Docker, Target, device, target};
+
+/// The one driver: foresees, and compares with the picture.
+fn check_forecast(current: &Device, desired: &Target, expected: &Expect) {
+    let foreseen = forecast(&current.0, &desired.0);
+    let mut picture = String::new();
+    for step in &foreseen.steps {
+        let deed = match &step.deed {
+            Deed::Free(free) => free.to_string(),
+            Deed::Locked(service, LockedStep::Stop { container, .. }) => {
+                format!("stop {service} ({})", container.id)
+            }
+            Deed::Locked(service, LockedStep::Kill { container, .. }) => {
+                format!("kill {service} ({})", container.id)
+            }
+            Deed::Locked(service, LockedStep::Rename { name, .. }) => {
+                format!("rename {service} to {name}")
+            }
+            Deed::Locked(_, LockedStep::RemoveImage { image, .. }) => format!("remove {image}"),
+            Deed::Locked(service, LockedStep::HandOver { old, .. }) => {
+                format!("hand {service} ({}) over", old.id)
+            }
+            Deed::Locked(service, LockedStep::Start(_)) => format!("start {service}"),
+        };
+        let begun = if step.in_flight { " [begun]" } else { "" };
+        let _ = write!(picture, "{}. {deed}{begun}: {:?}", step.stage, step.why);
+        if !step.waits_for.is_empty() {
+            let _ = write!(picture, ", waits for {:?}", step.waits_for);
+        }
+        picture.push('\n');
+    }
+    for waiting in &foreseen.stuck {
+        let _ = writeln!(picture, "... {waiting}");
+    }
+    expected.assert_eq(&picture);
+}
+
+#[test]
+fn an_update_is_foreseen_to_its_end() {
+    check_forecast(
+        &device()
+            .image("web:1")
+            .image("db:1")
+            .recorded("web:1")
+            .commit("shop", "c1")
+            .running(service("web", "web:1"))
+            .running(service("db", "db:1"))
+            .running(service("old", "db:1")),
+        &target()
+            .service(service("web", "web:2").release(2).after(&["db"]))
+            .service(
+                service("db", "db:1")
+                    .with("other")
+                    .release(2)
+                    .volume("data"),
+            )
+            .volume("shop", "data", ""),
+        &expect![[r#"
+            1. pull web:2 on docker: Missing
+            1. create volume 1_data on docker: Missing
+            2. kill shop/db (id2): ConfigurationChanged
+            2. start shop/db: ConfigurationChanged
+            2. kill shop/web (id1): ImageChanged, waits for [Image(ImageRef("web:2"))]
+            2. kill shop/old (id3): NotInTarget
+            3. start shop/web: ImageChanged, waits for [Image(ImageRef("web:2")), Service(ServiceName("db"))]
+            4. record commit c2 of shop: Reached
+            5. remove image web:1 on docker: Unused
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_begun_or_held_back_is_foreseen_as_if_it_were_not() {
+    check_forecast(
+        &device()
+            .image("web:1")
+            .running(service("web", "web:1"))
+            .busy(image("web:2"))
+            .failed(image("db:1"), "no route to host")
+            .failed(locks(), "locked")
+            .busy(shop("web")),
+        &target()
+            .service(service("web", "web:2"))
+            .service(service("db", "db:1")),
+        &expect![[r#"
+            1. pull db:1 on docker: Missing
+            1. pull web:2 on docker [begun]: Missing
+            2. start shop/db: Missing, waits for [Image(ImageRef("db:1"))]
+            2. kill shop/web (id1) [begun]: ImageChanged, waits for [Image(ImageRef("web:2"))]
+            2. start shop/web [begun]: ImageChanged, waits for [Image(ImageRef("web:2"))]
+            3. record commit c1 of shop: Reached
+        "#]],
+    );
+}
+
+#[test]
+fn strategies_and_actions_give_their_reasons() {
+    let mut device = device()
+        .image("web:1")
+        .image("api:1")
+        .image("api:2")
+        .image("db:1")
+        .running(service("web", "web:1"))
+        .running(service("api", "api:1"))
+        .running(service("db", "db:1"))
+        .container(service("cron", "db:1"), ContainerState::Removing);
+    device.0.recreated.insert("id3".parse().unwrap());
+    check_forecast(
+        &device,
+        &target()
+            .service(service("web", "web:2").strategy(KillThenDownload))
+            .service(service("api", "api:2").strategy(HandOver))
+            .service(service("db", "db:1"))
+            .service(service("cron", "db:1")),
+        &expect![[r#"
+            1. hand shop/api (id2) over: ImageChanged
+            1. kill shop/db (id3): Restart
+            1. start shop/db: Restart
+            1. kill shop/web (id1): ImageChanged
+            2. pull web:2 on docker: Missing
+            3. start shop/web: ImageChanged, waits for [Image(ImageRef("web:2"))]
+            4. start shop/cron: Missing, waits for [Removing]
+            5. record commit c1 of shop: Reached
+        "#]],
+    );
+}
+
+#[test]
+fn an_app_that_is_purged_goes_and_comes_back() {
+    let mut device = device()
+        .image("web:1")
+        .volume("shop", "data", "")
+        .commit("shop", "c1")
+        .running(service("web", "web:1").volume("data"));
+    device.0.purged.insert("shop".parse().unwrap());
+    check_forecast(
+        &device,
+        &target()
+            .service(service("web", "web:1").volume("data"))
+            .volume("shop", "data", ""),
+        &expect![[r#"
+            1. kill shop/web (id1): Purge
+            2. remove volume 1_data on docker: Purge
+            3. create volume 1_data on docker: Purge
+            4. start shop/web: Purge, waits for [Component("1_data")]
+        "#]],
+    );
+}
+
+#[test]
+fn what_a_silent_engine_holds_up_is_stuck() {
+    check_forecast(
+        &device().silent(Docker),
+        &target().service(service("web", "web:1")),
+        &expect![[r#"
+            ... the docker engine does not answer: connection refused
+            ... shop/web waits for the docker engine
+        "#]],
+    );
+}
