@@ -27,6 +27,8 @@
 ///
 /// - `capabilities`: what the plugin asks for, with the reason that people read before they grant it.
 /// - `routes`: method, path pattern (`:name` stands for one segment) and the `async fn` that answers.
+/// - `openapi`: a file in the crate's folder that describes the routes, a part of an OpenAPI 3.1 document
+///   in JSON with `paths` and `components.schemas`; it appears in the device's `GET /v3/openapi.json`.
 /// - `identify`: the `async fn()` behind `POST /v1/blink`, see [`crate::identify`].
 /// - `proxy_redirector`: the type that provides that action, see [`crate::proxy_redirector`].
 /// - `boot_config`: the type that provides that action, see [`crate::boot_config`].
@@ -52,6 +54,7 @@ macro_rules! plugin {
     (
         $(capabilities: { $($capability:ident => $reason:literal),* $(,)? } $(,)?)?
         $(routes: { $($method:ident $path:literal => $($handler:ident)::+),* $(,)? } $(,)?)?
+        $(openapi: $openapi:literal $(,)?)?
         $(identify => $($identify:ident)::+ $(,)?)?
         $(proxy_redirector => $($proxy:ident)::+ $(,)?)?
         $(boot_config => $($boot:ident)::+ $(,)?)?
@@ -110,6 +113,15 @@ macro_rules! plugin {
                 }
             }
         };
+
+        $(const _: () = {
+            const FILE: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $openapi));
+
+            #[used]
+            #[cfg_attr(target_arch = "wasm32", unsafe(link_section = "platform:openapi"))]
+            static DESCRIPTION: [u8; FILE.len()] =
+                *include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $openapi));
+        };)?
 
         $(
             impl $crate::bindings::endpoint::exports::platform::supervisor::handler::Guest for Plugin {

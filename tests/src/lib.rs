@@ -12,6 +12,7 @@
 mod answer;
 mod client;
 mod compiled;
+mod description;
 mod host_journal;
 mod layout;
 mod log_reader;
@@ -26,6 +27,7 @@ mod until;
 
 pub use answer::Answer;
 pub use client::client;
+pub use description::Description;
 pub use host_journal::HostJournal;
 pub use layout::{distribution, guest, repository};
 pub use log_reader::LogReader;

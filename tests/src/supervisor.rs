@@ -4,18 +4,23 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
+use tokio::sync::OnceCell;
 
 use crate::answer::Answer;
 use crate::client::client;
 use crate::compiled;
+use crate::description::Description;
 use crate::layout::distribution;
 use crate::processes::{kill, kill_services_of};
 use crate::until::{DEADLINE, until};
+
+/// How long an answer waits to be held against the description.
+const DESCRIBED_WITHIN: Duration = Duration::from_secs(2);
 
 /// How a [`Supervisor`] is started.
 #[derive(Debug, Clone, Default)]
@@ -84,6 +89,7 @@ impl Builder {
             base: String::new(),
             key: String::new(),
             client: client(),
+            description: OnceCell::new(),
         };
         compiled::bring(&supervisor.state_dir);
         supervisor.begin(&[]).await;
@@ -101,6 +107,7 @@ pub struct Supervisor {
     base: String,
     key: String,
     client: reqwest::Client,
+    description: OnceCell<Description>,
 }
 
 /// How a run of the program ended.
@@ -237,19 +244,41 @@ impl Supervisor {
             .timeout(DEADLINE)
     }
 
-    /// Sends a request and reads its answer to the end.
+    /// Sends a request, reads its answer to the end, and holds it against the API's description.
     ///
     /// # Panics
-    /// Where no answer comes.
+    /// Where no answer comes, or one that the description does not have.
     pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
-        let answer = match request.send().await {
+        let request = request.build().expect("a request");
+        let method = request.method().to_string();
+        let path = request.url().path().to_owned();
+        let answer = match self.client.execute(request).await {
             Ok(response) => Answer::read(response).await,
             Err(error) => Err(error),
         };
-        match answer {
+        let answer = match answer {
             Ok(answer) => answer,
             Err(error) => panic!("no answer: {error:?}\n{}", self.log()),
+        };
+        if let Some(description) = self.description().await
+            && let Err(wrong) = description.check(&method, &path, &answer)
+        {
+            panic!("{wrong}");
         }
+        answer
+    }
+
+    /// The description of this supervisor's API, as it was when it was first asked for in this run; none
+    /// where the key was replaced meanwhile, or plugins are not loaded yet.
+    pub async fn description(&self) -> Option<&Description> {
+        let document = || async {
+            let request = self.request("GET", "/v3/openapi.json");
+            let answer = request.timeout(DESCRIBED_WITHIN).send().await;
+            let answer = answer.and_then(reqwest::Response::error_for_status);
+            let document = answer.map_err(drop)?.json().await;
+            document.map(Description::new).map_err(drop)
+        };
+        self.description.get_or_try_init(document).await.ok()
     }
 
     /// SIGTERM, and waits for the end.
@@ -309,6 +338,7 @@ impl Supervisor {
     }
 
     async fn begin(&mut self, variables: &[(&str, &str)]) {
+        self.description = OnceCell::new();
         let log = fs::File::options()
             .create(true)
             .append(true)
@@ -378,7 +408,7 @@ impl Supervisor {
                 "no answer to /ping within {DEADLINE:?}:\n{}",
                 self.log()
             );
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 

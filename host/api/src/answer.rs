@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use http::{Method, StatusCode};
 use model::ActionError;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::device::Response;
@@ -45,13 +46,17 @@ pub(crate) fn ndjson(body: Body) -> Response {
     with_type(StatusCode::OK, NDJSON, body)
 }
 
+/// How most of the API fails.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Failed<'a> {
+    /// `failed`.
+    status: &'static str,
+    /// What failed, and what to do.
+    message: &'a str,
+}
+
 /// `{"status":"failed","message":message}`.
 pub(crate) fn failed(status: StatusCode, message: &str) -> Response {
-    #[derive(Serialize)]
-    struct Failed<'a> {
-        status: &'static str,
-        message: &'a str,
-    }
     json_with(
         status,
         &Failed {

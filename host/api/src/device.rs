@@ -10,6 +10,7 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use http::Method;
 use model::{Action, ActionError, ContainerId, DeviceStatus, PowerAction};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -89,6 +90,21 @@ pub trait Endpoints: Send + Sync + 'static {
 
     /// The list of `GET /v3/plugins`.
     fn report(&self) -> Value;
+
+    /// The routes of the plugins that are loaded, for `GET /v3/openapi.json`.
+    fn routes(&self) -> Vec<PluginRoutes>;
+}
+
+/// What one plugin answers.
+#[derive(Debug, Clone)]
+pub struct PluginRoutes {
+    /// Its name.
+    pub plugin: String,
+    /// Methods and patterns, `:name` for a segment of any text.
+    pub routes: Vec<(Method, String)>,
+    /// What the plugin says of them: a part of an OpenAPI document with `paths` and `components`. It comes
+    /// from the plugin as it is.
+    pub description: Option<Value>,
 }
 
 /// What plugins have for one method and path.
@@ -126,7 +142,7 @@ pub enum SetTargetError {
 }
 
 /// One line of `GET /v2/local/logs` (device behaviour 6.5).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LogEvent {
     /// The line, without its end.

@@ -17,7 +17,9 @@ use store::Store;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::device::{Device, Endpoints, Facts, Found, LogEvent, Request, Response, SetTargetError};
+use crate::device::{
+    Device, Endpoints, Facts, Found, LogEvent, PluginRoutes, Request, Response, SetTargetError,
+};
 use crate::{App, Body, DevicePlan, LocalModeAuth, Settings, answer};
 use std::sync::Arc;
 
@@ -207,6 +209,14 @@ impl Endpoints for FakeEndpoints {
 
     fn report(&self) -> Value {
         json!([{"name": "greet"}])
+    }
+
+    fn routes(&self) -> Vec<PluginRoutes> {
+        vec![PluginRoutes {
+            plugin: "greet".to_owned(),
+            routes: vec![(Method::GET, "/v3/greet".to_owned())],
+            description: None,
+        }]
     }
 }
 

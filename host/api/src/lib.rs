@@ -24,6 +24,8 @@ mod device;
 mod drawn;
 mod lenient;
 mod moment;
+mod openapi;
+mod operation;
 mod ping;
 mod routes;
 mod serve;
@@ -41,7 +43,9 @@ mod tests;
 pub use app::{App, Settings};
 pub use auth::LocalModeAuth;
 pub use axum::body::Body;
-pub use device::{Device, Endpoints, Facts, Found, LogEvent, Request, Response, SetTargetError};
+pub use device::{
+    Device, Endpoints, Facts, Found, LogEvent, PluginRoutes, Request, Response, SetTargetError,
+};
 pub use moment::Moment;
 pub use routes::{Route, core_routes};
 pub use serve::{GRACE, serve};

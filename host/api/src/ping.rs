@@ -5,6 +5,7 @@ use http::{Method, StatusCode};
 
 use crate::answer;
 use crate::device::Response;
+use crate::operation::{Answer, Operation};
 use crate::routes::{Handler, Route};
 
 /// The path, which is answered ahead of keys and routes.
@@ -14,6 +15,8 @@ pub(crate) const ROUTES: &[Route] = &[Route {
     method: Method::GET,
     path: PATH,
     summary: "whether the supervisor lives",
+    operation: Operation::answering(&[Answer::text(StatusCode::OK, "`OK`: it lives")])
+        .without_key(),
     // Here so that the path is known; it is answered before keys are looked at.
     handler: Handler::Now(|_, _| Ok(ping())),
 }];

@@ -11,10 +11,11 @@ use crate::answer::Failure;
 use crate::app::Api;
 use crate::call::Call;
 use crate::device::Response;
+use crate::operation::Operation;
 use crate::{ping, v1, v2, v3};
 
 /// The core families; every other route is a plugin's.
-const FAMILIES: [&[Route]; 18] = [
+const FAMILIES: [&[Route]; 19] = [
     ping::ROUTES,
     v1::health::ROUTES,
     v1::device::ROUTES,
@@ -31,6 +32,7 @@ const FAMILIES: [&[Route]; 18] = [
     v2::actions::ROUTES,
     v2::volumes::ROUTES,
     v2::local::ROUTES,
+    v3::openapi::ROUTES,
     v3::plan::ROUTES,
     v3::plugins::ROUTES,
 ];
@@ -43,6 +45,7 @@ pub struct Route {
     pub path: &'static str,
     /// What it does, in a few words.
     pub summary: &'static str,
+    pub(crate) operation: Operation,
     pub(crate) handler: Handler,
 }
 

@@ -15,6 +15,8 @@ use crate::pattern::{Pattern, PatternError};
 
 /// The name of the section.
 pub const SECTION: &str = "platform:manifest";
+/// The name of the section in which a plugin may describe its routes, as a part of an OpenAPI document.
+pub(crate) const DESCRIPTION: &str = "platform:openapi";
 /// The version of `platform:supervisor` that this host has.
 pub const INTERFACE: Version = Version::new(1, 0, 0);
 
@@ -45,6 +47,8 @@ pub struct Manifest {
     /// Patterns of device types that it is for, with `*` for any text; none is for all.
     pub boards: Vec<String>,
     pub(crate) limits: Asked,
+    /// What it says of its routes: a JSON object, which is looked at when somebody asks for it.
+    pub(crate) description: Option<Box<str>>,
 }
 
 /// A route: a method and a pattern.
@@ -100,8 +104,13 @@ pub enum ManifestError {
     #[error("it has no section `{SECTION}`; a plugin's manifest is part of its file")]
     Missing,
     /// There are several.
-    #[error("it has {0} sections `{SECTION}`, which has to be one")]
-    Several(usize),
+    #[error("it has {count} sections `{name}`, which has to be one")]
+    Several {
+        /// Which section.
+        name: &'static str,
+        /// How many there are.
+        count: usize,
+    },
     /// It is too large.
     #[error("its manifest has {0} bytes, more than {SIZE}")]
     TooLarge(usize),
@@ -111,6 +120,9 @@ pub enum ManifestError {
     /// It is not the TOML that it should be.
     #[error("its manifest is invalid")]
     Parse(#[source] Box<toml::de::Error>),
+    /// What it says of its routes is not what it should be.
+    #[error("its section `{DESCRIPTION}` is invalid: {0}")]
+    Description(String),
     /// It was built for a newer host.
     #[error(
         "it needs version {needs} of `platform:supervisor`, and this supervisor has {INTERFACE}: update the supervisor"
@@ -175,11 +187,14 @@ impl Manifest {
     /// # Errors
     /// When there is none that can be used.
     pub fn of(wasm: &[u8]) -> Result<Manifest, ManifestError> {
-        let section = section(wasm)?;
+        let section = section(wasm, SECTION)?.ok_or(ManifestError::Missing)?;
         if section.len() > SIZE {
             return Err(ManifestError::TooLarge(section.len()));
         }
-        Manifest::parse(std::str::from_utf8(section).map_err(|_| ManifestError::NotText)?)
+        let text = std::str::from_utf8(section).map_err(|_| ManifestError::NotText)?;
+        let mut manifest = Manifest::parse(text)?;
+        manifest.description = section_description(wasm)?;
+        Ok(manifest)
     }
 
     /// Parses and checks the text of a manifest.
@@ -229,6 +244,7 @@ impl Manifest {
             capabilities: written.capabilities,
             boards: written.boards,
             limits: written.limits,
+            description: None,
         })
     }
 
@@ -245,23 +261,38 @@ impl Manifest {
     }
 }
 
-/// The one section of that name in the file.
-fn section(wasm: &[u8]) -> Result<&[u8], ManifestError> {
+/// What the component says of its routes, where it does.
+fn section_description(wasm: &[u8]) -> Result<Option<Box<str>>, ManifestError> {
+    let Some(section) = section(wasm, DESCRIPTION)? else {
+        return Ok(None);
+    };
+    let invalid = |why: String| Err(ManifestError::Description(why));
+    if section.len() > SIZE {
+        return invalid(format!("it has {} bytes, more than {SIZE}", section.len()));
+    }
+    match serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(section) {
+        // JSON is UTF-8.
+        Ok(_) => Ok(Some(String::from_utf8_lossy(section).into())),
+        Err(error) => invalid(format!("not a JSON object: {error}")),
+    }
+}
+
+/// The one section of that name in the file, where there is one.
+fn section<'a>(wasm: &'a [u8], name: &'static str) -> Result<Option<&'a [u8]>, ManifestError> {
     let mut found = None;
     let mut count = 0;
     for payload in Parser::new(0).parse_all(wasm) {
         if let Payload::CustomSection(section) = payload.map_err(ManifestError::NotWasm)?
-            && section.name() == SECTION
+            && section.name() == name
         {
             count += 1;
             found = Some(section.data());
         }
     }
-    match (found, count) {
-        (Some(section), 1) => Ok(section),
-        (None, _) => Err(ManifestError::Missing),
-        (Some(_), several) => Err(ManifestError::Several(several)),
+    if count > 1 {
+        return Err(ManifestError::Several { name, count });
     }
+    Ok(found)
 }
 
 fn check_interface(interface: &Version) -> Result<(), ManifestError> {

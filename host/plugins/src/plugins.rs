@@ -21,7 +21,8 @@ use crate::spares::Spares;
 use crate::table::Table;
 use crate::watch::Watch;
 use crate::{
-    Body, BootComparison, BootConfigError, BootSetting, PatternError, PluginReport, PluginsConfig,
+    Body, BootComparison, BootConfigError, BootSetting, DescribedRoutes, PatternError,
+    PluginReport, PluginsConfig,
 };
 
 /// The plugins of this device. Cloning shares them.
@@ -227,6 +228,12 @@ impl Plugins {
     #[must_use]
     pub fn report(&self) -> Vec<PluginReport> {
         self.inner.table().report()
+    }
+
+    /// The routes of each plugin that serves, with what it says of them (`GET /v3/openapi.json`).
+    #[must_use]
+    pub fn routes(&self) -> Vec<DescribedRoutes> {
+        self.inner.table().described_routes()
     }
 
     /// What a person should look at, in sentences: plugins that do not load, a policy that is invalid.

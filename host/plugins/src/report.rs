@@ -58,3 +58,15 @@ pub struct RouteReport {
     /// The pattern.
     pub path: String,
 }
+
+/// What a plugin that serves answers.
+#[derive(Debug, Clone)]
+pub struct DescribedRoutes {
+    /// Its name.
+    pub plugin: String,
+    /// Methods and patterns.
+    pub routes: Vec<(http::Method, String)>,
+    /// What the plugin says of them, as it says it: meant to be a part of an OpenAPI document, and not
+    /// checked to be one.
+    pub description: Option<serde_json::Value>,
+}

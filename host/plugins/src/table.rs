@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::loaded::Loaded;
 use crate::manifest::{Action, Manifest};
-use crate::report::{PluginReport, PluginState, RouteReport};
+use crate::report::{DescribedRoutes, PluginReport, PluginState, RouteReport};
 use crate::routes::Routes;
 
 /// Who serves what.
@@ -56,6 +56,32 @@ impl Table {
             .collect();
         reports.sort_by(|one, other| (&one.name, &one.file).cmp(&(&other.name, &other.file)));
         reports
+    }
+
+    /// The routes of the plugins that serve, sorted by the plugins' names.
+    pub(crate) fn described_routes(&self) -> Vec<DescribedRoutes> {
+        let serving = self
+            .entries
+            .values()
+            .filter_map(|entry| entry.serving.as_ref());
+        let mut described: Vec<_> = serving
+            .map(|plugin| {
+                let manifest = &plugin.manifest;
+                let routes = manifest.routes.iter();
+                DescribedRoutes {
+                    plugin: manifest.name.clone(),
+                    routes: routes
+                        .map(|route| (route.method.clone(), route.pattern.to_string()))
+                        .collect(),
+                    description: manifest
+                        .description
+                        .as_deref()
+                        .and_then(|text| serde_json::from_str(text).ok()),
+                }
+            })
+            .collect();
+        described.sort_by(|one, other| one.plugin.cmp(&other.plugin));
+        described
     }
 
     /// What a person should look at.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use api::{Body, Found};
+use api::{Body, Found, PluginRoutes};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::Method;
@@ -113,6 +113,18 @@ impl api::Endpoints for PluginEndpoints {
     fn report(&self) -> Value {
         let report = self.plugins().map(|plugins| plugins.report());
         serde_json::to_value(report.unwrap_or_default()).unwrap_or_default()
+    }
+
+    fn routes(&self) -> Vec<PluginRoutes> {
+        let routes = self.plugins().map(|plugins| plugins.routes());
+        let routes = routes.unwrap_or_default().into_iter();
+        routes
+            .map(|described| PluginRoutes {
+                plugin: described.plugin,
+                routes: described.routes,
+                description: described.description,
+            })
+            .collect()
     }
 }
 

@@ -12,15 +12,18 @@ plugin! {
         GET "/v2/local/device-info" => info,
         GET "/v2/device/name" => name,
     }
+    openapi: "openapi.json"
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct InfoAnswer {
     status: &'static str,
     info: Info,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 struct Info {
     arch: String,
@@ -39,6 +42,7 @@ async fn info() -> Json<InfoAnswer> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 struct NameAnswer {
     status: &'static str,
@@ -50,4 +54,17 @@ async fn name() -> Json<NameAnswer> {
         status: "success",
         device_name: device::identity().name,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_description_has_the_schemas_of_what_is_answered() {
+        let mut schemas = supervisor_testing::schemas();
+        schemas.subschema_for::<InfoAnswer>();
+        schemas.subschema_for::<NameAnswer>();
+        supervisor_testing::assert_described(include_str!("../openapi.json"), schemas);
+    }
 }

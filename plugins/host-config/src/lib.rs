@@ -28,6 +28,7 @@ plugin! {
         GET "/v1/device/host-config" => get,
         PATCH "/v1/device/host-config" => patch,
     }
+    openapi: "openapi.json"
     // Locks are waited for, and then the redirector.
     // A body of that size fits into the memory however it is made up.
     limits: { wall_ms: 90000, memory_mib: 32, body_kib: 128 }
@@ -160,5 +161,17 @@ impl From<update_lock::Error> for Refusal {
             status: if locked { 423 } else { 503 },
             text: error.to_string(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_description_has_the_schemas_of_what_is_answered() {
+        let mut schemas = supervisor_testing::schemas();
+        schemas.subschema_for::<HostConfig>();
+        supervisor_testing::assert_described(include_str!("../openapi.json"), schemas);
     }
 }

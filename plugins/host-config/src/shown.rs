@@ -4,11 +4,13 @@ use serde::Serialize;
 use supervisor_sdk::proxy_redirector::{Redirection, State};
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HostConfig {
     pub(crate) network: NetworkShown,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct NetworkShown {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) proxy: Option<ProxyShown>,
@@ -20,6 +22,7 @@ pub(crate) struct NetworkShown {
 
 /// Empty but for `noProxy` where there is a configuration that names no usable proxy.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ProxyShown {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -13,6 +13,7 @@ use crate::options::Wanted;
 plugin! {
     capabilities: { journal => "prints the host's journal for whoever has a key of the device" }
     routes: { POST "/v2/journal-logs" => journal_logs }
+    openapi: "openapi.json"
     limits: { concurrency: 16 }
 }
 

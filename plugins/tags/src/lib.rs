@@ -14,6 +14,7 @@ plugin! {
         GET "/v2/device/tags" => tags,
         PATCH "/v2/device/tags" => set_tags,
     }
+    openapi: "openapi.json"
     // The cloud has a minute for each phase of an answer.
     limits: { wall_ms: 300000 }
 }
@@ -30,6 +31,7 @@ struct Record {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Tag {
     id: u64,
     name: String,
@@ -37,6 +39,7 @@ struct Tag {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Tags {
     status: &'static str,
     tags: Vec<Tag>,
@@ -62,6 +65,7 @@ async fn tags() -> Result<Json<Tags>, Error> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Queued {
     status: &'static str,
 }
@@ -93,4 +97,17 @@ fn check(tags: &BTreeMap<String, String>) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_description_has_the_schemas_of_what_is_answered() {
+        let mut schemas = supervisor_testing::schemas();
+        schemas.subschema_for::<Tags>();
+        schemas.subschema_for::<Queued>();
+        supervisor_testing::assert_described(include_str!("../openapi.json"), schemas);
+    }
 }

@@ -17,6 +17,7 @@ plugin! {
         files => "sees whether the VPN has said that its tunnel is up",
     }
     routes: { GET "/v2/device/vpn" => vpn }
+    openapi: "openapi.json"
     // The service manager has its own limit on the time that it takes.
     limits: { wall_ms: 25000 }
 }
@@ -35,12 +36,14 @@ fn default_unit() -> String {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Answer {
     status: &'static str,
     vpn: Vpn,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Vpn {
     enabled: bool,
     connected: bool,
@@ -104,5 +107,12 @@ mod tests {
         let folder = std::env::temp_dir();
         assert!(is_connected(&folder).unwrap());
         assert!(!is_connected(&folder.join("no-such-file-here")).unwrap());
+    }
+
+    #[test]
+    fn the_description_has_the_schemas_of_what_is_answered() {
+        let mut schemas = supervisor_testing::schemas();
+        schemas.subschema_for::<Answer>();
+        supervisor_testing::assert_described(include_str!("../openapi.json"), schemas);
     }
 }

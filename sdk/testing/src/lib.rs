@@ -13,10 +13,12 @@
 mod answer;
 mod build;
 mod data;
+mod description;
 mod fakes;
 mod host;
 
 pub use answer::Answer;
 pub use build::build;
+pub use description::{assert_described, schemas};
 pub use host::{Host, Running};
 pub use plugins::{BootComparison, BootConfigError, Cloud, CloudRefusal, Identity};

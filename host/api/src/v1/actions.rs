@@ -3,6 +3,7 @@
 
 use http::{Method, StatusCode};
 use model::{Action, ActionError, Verb};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answer::{self, Failure};
@@ -10,30 +11,56 @@ use crate::app::Api;
 use crate::body;
 use crate::call::Call;
 use crate::lenient;
+use crate::operation::{Answer, Field, Kind, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
 use crate::services;
+
+const APP_ID: Field = Field::required("appId", Kind::Integer, "the number of the app");
+const OUT_OF_SCOPE: Answer = Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app");
+const NOT_CURRENT: Answer = Answer::failed(
+    StatusCode::SERVICE_UNAVAILABLE,
+    "the device does not run the app",
+);
 
 pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::POST,
         path: "/v1/restart",
         summary: "removes the containers of an app and makes them anew",
+        operation: Operation::answering(&[
+            Answer::OK,
+            Answer::text(StatusCode::BAD_REQUEST, "`appId` is missing or no number"),
+            OUT_OF_SCOPE,
+            Answer::LOCKED,
+            NOT_CURRENT,
+        ])
+        .taking(&[APP_ID, Field::FORCE]),
         handler: Handler::Later(|api, call| Box::pin(restart(api, call))),
     },
     Route {
         method: Method::POST,
         path: "/v1/purge",
         summary: "removes all data of an app and makes its containers anew",
+        operation: Operation::answering(&[
+            Answer::json("all data is gone", schema::<DataAndError>),
+            Answer::text(StatusCode::BAD_REQUEST, "`appId` is missing or no number"),
+            OUT_OF_SCOPE,
+            Answer::LOCKED,
+            NOT_CURRENT,
+        ])
+        .taking(&[APP_ID, Field::FORCE]),
         handler: Handler::Later(|api, call| Box::pin(purge(api, call))),
     },
 ];
 
 /// `{"Data":"OK","Error":""}`, and the failures of the same shape.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct DataAndError<'a> {
     #[serde(rename = "Data")]
+    /// `OK`, or empty where it failed.
     pub(super) data: &'a str,
     #[serde(rename = "Error")]
+    /// Why it failed, or empty.
     pub(super) error: &'a str,
 }
 

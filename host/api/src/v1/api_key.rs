@@ -5,12 +5,14 @@ use http::{Method, StatusCode};
 use crate::answer::{self, Failure};
 use crate::app::Api;
 use crate::call::Call;
+use crate::operation::{Answer, Operation};
 use crate::routes::{Handler, Outcome, Route};
 
 pub(crate) const ROUTES: &[Route] = &[Route {
     method: Method::POST,
     path: "/v1/regenerate-api-key",
     summary: "replaces the key that makes the call and answers the new one",
+    operation: Operation::answering(&[Answer::text(StatusCode::OK, "the new key")]),
     handler: Handler::Later(|api, call| Box::pin(regenerate(api, call))),
 }];
 

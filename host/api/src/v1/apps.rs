@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use http::{Method, StatusCode};
 use model::{Action, AppUuid, DeviceStatus, ServiceStatus, Verb};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answer::{self, Failure};
@@ -12,26 +13,49 @@ use crate::app::Api;
 use crate::body;
 use crate::call::Call;
 use crate::lenient;
+use crate::operation::{Answer, Field, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
 use crate::services::{self, APP_NOT_FOUND, PARAMS_MISSING};
+
+/// Stop and start answer the same.
+const ACT: Operation = Operation::answering(&[
+    Answer::json("it is done", schema::<Acted>),
+    Answer::text(
+        StatusCode::BAD_REQUEST,
+        "the app is not there, or the device runs several containers",
+    ),
+    Answer::text(StatusCode::NOT_FOUND, "the service is on its way out"),
+    Answer::LOCKED,
+])
+.taking(&[Field::FORCE]);
 
 pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::GET,
         path: "/v1/apps/:appId",
         summary: "the only container of the device",
+        operation: Operation::answering(&[
+            Answer::json("the container", schema::<App>),
+            Answer::text(
+                StatusCode::BAD_REQUEST,
+                "the app is not there, or the device runs several containers",
+            ),
+            Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app"),
+        ]),
         handler: Handler::Later(|api, call| Box::pin(app(api, call))),
     },
     Route {
         method: Method::POST,
         path: "/v1/apps/:appId/stop",
         summary: "stops the only container of the device",
+        operation: ACT,
         handler: Handler::Later(|api, call| Box::pin(act(api, call, Verb::Stop))),
     },
     Route {
         method: Method::POST,
         path: "/v1/apps/:appId/start",
         summary: "starts the only container of the device",
+        operation: ACT,
         handler: Handler::Later(|api, call| Box::pin(act(api, call, Verb::Start))),
     },
 ];
@@ -72,14 +96,19 @@ fn only<'a>(
     })
 }
 
-#[derive(Serialize)]
+/// The only container of the device.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "OnlyContainer")]
 struct App<'a> {
     app_id: i64,
+    /// Of the release that it is from.
     #[serde(skip_serializing_if = "Option::is_none")]
     commit: Option<&'a str>,
     container_id: &'a str,
+    /// Without keys.
     env: BTreeMap<String, String>,
+    /// The reference of its image.
     image_id: &'a str,
     release_id: u64,
 }
@@ -122,7 +151,9 @@ async fn app(api: Api, call: Call) -> Outcome {
     }))
 }
 
-#[derive(Serialize)]
+/// The container that was stopped or started.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ActedContainer")]
 struct Acted<'a> {
     #[serde(rename = "containerId")]
     container_id: &'a str,

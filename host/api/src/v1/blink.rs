@@ -3,12 +3,17 @@
 use http::{Method, StatusCode};
 
 use crate::answer;
+use crate::operation::{Answer, Operation};
 use crate::routes::{Handler, Route};
 
 pub(crate) const ROUTES: &[Route] = &[Route {
     method: Method::POST,
     path: "/v1/blink",
     summary: "blinks an LED for 15 s, where the device has one",
+    operation: Operation::answering(&[Answer::empty(
+        StatusCode::OK,
+        "the device shows itself for 15 s, where it can",
+    )]),
     handler: Handler::Now(|api, _| {
         api.endpoints.identify();
         Ok(answer::empty(StatusCode::OK))

@@ -2,22 +2,25 @@
 
 use http::Method;
 use model::{AppStatus, Branding, DeviceStatus, ServiceState};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answer;
 use crate::app::Api;
 use crate::device::Facts;
+use crate::operation::{Answer, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
 
 pub(crate) const ROUTES: &[Route] = &[Route {
     method: Method::GET,
     path: "/v1/device",
     summary: "the state of the device and of its first service",
+    operation: Operation::answering(&[Answer::json("the state", schema::<DeviceState>)]),
     handler: Handler::Now(|api, _| device(api)),
 }];
 
 /// Fields that are not known are left out rather than null; only the progress is null when there is none.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct DeviceState<'a> {
     api_port: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,7 +39,7 @@ struct DeviceState<'a> {
     service: Option<FirstService>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct FirstService {
     status: &'static str,
     download_progress: Option<u8>,

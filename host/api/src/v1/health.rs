@@ -5,6 +5,7 @@ use http::{Method, StatusCode};
 use crate::answer;
 use crate::app::Api;
 use crate::device::Response;
+use crate::operation::{Answer, Operation};
 use crate::routes::{Handler, Route};
 
 pub(crate) const PATH: &str = "/v1/healthy";
@@ -13,6 +14,18 @@ pub(crate) const ROUTES: &[Route] = &[Route {
     method: Method::GET,
     path: PATH,
     summary: "whether the supervisor works as it should",
+    operation: Operation::answering(&[
+        Answer::empty(StatusCode::OK, "all is well"),
+        Answer::text(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "`Unhealthy`: the log says what is wrong",
+        ),
+        Answer::text(
+            StatusCode::UNAUTHORIZED,
+            "where configuration wants a key: it is missing or unknown",
+        ),
+    ])
+    .without_key(),
     // Reached where configuration wants a key for it; else it is answered before keys are looked at.
     handler: Handler::Now(|api, _| Ok(health(api))),
 }];

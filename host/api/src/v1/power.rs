@@ -9,19 +9,42 @@ use crate::answer;
 use crate::app::Api;
 use crate::body;
 use crate::call::Call;
+use crate::operation::{Answer, Field, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
+
+/// Both answer the same.
+const OPERATION: Operation = Operation::answering(&[
+    Answer::json_with(
+        StatusCode::ACCEPTED,
+        "the device is about to go down",
+        schema::<DataAndError>,
+    ),
+    Answer::json_with(
+        StatusCode::LOCKED,
+        "an update lock is held and `force` is not given",
+        schema::<DataAndError>,
+    ),
+    Answer::json_with(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "the host cannot be told to",
+        schema::<DataAndError>,
+    ),
+])
+.taking(&[Field::FORCE]);
 
 pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::POST,
         path: "/v1/reboot",
         summary: "stops all services and reboots the device",
+        operation: OPERATION,
         handler: Handler::Later(|api, call| Box::pin(power(api, call, PowerAction::Reboot))),
     },
     Route {
         method: Method::POST,
         path: "/v1/shutdown",
         summary: "stops all services and switches the device off",
+        operation: OPERATION,
         handler: Handler::Later(|api, call| Box::pin(power(api, call, PowerAction::PowerOff))),
     },
 ];

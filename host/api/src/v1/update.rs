@@ -6,12 +6,28 @@ use crate::answer;
 use crate::app::Api;
 use crate::body;
 use crate::call::Call;
+use crate::operation::{Answer, Field, Kind, Operation};
 use crate::routes::{Handler, Outcome, Route};
 
 pub(crate) const ROUTES: &[Route] = &[Route {
     method: Method::POST,
     path: "/v1/update",
     summary: "looks for a new target and applies it, whatever is being applied",
+    operation: Operation::answering(&[
+        Answer::empty(StatusCode::NO_CONTENT, "it looks for a new target now"),
+        Answer::text(
+            StatusCode::ACCEPTED,
+            "`Accepted`: updates are left to their own time, and `force` is not given",
+        ),
+    ])
+    .taking(&[
+        Field::FORCE,
+        Field::optional(
+            "cancel",
+            Kind::Flag,
+            "whether to break off what is being applied",
+        ),
+    ]),
     handler: Handler::Later(|api, call| Box::pin(update(api, call))),
 }];
 

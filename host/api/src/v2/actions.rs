@@ -8,14 +8,50 @@ use crate::app::Api;
 use crate::body;
 use crate::call::Call;
 use crate::lenient;
+use crate::operation::{Answer, Field, Kind, Operation};
 use crate::routes::{Handler, Outcome, Route};
 use crate::services::{self, APP_NOT_FOUND, PARAMS_MISSING, Selector};
+
+/// What is done to one service.
+const ON_SERVICE: Operation = Operation::answering(&[
+    Answer::OK,
+    Answer::failed(
+        StatusCode::BAD_REQUEST,
+        "`appId` is no number, or the fields disagree",
+    ),
+    Answer::text(StatusCode::BAD_REQUEST, "neither field is there"),
+    Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app"),
+    Answer::text(StatusCode::NOT_FOUND, "the app or the service is not there"),
+    Answer::LOCKED,
+])
+.taking(&[
+    Field::optional("serviceName", Kind::Text, "the service, by its name"),
+    Field::optional(
+        "imageId",
+        Kind::Integer,
+        "the service, by the number of its image",
+    ),
+    Field::FORCE,
+]);
+/// What is done to all services of an app.
+const ON_APP: Operation = Operation::answering(&[
+    Answer::OK,
+    Answer::failed(StatusCode::BAD_REQUEST, "`appId` is no number"),
+    Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app"),
+    Answer::LOCKED,
+    Answer::failed(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "the device does not run the app",
+    ),
+])
+.taking(&[Field::FORCE]);
 
 pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::POST,
         path: "/v2/applications/:appId/restart-service",
         summary: "removes the container of a service and makes it anew",
+        operation: ON_SERVICE,
         handler: Handler::Later(|api, call| {
             Box::pin(service(api, call, |name| Verb::Restart(Some(name))))
         }),
@@ -24,24 +60,28 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Method::POST,
         path: "/v2/applications/:appId/stop-service",
         summary: "stops a service and keeps its container",
+        operation: ON_SERVICE,
         handler: Handler::Later(|api, call| Box::pin(service(api, call, Verb::Stop))),
     },
     Route {
         method: Method::POST,
         path: "/v2/applications/:appId/start-service",
         summary: "starts a service that was stopped",
+        operation: ON_SERVICE,
         handler: Handler::Later(|api, call| Box::pin(service(api, call, Verb::Start))),
     },
     Route {
         method: Method::POST,
         path: "/v2/applications/:appId/restart",
         summary: "removes the containers of an app and makes them anew",
+        operation: ON_APP,
         handler: Handler::Later(|api, call| Box::pin(app(api, call, Verb::Restart(None)))),
     },
     Route {
         method: Method::POST,
         path: "/v2/applications/:appId/purge",
         summary: "removes all data of an app and makes its containers anew",
+        operation: ON_APP,
         handler: Handler::Later(|api, call| Box::pin(app(api, call, Verb::Purge))),
     },
 ];

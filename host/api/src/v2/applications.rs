@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use http::{Method, StatusCode};
 use model::{AppStatus, DeviceStatus, ServiceState, ServiceStatus};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answer::{self, Failure};
@@ -11,6 +12,7 @@ use crate::app::Api;
 use crate::auth::Scope;
 use crate::call::Call;
 use crate::lenient;
+use crate::operation::{Answer, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
 
 pub(crate) const ROUTES: &[Route] = &[
@@ -18,18 +20,32 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Method::GET,
         path: "/v2/applications/state",
         summary: "the services of all apps, by app name",
+        operation: Operation::answering(&[Answer::json(
+            "the apps by name",
+            schema::<BTreeMap<String, App>>,
+        )]),
         handler: Handler::Now(all),
     },
     Route {
         method: Method::GET,
         path: "/v2/applications/:appId/state",
         summary: "the services of one app, by service id",
+        operation: Operation::answering(&[
+            Answer::json("the services by number", schema::<OneApp>),
+            Answer::failed(StatusCode::BAD_REQUEST, "`appId` is no number"),
+            Answer::failed(
+                StatusCode::CONFLICT,
+                "the device has no such app, or the key is of another",
+            ),
+        ]),
         handler: Handler::Now(one),
     },
 ];
 
-#[derive(Serialize)]
+/// An app and its services.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "AppState")]
 struct App<'a> {
     app_id: u64,
     app_uuid: &'a str,
@@ -39,8 +55,10 @@ struct App<'a> {
     services: BTreeMap<&'a str, Service<'a>>,
 }
 
-#[derive(Serialize)]
+/// A service of the target.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ServiceState")]
 struct Service<'a> {
     status: &'static str,
     release_id: u64,
@@ -48,20 +66,22 @@ struct Service<'a> {
     image: &'a str,
 }
 
-#[derive(Serialize)]
+/// One app.
+#[derive(Serialize, JsonSchema)]
 struct OneApp<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     commit: Option<&'a str>,
     local: BTreeMap<u64, Services>,
 }
 
-#[derive(Serialize)]
+/// The services of one app, by their numbers.
+#[derive(Serialize, JsonSchema)]
 struct Services {
     services: BTreeMap<u64, ServiceById>,
 }
 
 /// This answer writes `download_progress` where the list writes `downloadProgress`.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct ServiceById {
     status: &'static str,
     #[serde(rename = "releaseId")]

@@ -1,31 +1,59 @@
 //! `GET /v2/containerId`: which container is which service's (device behaviour 1.4).
 
+use std::collections::BTreeMap;
+
 use http::{Method, StatusCode};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::answer::{self, Failure};
 use crate::app::Api;
 use crate::call::Call;
+use crate::operation::{Answer, Field, Kind, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
 
 pub(crate) const ROUTES: &[Route] = &[Route {
     method: Method::GET,
     path: "/v2/containerId",
     summary: "the container of one service, or of each",
+    operation: Operation::answering(&[
+        Answer::json("one container, or all by service", schema::<OneOrAll>),
+        Answer::failed(StatusCode::SERVICE_UNAVAILABLE, "there is no such service"),
+    ])
+    .asked_with(&[
+        Field::optional("service", Kind::Text, "the service, else all"),
+        Field::optional("serviceName", Kind::Text, "the same; it goes first"),
+    ]),
     handler: Handler::Now(container_id),
 }];
 
-#[derive(Serialize)]
+/// With a service asked for, or without.
+#[derive(JsonSchema)]
+#[schemars(untagged, rename = "ContainerIds")]
+#[expect(dead_code, reason = "says what the two ways to answer are")]
+enum OneOrAll {
+    One(One<'static>),
+    All(All),
+}
+
+/// The container of one service.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ContainerId")]
 struct One<'a> {
     status: &'static str,
     #[serde(rename = "containerId")]
+    #[schemars(with = "String")]
     container_id: &'a Value,
 }
 
-#[derive(Serialize)]
+/// The container of each service.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "AllContainerIds")]
 struct All {
     status: &'static str,
+    /// By service name.
+    #[schemars(with = "BTreeMap<String, String>")]
     services: Map<String, Value>,
 }
 

@@ -1,7 +1,8 @@
 //! `/v2/local/target-state` and `/v2/local/logs`: what the command line tool works a device in local
 //! mode with (device behaviour 1.4 and 4.2). The others of `/v2/local/` are plugins'.
 
-use http::Method;
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -9,39 +10,61 @@ use crate::answer::{self, Failure};
 use crate::app::Api;
 use crate::body;
 use crate::call::Call;
-use crate::device::SetTargetError;
+use crate::device::{LogEvent, SetTargetError};
+use crate::operation::{Answer, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
-use crate::v2::local_logs;
+use crate::v2::{local_logs, local_target};
 
 pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::GET,
         path: "/v2/local/target-state",
         summary: "the target that was set over this API",
+        operation: Operation::answering(&[Answer::json("the target", schema::<Target>)]),
         handler: Handler::Now(|api, _| target(api)),
     },
     Route {
         method: Method::POST,
         path: "/v2/local/target-state",
         summary: "sets the target of a device in local mode and starts to apply it",
+        operation: Operation::answering(&[
+            Answer::json("it is taken, and about to be applied", schema::<Taken>),
+            Answer::failed(
+                StatusCode::BAD_REQUEST,
+                "the target is not valid, or the device is not in local mode",
+            ),
+        ])
+        .taking_document(local_target::schema),
         handler: Handler::Later(|api, call| Box::pin(set_target(api, call))),
     },
     Route {
         method: Method::GET,
         path: "/v2/local/logs",
         summary: "what services and the supervisor print from now on, a JSON object a line",
+        operation: Operation::answering(&[
+            Answer::lines("the lines from now on", schema::<LogEvent>),
+            Answer::failed(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too many clients read the log already",
+            ),
+        ]),
         handler: Handler::Now(local_logs::logs),
     },
 ];
 
-#[derive(Serialize)]
+/// The target of local mode.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LocalTarget")]
 struct Target {
     status: &'static str,
     /// `{ "local": … }`.
+    #[schemars(schema_with = "local_target::schema")]
     state: Value,
 }
 
-#[derive(Serialize)]
+/// That the target is taken.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "TargetTaken")]
 struct Taken {
     status: &'static str,
     message: &'static str,

@@ -2,6 +2,7 @@
 
 use http::Method;
 use model::{AppId, DeviceStatus};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answer;
@@ -9,20 +10,28 @@ use crate::app::Api;
 use crate::auth::Scope;
 use crate::call::Call;
 use crate::moment::Moment;
+use crate::operation::{Answer, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
 
 pub(crate) const ROUTES: &[Route] = &[Route {
     method: Method::GET,
     path: "/v2/state/status",
     summary: "whether the state has settled, with the containers and images of one app",
+    operation: Operation::answering(&[Answer::json(
+        "the containers and images",
+        schema::<StateStatus>,
+    )]),
     handler: Handler::Now(state_status),
 }];
 
-#[derive(Serialize)]
+/// Whether the state has settled, with the containers and images of one app.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct StateStatus<'a> {
     status: &'static str,
+    /// `applying` or `applied`.
     app_state: &'static str,
+    /// Percent, while images are downloaded.
     overall_download_progress: Option<u64>,
     containers: Vec<Container<'a>>,
     images: Vec<Image<'a>>,
@@ -30,8 +39,10 @@ struct StateStatus<'a> {
     release: Option<&'a str>,
 }
 
-#[derive(Serialize)]
+/// A container of the app.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "StatusContainer")]
 struct Container<'a> {
     status: &'static str,
     service_name: &'a str,
@@ -39,11 +50,14 @@ struct Container<'a> {
     image_id: u64,
     service_id: u64,
     container_id: &'a str,
+    /// ISO 8601.
     created_at: Option<String>,
 }
 
-#[derive(Serialize)]
+/// An image of the app.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "StatusImage")]
 struct Image<'a> {
     name: &'a str,
     app_id: u64,

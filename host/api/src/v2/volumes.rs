@@ -2,20 +2,27 @@
 //! effect, as clients know it.
 
 use http::{Method, StatusCode};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answer::{self, Failure};
 use crate::app::Api;
+use crate::operation::{Answer, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
 
 pub(crate) const ROUTES: &[Route] = &[Route {
     method: Method::GET,
     path: "/v2/cleanup-volumes",
     summary: "removes the volumes that no container uses and no target names",
+    operation: Operation::answering(&[
+        Answer::json("they are gone", schema::<CleanedUp>),
+        Answer::failed(StatusCode::SERVICE_UNAVAILABLE, "some could not be removed"),
+    ]),
     handler: Handler::Later(|api, _| Box::pin(clean_up(api))),
 }];
 
-#[derive(Serialize)]
+/// That it is done.
+#[derive(Serialize, JsonSchema)]
 struct CleanedUp {
     status: &'static str,
 }

@@ -1,4 +1,5 @@
 //! What the first two versions of the API do not have.
 
+pub(crate) mod openapi;
 pub(crate) mod plan;
 pub(crate) mod plugins;

@@ -2,6 +2,7 @@
 
 use http::{Method, StatusCode};
 use model::EngineKind;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answer::{self, Failure};
@@ -9,17 +10,19 @@ use crate::app::Api;
 use crate::auth::Scope;
 use crate::call::Call;
 use crate::moment::Moment;
+use crate::operation::{Answer, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
 
 pub(crate) const ROUTES: &[Route] = &[Route {
     method: Method::GET,
     path: "/v3/plan",
     summary: "what would change, in order, and what holds each step up",
+    operation: Operation::answering(&[Answer::json("the plan", schema::<PlanAnswer>)]),
     handler: Handler::Later(|api, call| Box::pin(plan(api, call))),
 }];
 
 /// What the device is about to do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DevicePlan {
     /// What the device is at.
@@ -35,7 +38,7 @@ pub struct DevicePlan {
 }
 
 /// What the device is at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlanState {
     /// Nothing is left to do.
@@ -51,7 +54,7 @@ pub enum PlanState {
 }
 
 /// One step to come.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanStep {
     /// From 1, in the plan of the whole device: an app's key sees gaps.
@@ -80,6 +83,7 @@ pub struct PlanStep {
     pub image: Option<String>,
     /// The engine; missing where the registry has yet to say which one runs the image.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub engine: Option<EngineKind>,
     /// The container that is stopped, removed, renamed or started; missing while it is not there.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,7 +105,7 @@ pub struct PlanStep {
 }
 
 /// What is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepKind {
     /// An image is downloaded.
@@ -135,7 +139,7 @@ pub enum StepKind {
 }
 
 /// How far a step is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepState {
     /// It is being done.
@@ -147,7 +151,7 @@ pub enum StepState {
 }
 
 /// Why a step is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepReason {
     /// The target has it and the device does not.
@@ -185,7 +189,7 @@ pub enum StepReason {
 }
 
 /// A service that an image is for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImageUser {
     /// The app's number.
@@ -195,7 +199,7 @@ pub struct ImageUser {
 }
 
 /// One thing that is in the way.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Blocked {
     /// It, as data.
@@ -206,7 +210,7 @@ pub struct Blocked {
 }
 
 /// What is in the way of a step.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(
     tag = "kind",
     rename_all = "kebab-case",
@@ -235,6 +239,7 @@ pub enum Blocker {
     /// It failed and waits to be tried again.
     BackOff {
         /// When that is; ISO 8601.
+        #[schemars(with = "String")]
         until: Moment,
         /// How often it has failed in a row.
         failures: u32,
@@ -249,11 +254,13 @@ pub enum Blocker {
     /// An engine that does not answer.
     EngineSilent {
         /// Which.
+        #[schemars(with = "String")]
         engine: EngineKind,
     },
     /// An engine that this device does not have.
     EngineMissing {
         /// Which.
+        #[schemars(with = "String")]
         engine: EngineKind,
     },
     /// The host is about to reboot or to power off.
@@ -269,7 +276,7 @@ pub enum Blocker {
 }
 
 /// Something that stays as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Unplanned {
     /// The app's number; missing for what concerns the whole device.
@@ -299,7 +306,8 @@ impl DevicePlan {
     }
 }
 
-#[derive(Serialize)]
+/// What would change.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct PlanAnswer {
     status: &'static str,

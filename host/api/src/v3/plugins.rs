@@ -1,25 +1,31 @@
 //! `GET /v3/plugins`: what is loaded, what it may do, how it fares.
 
 use http::Method;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::answer;
 use crate::app::Api;
+use crate::operation::{Answer, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
 
 pub(crate) const ROUTES: &[Route] = &[Route {
     method: Method::GET,
     path: "/v3/plugins",
     summary: "the plugins with their routes, grants, state and calls",
+    operation: Operation::answering(&[Answer::json("the plugins", schema::<Plugins>)]),
     handler: Handler::Later(|api, _| Box::pin(plugins(api))),
 }];
 
-#[derive(Serialize)]
+/// The plugins.
+#[derive(Serialize, JsonSchema)]
 struct Plugins {
     status: &'static str,
     /// The supervisor's own version; `/v2/version` gives the level of the API.
     version: &'static str,
+    /// One object for each.
+    #[schemars(with = "Vec<serde_json::Map<String, Value>>")]
     plugins: Value,
 }
 

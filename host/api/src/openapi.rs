@@ -1,0 +1,326 @@
+//! The OpenAPI 3.1 description of the API, drawn from the routes: those of the core with what
+//! [`crate::operation`] says of them, those of plugins with the description that each plugin brings.
+//!
+//! A plugin describes its own routes alone: whatever else its description holds is left out.
+
+mod plugins;
+
+use std::collections::BTreeMap;
+
+use http::{Method, StatusCode};
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use crate::device::PluginRoutes;
+use crate::operation::{Answer, Body, Content, Field, Kind};
+use crate::routes::{self, Route};
+
+/// Where schemas stand in the document.
+const SCHEMAS: &str = "#/components/schemas/";
+
+/// The document, of an API at `level`.
+pub(crate) fn describe(level: &str, plugins: Vec<PluginRoutes>) -> Value {
+    let mut generator = generator();
+    let mut paths: Map<String, Value> = Map::new();
+    for route in routes::core_routes() {
+        let operation = core_operation(route, &mut generator);
+        put(&mut paths, route.path, &route.method, operation);
+    }
+    let failed = schema_of(
+        &mut generator,
+        crate::operation::schema::<crate::answer::Failed>,
+    );
+    let mut schemas = generator.take_definitions(true);
+    for plugin in plugins {
+        plugins::add(plugin, &failed, &mut paths, &mut schemas);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Device supervisor",
+            "version": level,
+            "description": "What a device's supervisor does for the services on it. The version is the level of \
+                the API that clients tell features by."
+        },
+        "servers": [{ "url": "/" }],
+        "security": [{ "query": [] }, { "header": [] }],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {
+                "query": {
+                    "type": "apiKey",
+                    "in": "query",
+                    "name": "apikey",
+                    "description": "the key of the device or of a service; it goes before one in the header"
+                },
+                "header": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "the same key; the scheme may also be called `ApiKey`"
+                }
+            }
+        }
+    })
+}
+
+fn generator() -> SchemaGenerator {
+    let mut settings = SchemaSettings::draft2020_12().for_serialize();
+    settings.definitions_path = "/components/schemas".into();
+    settings.meta_schema = None;
+    settings.into_generator()
+}
+
+/// Puts an operation where it belongs; `pattern` is as routes have it.
+fn put(paths: &mut Map<String, Value>, pattern: &str, method: &Method, operation: Value) {
+    let path = paths
+        .entry(template(pattern))
+        .or_insert_with(|| Value::Object(Map::new()));
+    if let Value::Object(path) = path {
+        path.insert(method.as_str().to_ascii_lowercase(), operation);
+    }
+}
+
+/// `/v1/apps/:appId` as `/v1/apps/{appId}`.
+fn template(pattern: &str) -> String {
+    let segments = pattern.split('/').map(|segment| {
+        segment
+            .strip_prefix(':')
+            .map_or_else(|| segment.to_owned(), |name| format!("{{{name}}}"))
+    });
+    segments.collect::<Vec<_>>().join("/")
+}
+
+/// The parameters that stand in the path.
+fn path_parameters(pattern: &str) -> impl Iterator<Item = Value> {
+    let names = pattern.split('/').filter_map(|part| part.strip_prefix(':'));
+    names.map(|name| {
+        json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })
+    })
+}
+
+/// A name for a method and a path, in which each stands once.
+fn operation_id(method: &Method, pattern: &str) -> String {
+    let mut id = method.as_str().to_ascii_lowercase();
+    for word in pattern.split(|c: char| !c.is_ascii_alphanumeric()) {
+        let mut letters = word.chars();
+        id.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+        id.push_str(letters.as_str());
+    }
+    id
+}
+
+fn core_operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
+    let about = &route.operation;
+    let mut parameters: Vec<Value> = path_parameters(route.path).collect();
+    parameters.extend(about.query.iter().map(query_parameter));
+    let mut operation = json!({
+        "operationId": operation_id(&route.method, route.path),
+        "summary": route.summary,
+        "tags": ["core"],
+    });
+    if !parameters.is_empty() {
+        operation["parameters"] = parameters.into();
+    }
+    if about.open {
+        operation["security"] = json!([]);
+    }
+    if let Some(body) = request_body(about.body, generator) {
+        operation["requestBody"] = body;
+    }
+    operation["responses"] = responses(route, generator);
+    operation
+}
+
+fn query_parameter(field: &Field) -> Value {
+    json!({
+        "name": field.name,
+        "in": "query",
+        "required": field.required,
+        "description": field.about,
+        "schema": kind(field.kind),
+    })
+}
+
+fn request_body(body: Body, generator: &mut SchemaGenerator) -> Option<Value> {
+    let (schema, required) = match body {
+        Body::Ignored => return None,
+        Body::Document(schema) => (schema_of(generator, schema), true),
+        Body::Fields(fields) => {
+            let properties: Map<String, Value> = fields
+                .iter()
+                .map(|field| {
+                    let mut schema = kind(field.kind);
+                    schema["description"] = field.about.into();
+                    (field.name.to_owned(), schema)
+                })
+                .collect();
+            let needed = fields.iter().filter(|field| field.required);
+            let needed: Vec<&str> = needed.map(|field| field.name).collect();
+            let mut schema = json!({ "type": "object", "properties": properties });
+            if !needed.is_empty() {
+                schema["required"] = json!(needed);
+            }
+            (schema, !needed.is_empty())
+        }
+    };
+    let media = json!({ "schema": schema });
+    Some(json!({
+        "required": required,
+        "content": { "application/json": media, "application/x-www-form-urlencoded": media },
+    }))
+}
+
+fn kind(kind: Kind) -> Value {
+    match kind {
+        Kind::Integer => json!({
+            "anyOf": [{ "type": "integer" }, { "type": "string", "pattern": "^-?[0-9]+(\\.0+)?$" }]
+        }),
+        Kind::Flag => json!({ "type": ["boolean", "integer", "string"] }),
+        Kind::Text => json!({ "type": "string" }),
+    }
+}
+
+/// What the operation says, and what is the same for all.
+fn responses(route: &Route, generator: &mut SchemaGenerator) -> Value {
+    let about = &route.operation;
+    let mut answers = about.answers.to_vec();
+    let mut add = |status, about| answers.push(Answer::failed(status, about));
+    if !matches!(about.body, Body::Ignored) {
+        add(StatusCode::BAD_REQUEST, "the body is malformed");
+        add(StatusCode::REQUEST_TIMEOUT, "the body does not arrive");
+        add(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large");
+        add(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body is compressed");
+    }
+    if !about.open {
+        answers.push(Answer::text(
+            StatusCode::UNAUTHORIZED,
+            "the key is missing or unknown",
+        ));
+    }
+    let mut add = |status, about| answers.push(Answer::failed(status, about));
+    if !about.open {
+        add(StatusCode::SERVICE_UNAVAILABLE, "it failed for now");
+    }
+    add(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "the supervisor failed on this request; its log says where",
+    );
+    let mut by_status: BTreeMap<u16, Value> = BTreeMap::new();
+    for answer in answers {
+        add_answer(&mut by_status, answer, generator);
+    }
+    let by_status = by_status.into_iter();
+    by_status
+        .map(|(status, answer)| (status.to_string(), answer))
+        .collect::<Map<_, _>>()
+        .into()
+}
+
+/// Two answers of one status are one that says both, with the types of both.
+fn add_answer(
+    by_status: &mut BTreeMap<u16, Value>,
+    answer: Answer,
+    generator: &mut SchemaGenerator,
+) {
+    let (media, schema) = match answer.content {
+        Content::Nothing => (None, Value::Null),
+        Content::Text => (
+            Some("text/plain; charset=utf-8"),
+            json!({ "type": "string" }),
+        ),
+        Content::Json(schema) => (
+            Some("application/json; charset=utf-8"),
+            schema_of(generator, schema),
+        ),
+        Content::Lines(schema) => (
+            Some("application/x-ndjson; charset=utf-8"),
+            schema_of(generator, schema),
+        ),
+    };
+    let known = by_status
+        .entry(answer.status.as_u16())
+        .or_insert_with(|| json!({ "description": "" }));
+    let description = match known["description"].as_str() {
+        None | Some("") => answer.about.to_owned(),
+        Some(other) if other.split("; or ").any(|said| said == answer.about) => other.to_owned(),
+        Some(other) => format!("{other}; or {}", answer.about),
+    };
+    known["description"] = description.into();
+    let Some(media) = media else { return };
+    let content = &mut known["content"][media];
+    let schemas = match content["schema"].take() {
+        Value::Null => schema,
+        first if first == schema => schema,
+        first => json!({ "anyOf": [first, schema] }),
+    };
+    content["schema"] = schemas;
+}
+
+fn schema_of(generator: &mut SchemaGenerator, schema: crate::operation::SchemaOf) -> Value {
+    schema(generator).to_value()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_core_route_is_an_operation_with_answers_of_its_own() {
+        let document = describe("19.0.0", Vec::new());
+        for route in routes::core_routes() {
+            let path = &document["paths"][template(route.path)];
+            let operation = &path[route.method.as_str().to_ascii_lowercase()];
+            let named = format!("{} {}", route.method, route.path);
+            let responses = operation["responses"].as_object().expect(&named);
+            assert!(
+                responses.keys().any(|status| status.starts_with('2')),
+                "{named} never succeeds"
+            );
+            assert_eq!(
+                responses.contains_key("401"),
+                !route.operation.open,
+                "{named}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_reference_leads_to_a_schema_and_every_operation_has_its_own_name() {
+        let document = describe("19.0.0", Vec::new());
+        let text = document.to_string();
+        for reference in text.split("\"$ref\":\"").skip(1) {
+            let (reference, _) = reference.split_once('"').unwrap();
+            let name = reference.strip_prefix(SCHEMAS).expect(reference);
+            assert!(
+                document["components"]["schemas"][name].is_object(),
+                "{name}"
+            );
+        }
+        let mut ids = std::collections::BTreeSet::new();
+        for operation in document["paths"]
+            .as_object()
+            .unwrap()
+            .values()
+            .flat_map(|path| path.as_object().unwrap().values())
+        {
+            assert!(ids.insert(operation["operationId"].as_str().unwrap()));
+        }
+    }
+
+    #[test]
+    fn schemas_have_names_of_their_own() {
+        let document = describe("19.0.0", Vec::new());
+        for name in document["components"]["schemas"]
+            .as_object()
+            .unwrap()
+            .keys()
+        {
+            assert!(
+                !name.ends_with(|c: char| c.is_ascii_digit()),
+                "two types are called `{name}`: rename one for the description"
+            );
+        }
+    }
+}

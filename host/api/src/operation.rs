@@ -1,0 +1,200 @@
+//! What an operation of the API takes and gives, written beside its route: what `GET /v3/openapi.json` is
+//! drawn from. Nothing here decides how a request is answered.
+
+use http::StatusCode;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+/// Gives the schema of a type.
+pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// The schema of `T`, by reference.
+pub(crate) fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+/// One operation. What all have in common, a key and how it is refused, need not be said.
+#[derive(Clone, Copy)]
+pub(crate) struct Operation {
+    pub(crate) open: bool,
+    pub(crate) query: &'static [Field],
+    pub(crate) body: Body,
+    pub(crate) answers: &'static [Answer],
+}
+
+/// What a request's body may hold.
+#[derive(Clone, Copy)]
+pub(crate) enum Body {
+    /// It is not looked at.
+    Ignored,
+    /// An object with these fields; others are not looked at.
+    Fields(&'static [Field]),
+    /// A document.
+    Document(SchemaOf),
+}
+
+/// A field of a body, or a parameter of a query.
+#[derive(Clone, Copy)]
+pub(crate) struct Field {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) required: bool,
+    pub(crate) about: &'static str,
+}
+
+/// How a field's value is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// A whole number, also as a string of digits.
+    Integer,
+    /// `true`, `1`, `"1"`, `"true"` or `"on"`; whatever else stands there is false.
+    Flag,
+    /// A string.
+    Text,
+}
+
+/// One way in which an operation answers.
+#[derive(Clone, Copy)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) about: &'static str,
+    pub(crate) content: Content,
+}
+
+/// What an answer's body is.
+#[derive(Clone, Copy)]
+pub(crate) enum Content {
+    /// None.
+    Nothing,
+    /// `text/plain`.
+    Text,
+    /// `application/json`.
+    Json(SchemaOf),
+    /// JSON of one shape a line, for as long as the reader stays.
+    Lines(SchemaOf),
+}
+
+impl Operation {
+    /// An operation that answers in these ways, and takes no body.
+    pub(crate) const fn answering(answers: &'static [Answer]) -> Self {
+        Operation {
+            open: false,
+            query: &[],
+            body: Body::Ignored,
+            answers,
+        }
+    }
+
+    /// It reads an object with these fields.
+    pub(crate) const fn taking(mut self, fields: &'static [Field]) -> Self {
+        self.body = Body::Fields(fields);
+        self
+    }
+
+    /// It reads a document.
+    pub(crate) const fn taking_document(mut self, schema: SchemaOf) -> Self {
+        self.body = Body::Document(schema);
+        self
+    }
+
+    /// It reads these parameters of the query.
+    pub(crate) const fn asked_with(mut self, query: &'static [Field]) -> Self {
+        self.query = query;
+        self
+    }
+
+    /// It needs no key.
+    pub(crate) const fn without_key(mut self) -> Self {
+        self.open = true;
+        self
+    }
+}
+
+impl Field {
+    /// `force`, as most actions have it.
+    pub(crate) const FORCE: Field = Field::optional(
+        "force",
+        Kind::Flag,
+        "whether to override update locks that are held",
+    );
+
+    pub(crate) const fn optional(name: &'static str, kind: Kind, about: &'static str) -> Self {
+        Field {
+            name,
+            kind,
+            required: false,
+            about,
+        }
+    }
+
+    pub(crate) const fn required(name: &'static str, kind: Kind, about: &'static str) -> Self {
+        Field {
+            name,
+            kind,
+            required: true,
+            about,
+        }
+    }
+}
+
+impl Answer {
+    /// 200, the text `OK`.
+    pub(crate) const OK: Answer = Answer::text(StatusCode::OK, "it is done");
+    /// 423, JSON-failed.
+    pub(crate) const LOCKED: Answer = Answer::failed(
+        StatusCode::LOCKED,
+        "an update lock is held and `force` is not given",
+    );
+
+    pub(crate) const fn json(about: &'static str, schema: SchemaOf) -> Self {
+        Answer {
+            status: StatusCode::OK,
+            about,
+            content: Content::Json(schema),
+        }
+    }
+
+    pub(crate) const fn json_with(
+        status: StatusCode,
+        about: &'static str,
+        schema: SchemaOf,
+    ) -> Self {
+        Answer {
+            status,
+            about,
+            content: Content::Json(schema),
+        }
+    }
+
+    pub(crate) const fn text(status: StatusCode, about: &'static str) -> Self {
+        Answer {
+            status,
+            about,
+            content: Content::Text,
+        }
+    }
+
+    pub(crate) const fn empty(status: StatusCode, about: &'static str) -> Self {
+        Answer {
+            status,
+            about,
+            content: Content::Nothing,
+        }
+    }
+
+    pub(crate) const fn lines(about: &'static str, schema: SchemaOf) -> Self {
+        Answer {
+            status: StatusCode::OK,
+            about,
+            content: Content::Lines(schema),
+        }
+    }
+
+    /// `{"status":"failed","message":...}`.
+    pub(crate) const fn failed(status: StatusCode, about: &'static str) -> Self {
+        Answer {
+            status,
+            about,
+            content: Content::Json(schema::<crate::answer::Failed>),
+        }
+    }
+}

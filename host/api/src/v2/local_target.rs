@@ -1,0 +1,64 @@
+//! What a target of local mode looks like, for the description of the API (device API, "Local target
+//! state"; device behaviour 4.2). [`model::TargetState`] is what reads and writes it.
+
+use schemars::{Schema, SchemaGenerator, json_schema};
+
+/// `{ "local": … }`. All of it may be left out; a service may hold any compose field beside those named.
+pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
+    let number = json_schema!({
+        "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "string", "pattern": "^[0-9]+$" }]
+    });
+    let strings = json_schema!({ "type": "object", "additionalProperties": { "type": "string" } });
+    let definitions =
+        json_schema!({ "type": "object", "additionalProperties": { "type": "object" } });
+    let service = json_schema!({
+        "type": "object",
+        "required": ["imageId", "serviceName", "image", "environment", "labels"],
+        "properties": {
+            "imageId": number,
+            "serviceName": { "type": "string" },
+            "serviceId": number,
+            "image": { "type": "string" },
+            "environment": strings,
+            "labels": strings,
+            "running": { "type": "boolean", "default": true }
+        },
+        "additionalProperties": true
+    });
+    let app = json_schema!({
+        "type": "object",
+        "required": ["name"],
+        "properties": {
+            "name": { "type": "string" },
+            "commit": { "type": "string", "description": "without one, nothing of the app runs" },
+            "releaseId": number,
+            "services": { "type": "object", "additionalProperties": service },
+            "volumes": definitions,
+            "networks": definitions
+        },
+        "additionalProperties": true
+    });
+    json_schema!({
+        "type": "object",
+        "properties": {
+            "local": {
+                "type": "object",
+                "properties": {
+                    "name": { "type": "string", "description": "of the device" },
+                    "config": strings,
+                    "apps": {
+                        "type": "object",
+                        "description": "by their numbers",
+                        "additionalProperties": app
+                    }
+                },
+                "additionalProperties": true
+            },
+            "force": {
+                "type": ["boolean", "integer", "string"],
+                "description": "in a request alone: whether to override update locks that are held"
+            }
+        },
+        "additionalProperties": true
+    })
+}
