@@ -13,8 +13,10 @@ use axum::routing::get;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
+const COMPONENT: &str = "application/wasm";
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
 /// Media type and bytes, by digest and, for manifests, also by tag.
@@ -24,7 +26,15 @@ type Contents = Arc<Mutex<HashMap<String, (String, Vec<u8>)>>>;
 pub struct Registry {
     address: SocketAddr,
     contents: Contents,
+    /// Whether layers are held back.
+    stalls: watch::Sender<bool>,
     server: AbortHandle,
+}
+
+#[derive(Clone)]
+struct Shelf {
+    contents: Contents,
+    stalls: watch::Receiver<bool>,
 }
 
 impl Registry {
@@ -36,10 +46,15 @@ impl Registry {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let contents = Contents::default();
+        let (stalls, held_back) = watch::channel(false);
+        let shelf = Shelf {
+            contents: contents.clone(),
+            stalls: held_back,
+        };
         let router = Router::new()
             .route("/v2/", get(|| async { "{}" }))
             .route("/v2/{name}/{kind}/{reference}", get(serve))
-            .with_state(contents.clone());
+            .with_state(shelf);
         let server = tokio::spawn(async move {
             // It ends with the test.
             let _ = axum::serve(listener, router).await;
@@ -47,8 +62,14 @@ impl Registry {
         Registry {
             address,
             contents,
+            stalls,
             server: server.abort_handle(),
         }
+    }
+
+    /// Holds back all layers that are asked for from now on, or hands out those that wait too.
+    pub fn stall(&self, stalls: bool) {
+        self.stalls.send_replace(stalls);
     }
 
     /// Publishes a component as an image of the wasm engine, made unlike any other by `note`.
@@ -59,7 +80,7 @@ impl Registry {
             note,
             "application/vnd.wasm.config.v0+json",
             &json!({}),
-            &[("application/wasm", layer)],
+            &[(COMPONENT, layer)],
         )
     }
 
@@ -130,25 +151,39 @@ impl Drop for Registry {
 }
 
 async fn serve(
-    State(contents): State<Contents>,
+    State(shelf): State<Shelf>,
     Path((name, kind, reference)): Path<(String, String, String)>,
 ) -> Response {
+    let Shelf {
+        contents,
+        mut stalls,
+    } = shelf;
     let key = if kind == "manifests" && !reference.starts_with("sha256:") {
         reference + &name
     } else {
         reference
     };
-    let contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
-    match contents.get(&key) {
+    let found = {
+        let contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
+        contents.get(&key).cloned()
+    };
+    let is_layer = found
+        .as_ref()
+        .is_some_and(|(media_type, _)| media_type.contains("layer") || media_type == COMPONENT);
+    if is_layer {
+        // It ends with the registry, and then nobody waits for it.
+        let _ = stalls.wait_for(|stalls| !stalls).await;
+    }
+    match found {
         Some((media_type, bytes)) => (
             [
-                (header::CONTENT_TYPE, media_type.clone()),
+                (header::CONTENT_TYPE, media_type),
                 (
                     header::HeaderName::from_static("docker-content-digest"),
-                    digest(bytes),
+                    digest(&bytes),
                 ),
             ],
-            bytes.clone(),
+            bytes,
         )
             .into_response(),
         None => StatusCode::NOT_FOUND.into_response(),

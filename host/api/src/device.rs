@@ -9,7 +9,10 @@ use axum::body::Body;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use http::Method;
-use model::{Action, ActionError, ContainerId, DeviceStatus, PowerAction};
+use model::{
+    Action, ActionError, AppId, ContainerId, DeviceStatus, LockRefusal, LockRequest, PowerAction,
+    ServiceName, UpdateLock,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -66,6 +69,19 @@ pub trait Device: Send + Sync + 'static {
 
     /// What would change, in order, and what holds it up; why that cannot be said.
     fn plan(&self) -> BoxFuture<'_, Result<DevicePlan, String>>;
+
+    /// Who holds which update lock now.
+    fn update_locks(&self) -> BoxFuture<'_, Result<Vec<UpdateLock>, String>>;
+
+    /// Takes the update lock of a service for it, or renews it.
+    fn lease_lock(&self, request: LockRequest) -> BoxFuture<'_, Result<UpdateLock, LockRefusal>>;
+
+    /// Gives back what [`Device::lease_lock`] took.
+    fn give_lock_back(
+        &self,
+        app: AppId,
+        service: ServiceName,
+    ) -> BoxFuture<'_, Result<(), LockRefusal>>;
 
     /// What is wrong with the device, one sentence each; nothing when it is healthy (6.7).
     fn problems(&self) -> Vec<String>;

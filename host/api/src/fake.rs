@@ -9,8 +9,9 @@ use futures::{FutureExt, StreamExt, future::BoxFuture};
 use http::{Method, StatusCode};
 use http_body_util::BodyExt;
 use model::{
-    Action, ActionError, AppId, AppStatus, ContainerId, DeviceStatus, ImageState, ImageStatus,
-    PowerAction, ReleaseId, ReleaseState, ServiceId, ServiceState, ServiceStatus,
+    Action, ActionError, ApiLock, AppId, AppStatus, ContainerId, DeviceStatus, ImageState,
+    ImageStatus, LockHolder, LockRefusal, LockRequest, PowerAction, ReleaseId, ReleaseState,
+    ServiceId, ServiceName, ServiceState, ServiceStatus, UpdateLock,
 };
 use serde_json::{Value, json};
 use store::Store;
@@ -40,6 +41,11 @@ pub(crate) struct FakeDevice {
     pub(crate) powered: Mutex<Vec<(PowerAction, bool)>>,
     pub(crate) outcome: Result<(), ActionError>,
     pub(crate) plan: Result<DevicePlan, String>,
+    /// The locks that are held, and those that were asked for and given back.
+    pub(crate) locks: Vec<UpdateLock>,
+    pub(crate) leased: Mutex<Vec<LockRequest>>,
+    pub(crate) given_back: Mutex<Vec<(AppId, ServiceName)>>,
+    pub(crate) lock_refusal: Option<LockRefusal>,
 }
 
 impl Default for FakeDevice {
@@ -60,6 +66,10 @@ impl Default for FakeDevice {
             powered: Mutex::default(),
             outcome: Ok(()),
             plan: Err("the supervisor is stopping".into()),
+            locks: Vec::new(),
+            leased: Mutex::default(),
+            given_back: Mutex::default(),
+            lock_refusal: None,
         }
     }
 }
@@ -146,6 +156,39 @@ impl Device for FakeDevice {
 
     fn plan(&self) -> BoxFuture<'_, Result<DevicePlan, String>> {
         std::future::ready(self.plan.clone()).boxed()
+    }
+
+    fn update_locks(&self) -> BoxFuture<'_, Result<Vec<UpdateLock>, String>> {
+        std::future::ready(Ok(self.locks.clone())).boxed()
+    }
+
+    fn lease_lock(&self, request: LockRequest) -> BoxFuture<'_, Result<UpdateLock, LockRefusal>> {
+        let taken = match &self.lock_refusal {
+            Some(refusal) => Err(refusal.clone()),
+            None => Ok(UpdateLock {
+                app: request.app,
+                service: Some(request.service.clone()),
+                path: "/tmp/lock".into(),
+                since_ms: Some(0),
+                holder: LockHolder::Api(ApiLock {
+                    reason: request.reason.clone(),
+                    ttl: request.ttl,
+                    expires_ms: 60_000,
+                    survives_reboot: request.survives_reboot,
+                }),
+            }),
+        };
+        self.leased.lock().unwrap().push(request);
+        std::future::ready(taken).boxed()
+    }
+
+    fn give_lock_back(
+        &self,
+        app: AppId,
+        service: ServiceName,
+    ) -> BoxFuture<'_, Result<(), LockRefusal>> {
+        self.given_back.lock().unwrap().push((app, service));
+        std::future::ready(self.lock_refusal.clone().map_or(Ok(()), Err)).boxed()
     }
 
     fn problems(&self) -> Vec<String> {

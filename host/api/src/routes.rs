@@ -15,7 +15,7 @@ use crate::operation::Operation;
 use crate::{ping, v1, v2, v3};
 
 /// The core families; every other route is a plugin's.
-const FAMILIES: [&[Route]; 19] = [
+const FAMILIES: [&[Route]; 20] = [
     ping::ROUTES,
     v1::health::ROUTES,
     v1::device::ROUTES,
@@ -32,6 +32,7 @@ const FAMILIES: [&[Route]; 19] = [
     v2::actions::ROUTES,
     v2::volumes::ROUTES,
     v2::local::ROUTES,
+    v3::locks::ROUTES,
     v3::openapi::ROUTES,
     v3::plan::ROUTES,
     v3::plugins::ROUTES,

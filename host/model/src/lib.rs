@@ -17,6 +17,7 @@ mod service_config;
 mod status;
 pub mod target;
 mod truthy;
+mod update_lock;
 
 pub use action::{Action, ActionError, PowerAction, Verb};
 pub use branding::Branding;
@@ -45,3 +46,7 @@ pub use target::{
     AppClass, LocalDefaults, TargetApp, TargetErrors, TargetRelease, TargetService, TargetState,
 };
 pub use truthy::{truthy, truthy_text};
+pub use update_lock::{
+    ApiLock, LockHolder, LockKind, LockRefusal, LockRequest, MAX_LOCK_REASON, MAX_LOCK_TTL,
+    UpdateLock,
+};

@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use crate::locks::Reach;
+
 /// Where the answer goes. Who asked may have gone meanwhile; the action goes on.
 pub(crate) type Answer = oneshot::Sender<Result<(), ActionError>>;
 
@@ -163,6 +165,14 @@ impl Underway {
         match self.action.verb {
             Verb::Purge => Phase::Clearing,
             _ => Phase::Acting,
+        }
+    }
+
+    /// Whose locks it takes (device behaviour 3.4).
+    pub(crate) fn reach(&self) -> Reach {
+        match self.action.verb {
+            Verb::Stop(_) | Verb::Start(_) | Verb::Restart(Some(_)) => Reach::WholeFolder,
+            Verb::Restart(None) | Verb::Purge => Reach::Named,
         }
     }
 

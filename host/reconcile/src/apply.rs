@@ -1,12 +1,11 @@
 //! Turns the steps of a plan into tasks: bounded, and each sure to report its end.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use model::ServiceName;
 use plan::{Locked, ServiceWork, Step, Subject};
 use tokio_util::sync::CancellationToken;
 
+use crate::locks::Reach;
 use crate::messages::{Message, StepFailure};
 use crate::steps::{self, World};
 use crate::{LockError, LockPolicy, UpdateLocks};
@@ -70,6 +69,7 @@ pub(crate) fn spawn(world: &Arc<World>, step: Step, cancel: CancellationToken) {
 pub(crate) fn spawn_locked(
     world: &Arc<World>,
     locked: Locked,
+    reach: Reach,
     held: Vec<Arc<UpdateLocks>>,
     policy: LockPolicy,
 ) {
@@ -84,24 +84,21 @@ pub(crate) fn spawn_locked(
         .collect();
     let world = Arc::clone(world);
     tokio::spawn(async move {
-        let missing: BTreeSet<ServiceName> = locked
-            .services
-            .into_iter()
-            .filter(|service| !held.iter().any(|guard| guard.covers(service)))
-            .collect();
         let mut guards = held;
-        if !missing.is_empty() {
-            let locks = world.locks.clone();
-            let taking = move || locks.take(locked.app_id, &missing, policy);
-            let guard = match tokio::task::spawn_blocking(taking).await {
-                Ok(Ok(guard)) => Arc::new(guard),
-                Ok(Err(error)) => return refuse(lock_report, reports, &error),
-                // A panic while taking: the reports say so when they are dropped.
-                Err(_) => return,
-            };
-            world.reached("lock-taken");
-            world.tell(Message::LocksTaken(locked.app, Arc::clone(&guard)));
-            guards.push(guard);
+        let (locks, have) = (world.locks.clone(), guards.clone());
+        let taking =
+            move || locks.take_missing(locked.app_id, locked.services, reach, &have, policy);
+        match tokio::task::spawn_blocking(taking).await {
+            Ok(Ok(Some(guard))) => {
+                let guard = Arc::new(guard);
+                world.reached("lock-taken");
+                world.tell(Message::LocksTaken(locked.app, Arc::clone(&guard)));
+                guards.push(guard);
+            }
+            Ok(Ok(None)) => {}
+            Ok(Err(error)) => return refuse(lock_report, reports, &error),
+            // A panic while taking: the reports say so when they are dropped.
+            Err(_) => return,
         }
         lock_report.finish(Ok(()));
         for (work, report) in reports {

@@ -28,6 +28,7 @@ use crate::config::Limits;
 use crate::events::Announced;
 use crate::journal::{LocalMode, Memory};
 use crate::local_mode::Snapshot;
+use crate::locks::Reach;
 use crate::logs::{LogSource, LogSources};
 use crate::messages::{Kept, Message, Settings, StepFailure, Wanted};
 use crate::steps::World;
@@ -292,7 +293,7 @@ impl Lap {
                 .extend(services.map(|service| (Subject::Service(service), now)));
             let held = self.guards.get(&locked.app).cloned().unwrap_or_default();
             let policy = self.policy(&locked.app);
-            apply::spawn_locked(&self.world, locked, held, policy);
+            apply::spawn_locked(&self.world, locked, Reach::Named, held, policy);
             return;
         }
         let cancel = CancellationToken::new();

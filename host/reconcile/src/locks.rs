@@ -15,7 +15,11 @@
 //! writable by that service, so nothing in it is trusted or followed.
 
 mod all;
+mod boot;
 mod file;
+mod folders;
+mod leases;
+mod shown;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,11 +30,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::{AppId, Branding, ServiceName};
+use store::Store;
 use tokio::sync::Notify;
 
 pub use all::AllLocks;
 pub(crate) use all::Locking;
 use file::LockPath;
+use folders::folders;
+use leases::Leases;
 pub(crate) use watch::until_removed;
 
 /// Lock folders that are looked at when what a killed supervisor left is cleared.
@@ -43,6 +50,15 @@ pub enum LockPolicy {
     Respect,
     /// A user's lock is removed for good, and ours put in its place (device behaviour 3.3).
     Override,
+}
+
+/// Whose locks are taken beside those of the services that are named (device behaviour 3.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Nobody's.
+    Named,
+    /// Those of all that have a lock folder, also of services that are neither current nor wanted.
+    WholeFolder,
 }
 
 /// Why the locks of an app were not taken.
@@ -67,8 +83,8 @@ pub enum LockError {
     /// Another operation of this supervisor holds those of all apps, of which there may be none.
     #[error("The locks of all apps are being held by another supervisor operation")]
     AllBusy,
-    /// The lock could not be made.
-    #[error("failed to take the update lock `{}`", path.display())]
+    /// Nobody knows whether it is held, so it counts as held, and no override helps.
+    #[error("the update lock `{}` can be neither read nor taken", path.display())]
     Failed {
         /// The file or folder that it failed on.
         path: PathBuf,
@@ -81,6 +97,7 @@ pub enum LockError {
 /// threads.
 #[derive(Debug, Clone)]
 pub struct Locks {
+    host_root: PathBuf,
     services: PathBuf,
     /// Where locks are written before they get their name: a folder that no service sees.
     drafts: PathBuf,
@@ -89,6 +106,8 @@ pub struct Locks {
     /// Files by which a new container says that it has taken over.
     handed_over: Vec<String>,
     held: Arc<Held>,
+    /// What services took over the API.
+    leases: Arc<Leases>,
     /// Operations on all apps, which hold no file where there is no app.
     one_at_a_time: Arc<tokio::sync::Mutex<()>>,
 }
@@ -112,9 +131,9 @@ pub struct UpdateLocks {
 
 impl Locks {
     /// The locks below `host_root`. `marker` tells this device's locks from all others; it must be
-    /// the same after a restart.
+    /// the same after a restart. `store` keeps what services take over the API.
     #[must_use]
-    pub fn new(host_root: &Path, branding: &Branding, marker: &str) -> Self {
+    pub fn new(host_root: &Path, branding: &Branding, marker: &str, store: Store) -> Self {
         let folder = host_root.join(branding.host_folder());
         let mut names = vec!["updates.lock".to_owned()];
         let mut handed_over = vec!["handover-complete".to_owned()];
@@ -124,12 +143,14 @@ impl Locks {
             handed_over.push(format!("{alias}-kill-me"));
         }
         Locks {
+            host_root: host_root.to_owned(),
             services: folder.join("services"),
             drafts: folder.join("lock-drafts"),
             marker: marker.to_owned(),
             names,
             handed_over,
             held: Arc::default(),
+            leases: Arc::new(Leases::new(store, boot::id(host_root))),
             one_at_a_time: Arc::default(),
         }
     }
@@ -163,6 +184,29 @@ impl Locks {
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o1777))
     }
 
+    /// As [`Self::take`], for the services that have a lock folder as well, wanted or not, but those of
+    /// which a lock is held in `held`. `None` where that is all of them.
+    ///
+    /// # Errors
+    /// As [`Self::take`].
+    pub(crate) fn take_missing(
+        &self,
+        app: AppId,
+        mut services: BTreeSet<ServiceName>,
+        reach: Reach,
+        held: &[Arc<UpdateLocks>],
+        policy: LockPolicy,
+    ) -> Result<Option<UpdateLocks>, LockError> {
+        if reach == Reach::WholeFolder {
+            services.append(&mut self.services_of_app_on_disk(app)?);
+        }
+        services.retain(|service| !held.iter().any(|guard| guard.covers(service)));
+        match services.is_empty() {
+            true => Ok(None),
+            false => self.take(app, &services, policy).map(Some),
+        }
+    }
+
     /// Takes the locks of all `services` of `app`, or none of them.
     ///
     /// # Errors
@@ -174,6 +218,7 @@ impl Locks {
         policy: LockPolicy,
     ) -> Result<UpdateLocks, LockError> {
         let mut guard = self.reserve(app, services)?;
+        let mut leases = self.leases.lock();
         for service in services {
             let folder = self.folder(app, service);
             let failed = |source| LockError::Failed {
@@ -201,6 +246,8 @@ impl Locks {
                 }
                 guard.held.entry(service.clone()).or_default().push(path);
             }
+            // Whoever held it over the API gave it back as a file, or was overridden.
+            self.leases.forget(&mut leases, app, service);
         }
         Ok(guard)
     }
@@ -250,7 +297,8 @@ impl Locks {
     /// taken.
     pub fn sweep(&self) {
         let _ = fs::remove_dir_all(&self.drafts);
-        let services = folders(&self.services).flat_map(|app| folders(&app));
+        let below = |folder: PathBuf| folders(&folder).unwrap_or_default();
+        let services = below(self.services.clone()).into_iter().flat_map(below);
         for folder in services.take(MAX_SWEPT) {
             for name in &self.names {
                 LockPath::new(folder.join(name), self.marker.clone()).release();
@@ -285,14 +333,6 @@ impl Drop for UpdateLocks {
         drop(registry);
         self.registry.released.notify_waiters();
     }
-}
-
-/// The real folders in `folder`; a link to one is none.
-fn folders(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-        .map(|entry| entry.path())
 }
 
 /// A set behind this lock is whole between any two statements, so a panic elsewhere leaves it usable.

@@ -8,8 +8,8 @@ use engine::EngineError;
 use model::compose::{DeviceFacts, EXTRA_FIRMWARE};
 use model::contracts::Offers;
 use model::{
-    Action, ActionError, CONFIG_DIGEST_LABEL, ContainerId, DesiredNetwork, DeviceStatus, IpamPool,
-    NetworkConfig, TargetState,
+    Action, ActionError, AppId, CONFIG_DIGEST_LABEL, ContainerId, DesiredNetwork, DeviceStatus,
+    IpamPool, LockRefusal, LockRequest, NetworkConfig, ServiceName, TargetState, UpdateLock,
 };
 use serde_json::Value;
 use store::{StoreError, TargetSource};
@@ -69,8 +69,14 @@ impl Reconciler {
         let journal = Journal::new(config.store.clone());
         let mut memory = journal.recall()?;
         let facts = (config.facts)();
-        let locks = Locks::new(&config.host_root, &facts.branding, &memory.lock_marker);
+        let locks = Locks::new(
+            &config.host_root,
+            &facts.branding,
+            &memory.lock_marker,
+            config.store.clone(),
+        );
         locks.sweep();
+        locks.recall_leases()?;
 
         // A device without a cloud has no other mode. What was left of an earlier one is cleaned up
         // first (device behaviour 4.3).
@@ -140,6 +146,8 @@ impl Reconciler {
             Some(wanted) => (Some(wanted.desired), wanted.settings),
             None => (None, target::settings(&TargetState::default())),
         };
+        let keeping = world.locks.clone().keep_leases();
+        tokio::spawn(stop.clone().run_until_cancelled_owned(keeping));
         let start = Start {
             memory,
             desired,
@@ -546,6 +554,47 @@ impl Reconciler {
             false => LockPolicy::Respect,
         };
         self.inner.world.locks.take_all(apps, policy).await
+    }
+
+    /// Who holds which update lock now.
+    ///
+    /// # Errors
+    /// Where the lock folders cannot be read.
+    pub async fn update_locks(&self) -> Result<Vec<UpdateLock>, String> {
+        let locks = self.inner.world.locks.clone();
+        match tokio::task::spawn_blocking(move || locks.list()).await {
+            Ok(listed) => listed.map_err(|error| chain(&error)),
+            Err(_) => Err(stopping().to_string()),
+        }
+    }
+
+    /// Takes the update lock of a service for it, or renews the one that was taken so. It ends by itself
+    /// when its time is over.
+    ///
+    /// # Errors
+    /// [`LockRefusal`]; a lock that was held before is held still.
+    pub async fn lease_lock(&self, request: LockRequest) -> Result<UpdateLock, LockRefusal> {
+        let locks = self.inner.world.locks.clone();
+        match tokio::task::spawn_blocking(move || locks.lease(&request)).await {
+            Ok(leased) => leased,
+            Err(_) => Err(LockRefusal::Failed(stopping().to_string())),
+        }
+    }
+
+    /// Gives back what [`Self::lease_lock`] took.
+    ///
+    /// # Errors
+    /// [`LockRefusal`].
+    pub async fn give_lock_back(
+        &self,
+        app: AppId,
+        service: ServiceName,
+    ) -> Result<(), LockRefusal> {
+        let locks = self.inner.world.locks.clone();
+        match tokio::task::spawn_blocking(move || locks.give_back(app, &service)).await {
+            Ok(given) => given,
+            Err(_) => Err(LockRefusal::Failed(stopping().to_string())),
+        }
     }
 
     /// A new reader of what services print and what the supervisor does, from now on.

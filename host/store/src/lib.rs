@@ -1,5 +1,6 @@
 //! What the device must not forget, in one SQLite file: who it is, its keys, its target states, what
-//! was begun and not finished, whose image is whose, and the data of plugins.
+//! was begun and not finished, whose image is whose, the update locks that services took over the API,
+//! and the data of plugins.
 //!
 //! [`Store::open`] is called once, by the binary; clones of the [`Store`] are handed to the
 //! reconciler, the plugins and the API. Methods are short and block: async callers put writes on a
@@ -18,6 +19,7 @@ mod plugin_data;
 mod settings;
 mod store;
 mod targets;
+mod update_locks;
 
 pub use error::{PluginDataError, StoreError};
 pub use images::ImageRecord;
@@ -27,6 +29,7 @@ pub use open::{FILE_NAME, LOCK_NAME, Opened};
 pub use plugin_data::{MAX_KEY, MAX_KEYS, MAX_TOTAL, MAX_VALUE};
 pub use store::Store;
 pub use targets::TargetSource;
+pub use update_locks::LockRecord;
 
 #[cfg(test)]
 mod tests;

@@ -63,6 +63,25 @@ const STEPS: &[&str] = &[
         PRIMARY KEY (plugin, key)
     ) STRICT, WITHOUT ROWID;
     ",
+    // 2
+    "
+    -- Update locks that services took over the API. Times in milliseconds: of the clock since the epoch,
+    -- and, in the boot that is named, of the clock since that boot, which nobody sets.
+    CREATE TABLE update_lock (
+        app INTEGER NOT NULL,
+        service TEXT NOT NULL,
+        token TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        ttl INTEGER NOT NULL,
+        taken_at INTEGER NOT NULL,
+        expires_at INTEGER NOT NULL,
+        boot TEXT NOT NULL,
+        expires_in_boot INTEGER NOT NULL,
+        survives_reboot INTEGER NOT NULL CHECK (survives_reboot IN (0, 1)),
+        is_placed INTEGER NOT NULL CHECK (is_placed IN (0, 1)),
+        PRIMARY KEY (app, service)
+    ) STRICT, WITHOUT ROWID;
+    ",
 ];
 
 /// The version that this supervisor writes.

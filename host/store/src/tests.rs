@@ -89,6 +89,42 @@ fn keys_are_32_lower_case_hexadecimal_digits_and_all_different() {
 }
 
 #[test]
+fn the_update_locks_of_services_are_kept_until_they_are_forgotten() {
+    let folder = folder();
+    let store = open(folder.path());
+    let lock = |name: &str| LockRecord {
+        app: AppId(7),
+        service: service(name),
+        token: format!("token of {name}"),
+        reason: "writes flash; don't cut".into(),
+        ttl: 60_000,
+        taken_at: 1,
+        expires_at: 60_001,
+        boot: "boot".into(),
+        expires_in_boot: 61_000,
+        survives_reboot: true,
+        is_placed: false,
+    };
+    for name in ["web", "db"] {
+        store.put_lock(&lock(name)).unwrap();
+    }
+    let placed = LockRecord {
+        is_placed: true,
+        survives_reboot: false,
+        ..lock("web")
+    };
+    store.put_lock(&placed).unwrap();
+    drop(store);
+
+    let store = open(folder.path());
+    assert_eq!(store.lock_records().unwrap(), [lock("db"), placed]);
+    for _ in 0..2 {
+        store.forget_lock(AppId(7), &service("web")).unwrap();
+    }
+    assert_eq!(store.lock_records().unwrap(), [lock("db")]);
+}
+
+#[test]
 fn a_key_is_known_by_its_owner_alone() {
     let folder = folder();
     let store = open(folder.path());

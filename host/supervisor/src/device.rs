@@ -8,7 +8,10 @@ use api::Facts;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
-use model::{Action, ActionError, Branding, ContainerId, DeviceStatus, DeviceUuid, PowerAction};
+use model::{
+    Action, ActionError, AppId, Branding, ContainerId, DeviceStatus, DeviceUuid, LockRefusal,
+    LockRequest, PowerAction, ServiceName, UpdateLock,
+};
 use plugins::CloudRefusal;
 use reconcile::{LockError, Reconciler};
 use serde_json::Value;
@@ -95,6 +98,22 @@ impl api::Device for RunningDevice {
     fn plan(&self) -> BoxFuture<'_, Result<api::DevicePlan, String>> {
         let outlook = self.reconciler.outlook();
         outlook.map(|found| found.map(outlook::shown)).boxed()
+    }
+
+    fn update_locks(&self) -> BoxFuture<'_, Result<Vec<UpdateLock>, String>> {
+        self.reconciler.update_locks().boxed()
+    }
+
+    fn lease_lock(&self, request: LockRequest) -> BoxFuture<'_, Result<UpdateLock, LockRefusal>> {
+        self.reconciler.lease_lock(request).boxed()
+    }
+
+    fn give_lock_back(
+        &self,
+        app: AppId,
+        service: ServiceName,
+    ) -> BoxFuture<'_, Result<(), LockRefusal>> {
+        self.reconciler.give_lock_back(app, service).boxed()
     }
 
     fn problems(&self) -> Vec<String> {

@@ -42,6 +42,11 @@ fn main() -> ExitCode {
         ["write-and-wait", path, text] => fs::write(path, text)
             .and_then(|()| print(&["written"]))
             .and_then(|()| wait_for_stop()),
+        ["write-at-and-wait", variable, text] => env::var(variable)
+            .map_err(io::Error::other)
+            .and_then(|path| fs::write(path, text))
+            .and_then(|()| print(&["written"]))
+            .and_then(|()| wait_for_stop()),
         ["read", path] => fs::read_to_string(path).and_then(|text| print(&[&text])),
         ["tcp-echo", address] => tcp_echo(address),
         ["udp-echo", address] => udp_echo(address),

@@ -15,6 +15,7 @@ mod features;
 mod kills;
 mod layout;
 mod lifecycle;
+mod locks;
 mod logs;
 mod plan;
 mod state;

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use super::Lap;
 use crate::actions::{Phase, StoredAction, Underway};
+use crate::locks::Reach;
 use crate::messages::{Message, StepFailure};
 use crate::{LockPolicy, apply};
 
@@ -97,13 +98,15 @@ impl Lap {
         // A back-off of the update is not one of the action.
         self.failing.remove(&locks);
         self.busy.insert(locks, Instant::now());
+        let mut reach = Reach::Named;
         if let Some(underway) = self.actions.of_mut(app) {
+            reach = underway.reach();
             underway.retry_at = None;
             if underway.phase == Phase::Waiting {
                 underway.phase = Phase::Locking;
             }
         }
-        apply::spawn_locked(&self.world, locked, held, policy);
+        apply::spawn_locked(&self.world, locked, reach, held, policy);
     }
 
     /// Whether users' locks of an app are respected now.

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::Lap;
 use super::act::runs;
 use crate::actions::Answer;
+use crate::locks::Reach;
 use crate::messages::StepFailure;
 use crate::{LockPolicy, apply};
 
@@ -110,7 +111,7 @@ impl Lap {
             true => LockPolicy::Override,
             false => LockPolicy::Respect,
         };
-        apply::spawn_locked(&self.world, locked, held, policy);
+        apply::spawn_locked(&self.world, locked, Reach::WholeFolder, held, policy);
     }
 
     fn locked_to_quiesce(&mut self, app: &AppUuid) {
@@ -188,7 +189,7 @@ impl Lap {
                 work,
             };
             // They are held: a service that came meanwhile is of no lock's concern any more.
-            apply::spawn_locked(&self.world, locked, held, LockPolicy::Respect);
+            apply::spawn_locked(&self.world, locked, Reach::Named, held, LockPolicy::Respect);
         }
     }
 }

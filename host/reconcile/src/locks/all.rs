@@ -11,7 +11,7 @@ use model::{AppId, ServiceName};
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 
-use super::{LockError, LockPolicy, Locks, UpdateLocks, folders};
+use super::{LockError, LockPolicy, Locks, UpdateLocks};
 
 /// How long one operation waits for another (device behaviour 3.4).
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -51,7 +51,7 @@ impl Locks {
         let one = one.map_err(|_| LockError::AllBusy)?;
         let locks = self.clone();
         let found = tokio::task::spawn_blocking(move || locks.services_on_disk(apps.as_ref()));
-        let found = found.await.map_err(|_| stopping(&self.services))?;
+        let found = found.await.map_err(|_| stopping(&self.services))??;
         let mut guards = Vec::new();
         for (app, services) in found {
             guards.push(self.take_until(app, services, policy, deadline).await?);
@@ -84,27 +84,6 @@ impl Locks {
                 taken => return taken,
             }
         }
-    }
-
-    /// The services that have a folder, by app. A link to a folder is none, and so is what has a name
-    /// that no app or service can have.
-    fn services_on_disk(
-        &self,
-        apps: Option<&BTreeSet<AppId>>,
-    ) -> Vec<(AppId, BTreeSet<ServiceName>)> {
-        let mut found: Vec<_> = folders(&self.services)
-            .filter_map(|folder| {
-                let name = folder.file_name()?.to_str()?;
-                let app = AppId(name.parse().ok()?);
-                let wanted = app.to_string() == name && apps.is_none_or(|apps| apps.contains(&app));
-                let services = folders(&folder)
-                    .filter_map(|service| service.file_name()?.to_str()?.parse().ok())
-                    .collect();
-                wanted.then_some((app, services))
-            })
-            .collect();
-        found.sort();
-        found
     }
 }
 

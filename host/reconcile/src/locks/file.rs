@@ -84,7 +84,8 @@ fn write_new(path: &Path, content: &str) -> io::Result<()> {
     File::from(file).write_all(content.as_bytes())
 }
 
-fn random_name() -> io::Result<String> {
+/// 32 hexadecimal digits that nobody can guess.
+pub(super) fn random_name() -> io::Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|_| io::Error::other("no random numbers to be had"))?;
     Ok(hex::encode(bytes))

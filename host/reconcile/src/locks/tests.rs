@@ -1,18 +1,26 @@
+mod leases;
+
 use std::os::unix::fs::symlink;
 
 use super::*;
 
 const APP: AppId = AppId(7);
 
-struct Host {
-    root: tempfile::TempDir,
-    locks: Locks,
+pub(super) struct Host {
+    pub(super) root: tempfile::TempDir,
+    pub(super) locks: Locks,
+    store: Store,
 }
 
-fn host() -> Host {
+pub(super) fn host() -> Host {
     let root = tempfile::tempdir().unwrap();
-    let locks = Locks::new(root.path(), &Branding::default(), "marker-of-this-device");
-    Host { root, locks }
+    let store = Store::open(&root.path().join("state")).unwrap().store;
+    let locks = locks(root.path(), "marker-of-this-device", &store);
+    Host { root, locks, store }
+}
+
+fn locks(root: &Path, marker: &str, store: &Store) -> Locks {
+    Locks::new(root, &Branding::default(), marker, store.clone())
 }
 
 fn names(services: &[&str]) -> BTreeSet<ServiceName> {
@@ -20,7 +28,12 @@ fn names(services: &[&str]) -> BTreeSet<ServiceName> {
 }
 
 impl Host {
-    fn path(&self, service: &str) -> PathBuf {
+    /// What the next run of the supervisor has.
+    pub(super) fn next_supervisor(&self) -> Locks {
+        locks(self.root.path(), "marker-of-this-device", &self.store)
+    }
+
+    pub(super) fn path(&self, service: &str) -> PathBuf {
         let folder = self.root.path().join("tmp/platform-supervisor/services/7");
         folder.join(service).join("updates.lock")
     }
@@ -94,11 +107,7 @@ fn a_link_to_a_lock_of_ours_is_a_users_lock() {
 fn what_a_killed_supervisor_left_is_reclaimed() {
     let host = host();
     std::mem::forget(host.take(&["web"]).unwrap());
-    let next = Locks::new(
-        host.root.path(),
-        &Branding::default(),
-        "marker-of-this-device",
-    );
+    let next = host.next_supervisor();
     drop(
         next.take(APP, &names(&["web"]), LockPolicy::Respect)
             .unwrap(),
@@ -110,7 +119,7 @@ fn what_a_killed_supervisor_left_is_reclaimed() {
 fn what_another_device_left_is_not_ours() {
     let host = host();
     std::mem::forget(host.take(&["web"]).unwrap());
-    let other = Locks::new(host.root.path(), &Branding::default(), "another-device");
+    let other = locks(host.root.path(), "another-device", &host.store);
     assert!(
         other
             .take(APP, &names(&["web"]), LockPolicy::Respect)
@@ -286,4 +295,82 @@ async fn the_wait_for_another_operation_ends_after_ten_seconds() {
     let refused = all(&host, None, LockPolicy::Respect).await.unwrap_err();
     assert!(matches!(refused, LockError::AllBusy), "{refused}");
     drop(all_of_none);
+}
+
+/// What makes a lock folder unreadable, for root as well.
+type Spoil = fn(&Path);
+
+const SPOILT_APPS: [(&str, Spoil); 2] = [
+    ("a file", |services| {
+        fs::write(services.join("7"), "").unwrap();
+    }),
+    ("a loop of links", |services| {
+        symlink("7", services.join("7")).unwrap();
+    }),
+];
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_read_counts_as_locked_and_is_not_overridden() {
+    for (what, spoil) in SPOILT_APPS {
+        let host = host();
+        let services = host.root.path().join("tmp/platform-supervisor/services");
+        fs::create_dir_all(&services).unwrap();
+        spoil(&services);
+        for policy in [LockPolicy::Respect, LockPolicy::Override] {
+            let refused = [
+                host.locks.take(APP, &names(&["web"]), policy).err(),
+                all(&host, Some(&[7]), policy).await.err(),
+                host.locks
+                    .take_missing(APP, names(&[]), Reach::WholeFolder, &[], policy)
+                    .err(),
+            ];
+            for refused in refused {
+                let Some(LockError::Failed { path, .. }) = &refused else {
+                    panic!("{what}: {refused:?}");
+                };
+                assert!(path.starts_with(services.join("7")), "{what}: {path:?}");
+            }
+        }
+        assert!(fs::symlink_metadata(services.join("7")).is_ok(), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn the_folder_of_all_apps_that_cannot_be_read_locks_them_all() {
+    let host = host();
+    let services = host.root.path().join("tmp/platform-supervisor/services");
+    fs::create_dir_all(services.parent().unwrap()).unwrap();
+    fs::write(&services, "").unwrap();
+    let refused = all(&host, None, LockPolicy::Override).await.unwrap_err();
+    assert!(matches!(refused, LockError::Failed { .. }), "{refused}");
+    assert!(host.locks.list().is_err());
+}
+
+#[test]
+fn services_that_are_gone_keep_their_app_locked_where_the_whole_folder_counts() {
+    let host = host();
+    host.user_lock("left-over", |path| fs::write(path, "").unwrap());
+    let take = |reach, policy| {
+        host.locks
+            .take_missing(APP, names(&["web"]), reach, &[], policy)
+    };
+    drop(take(Reach::Named, LockPolicy::Respect).unwrap());
+    let refused = take(Reach::WholeFolder, LockPolicy::Respect).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "Lockfile exists for { appId: 7, service: left-over }"
+    );
+    let guard = take(Reach::WholeFolder, LockPolicy::Override).unwrap();
+    let guard = Arc::new(guard.unwrap());
+    assert!(guard.covers(&"left-over".parse().unwrap()));
+    // What is held already is not taken twice.
+    let held = [Arc::clone(&guard)];
+    let more = host.locks.take_missing(
+        APP,
+        names(&["web"]),
+        Reach::WholeFolder,
+        &held,
+        LockPolicy::Respect,
+    );
+    assert!(more.unwrap().is_none());
 }

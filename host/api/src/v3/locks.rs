@@ -1,0 +1,354 @@
+//! `/v3/locks`: who keeps services from being updated, and a service's own update lock taken and given
+//! back without a file (device behaviour 3). A service that can write files may go on making one.
+
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+use model::{
+    AppId, LockHolder, LockKind, LockRefusal, LockRequest, MAX_LOCK_REASON, MAX_LOCK_TTL,
+    ServiceName, UpdateLock,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::answer::{self, Failure};
+use crate::app::Api;
+use crate::body;
+use crate::call::Call;
+use crate::lenient;
+use crate::moment::Moment;
+use crate::operation::{Answer, Operation, schema};
+use crate::routes::{Handler, Outcome, Route};
+use crate::services;
+
+pub(crate) const ROUTES: &[Route] = &[
+    Route {
+        method: Method::GET,
+        path: "/v3/locks",
+        summary: "the update locks that are held now, and by whom",
+        operation: Operation::answering(&[Answer::json("the locks", schema::<Locks>)]),
+        handler: Handler::Later(|api, call| Box::pin(list(api, call))),
+    },
+    Route {
+        method: Method::PUT,
+        path: "/v3/locks/:appId/:service",
+        summary: "takes the update lock of a service for a time, or renews it",
+        operation: Operation::answering(&[
+            Answer::json("it is held", schema::<Taken>),
+            Answer::failed(
+                StatusCode::BAD_REQUEST,
+                "a field is wrong, and the message names it",
+            ),
+            OTHER_APP,
+            Answer::failed(
+                StatusCode::NOT_FOUND,
+                "the device has no such app or service",
+            ),
+            ELSEWHERE,
+            BUSY,
+        ])
+        .taking_document(schema::<Wish>),
+        handler: Handler::Later(|api, call| Box::pin(put(api, call))),
+    },
+    Route {
+        method: Method::DELETE,
+        path: "/v3/locks/:appId/:service",
+        summary: "gives back the update lock that was taken over the API",
+        operation: Operation::answering(&[
+            Answer::json("it is given back", schema::<Done>),
+            Answer::failed(StatusCode::BAD_REQUEST, "`appId` is no number"),
+            OTHER_APP,
+            Answer::failed(
+                StatusCode::NOT_FOUND,
+                "the device has no such app or service, or it holds no lock over the API",
+            ),
+            ELSEWHERE,
+            BUSY,
+        ]),
+        handler: Handler::Later(|api, call| Box::pin(delete(api, call))),
+    },
+];
+
+const OTHER_APP: Answer = Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app");
+const ELSEWHERE: Answer = Answer::failed(
+    StatusCode::CONFLICT,
+    "a lock stands there that was not taken over the API",
+);
+const BUSY: Answer = Answer::failed(
+    StatusCode::LOCKED,
+    "the supervisor is changing the app right now",
+);
+
+/// What `PUT /v3/locks/:appId/:service` reads. Other fields are refused.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "its schema alone is of use")]
+struct Wish {
+    /// Why the service must not be disturbed, on one line.
+    #[schemars(length(min = 1, max = 256))]
+    reason: String,
+    /// The seconds after which the lock ends by itself.
+    #[schemars(range(min = 1, max = 604_800))]
+    ttl: u64,
+    /// Whether it is put back after a reboot.
+    #[serde(default)]
+    survives_reboot: bool,
+}
+
+/// The body of `GET /v3/locks`.
+#[derive(Serialize, JsonSchema)]
+struct Locks {
+    status: &'static str,
+    /// By app and service; those that the caller's key covers.
+    locks: Vec<Lock>,
+}
+
+/// The body of `PUT /v3/locks/:appId/:service`.
+#[derive(Serialize, JsonSchema)]
+struct Taken {
+    status: &'static str,
+    lock: Lock,
+}
+
+/// The body of `DELETE /v3/locks/:appId/:service`.
+#[derive(Serialize, JsonSchema)]
+struct Done {
+    status: &'static str,
+}
+
+/// One update lock.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Lock {
+    app_id: u64,
+    /// Missing where the folder of the whole app cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    service: Option<String>,
+    holder: Holder,
+    /// The lock file, on the host.
+    path: String,
+    /// What stands there; missing where that cannot be found out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<Kind>,
+    /// Since when it is held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    since: Option<Moment>,
+    /// Why, in the words of who took it over the API.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// When it ends by itself. Only locks that were taken over the API do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    expires: Option<Moment>,
+    /// For how many seconds it was taken or last renewed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl: Option<u64>,
+    /// Whether a reboot leaves it held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    survives_reboot: Option<bool>,
+    /// Why it is not known who holds it. It counts as held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// Who holds a lock.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Holder {
+    /// The supervisor, while it changes services of the app.
+    Supervisor,
+    /// A service, or a person on the host, by a file or whatever else stands at the path.
+    File,
+    /// A service that asked for it over this API.
+    Api,
+    /// It cannot be found out, and counts as held.
+    Unreadable,
+}
+
+/// What stands at the path of a lock.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    File,
+    Directory,
+    Symlink,
+    /// A pipe, a socket, a device.
+    Other,
+}
+
+impl Lock {
+    fn of(lock: UpdateLock) -> Self {
+        let shown = Lock {
+            app_id: lock.app.0,
+            service: lock.service.map(|service| service.to_string()),
+            holder: Holder::Supervisor,
+            path: lock.path.to_string_lossy().into_owned(),
+            kind: Some(Kind::File),
+            since: lock.since_ms.map(Moment),
+            reason: None,
+            expires: None,
+            ttl: None,
+            survives_reboot: None,
+            error: None,
+        };
+        match lock.holder {
+            LockHolder::Supervisor => shown,
+            LockHolder::File(kind) => Lock {
+                holder: Holder::File,
+                kind: Some(match kind {
+                    LockKind::File => Kind::File,
+                    LockKind::Folder => Kind::Directory,
+                    LockKind::Link => Kind::Symlink,
+                    LockKind::Other => Kind::Other,
+                }),
+                ..shown
+            },
+            LockHolder::Api(lock) => Lock {
+                holder: Holder::Api,
+                reason: Some(lock.reason),
+                expires: Some(Moment(lock.expires_ms)),
+                ttl: Some(lock.ttl.as_secs()),
+                survives_reboot: Some(lock.survives_reboot),
+                ..shown
+            },
+            LockHolder::Unreadable(why) => Lock {
+                holder: Holder::Unreadable,
+                kind: None,
+                error: Some(why),
+                ..shown
+            },
+        }
+    }
+}
+
+async fn list(api: Api, call: Call) -> Outcome {
+    let locks = api.device.update_locks().await;
+    let locks = locks.map_err(|cause| Failure::Internal {
+        doing: "read the update locks",
+        cause: cause.into(),
+    })?;
+    let scope = call.caller.scope;
+    let covered = locks.into_iter().filter(|lock| scope.covers(lock.app));
+    Ok(answer::json(&Locks {
+        status: "success",
+        locks: covered.map(Lock::of).collect(),
+    }))
+}
+
+async fn put(api: Api, call: Call) -> Outcome {
+    let (app, name) = target(&call)?;
+    let body = body::object(call.request).await?;
+    let request = LockRequest {
+        app,
+        service: known(&api, app, &name)?,
+        reason: reason(&body)?,
+        ttl: ttl(&body)?,
+        survives_reboot: survives_reboot(&body)?,
+    };
+    refuse_unknown(&body)?;
+    let lock = api.device.lease_lock(request).await.map_err(refusal)?;
+    Ok(answer::json(&Taken {
+        status: "success",
+        lock: Lock::of(lock),
+    }))
+}
+
+async fn delete(api: Api, call: Call) -> Outcome {
+    let (app, name) = target(&call)?;
+    let given = match (known(&api, app, &name), name.parse()) {
+        (Ok(service), _) => api.device.give_lock_back(app, service).await,
+        // A service that is gone meanwhile may have left its lock.
+        (Err(unknown), Ok(service)) => match api.device.give_lock_back(app, service).await {
+            Err(LockRefusal::NotHeld(_)) => return Err(unknown),
+            given => given,
+        },
+        (Err(unknown), Err(_)) => return Err(unknown),
+    };
+    given.map_err(refusal)?;
+    Ok(answer::json(&Done { status: "success" }))
+}
+
+/// The app and the service of the path, where the key covers them.
+fn target(call: &Call) -> Result<(AppId, String), Failure> {
+    let app = services::app_id(lenient::integer(call.segment()).filter(|id| *id > 0));
+    let app = app.ok_or_else(|| Failure::invalid("Invalid app id"))?;
+    if !call.caller.scope.covers(app) {
+        return Err(Failure::out_of_scope());
+    }
+    let name = call.params.get(1).cloned().unwrap_or_default();
+    Ok((app, name))
+}
+
+/// The service, where the device runs it or is to run it.
+fn known(api: &Api, app: AppId, name: &str) -> Result<ServiceName, Failure> {
+    let missing = |what: String| Failure::Refused(StatusCode::NOT_FOUND, what);
+    let status = api.device.status();
+    let found = status.apps.values().find(|found| found.id == app);
+    let found = found.ok_or_else(|| missing(format!("there is no app {app} on this device")))?;
+    let mut services = found.services.iter();
+    let service = services.find(|service| service.name.as_str() == name);
+    service
+        .map(|service| service.name.clone())
+        .ok_or_else(|| missing(format!("app {app} has no service of that name")))
+}
+
+fn reason(body: &Map<String, Value>) -> Result<String, Failure> {
+    let text = body.get("reason").and_then(Value::as_str);
+    let text = text.filter(|text| {
+        !text.trim().is_empty() && text.len() <= MAX_LOCK_REASON && !text.contains(char::is_control)
+    });
+    text.map(str::to_owned).ok_or_else(|| {
+        Failure::invalid(format!(
+            "`reason` must be text of 1 to {MAX_LOCK_REASON} bytes on one line: why the service must not be \
+             disturbed"
+        ))
+    })
+}
+
+fn ttl(body: &Map<String, Value>) -> Result<Duration, Failure> {
+    let longest = MAX_LOCK_TTL.as_secs();
+    let seconds = body.get("ttl").and_then(lenient::integer_field);
+    let seconds = seconds.and_then(|seconds| u64::try_from(seconds).ok());
+    let seconds = seconds.filter(|seconds| (1..=longest).contains(seconds));
+    seconds.map(Duration::from_secs).ok_or_else(|| {
+        Failure::invalid(format!(
+            "`ttl` must be a whole number of seconds from 1 to {longest}: when the lock ends by itself"
+        ))
+    })
+}
+
+fn survives_reboot(body: &Map<String, Value>) -> Result<bool, Failure> {
+    match body.get("survivesReboot") {
+        None => Ok(false),
+        Some(Value::Bool(survives)) => Ok(*survives),
+        // What a form can say.
+        Some(Value::String(word)) if word == "true" => Ok(true),
+        Some(Value::String(word)) if word == "false" => Ok(false),
+        Some(_) => Err(Failure::invalid(
+            "`survivesReboot` must be true or false, as it is where it is left out",
+        )),
+    }
+}
+
+/// A misspelt wish is not one that may be left out: whoever has it relies on it.
+fn refuse_unknown(body: &Map<String, Value>) -> Result<(), Failure> {
+    let known = ["reason", "ttl", "survivesReboot"];
+    match body.keys().find(|key| !known.contains(&key.as_str())) {
+        None => Ok(()),
+        Some(key) => Err(Failure::invalid(format!(
+            "`{}` is not known here: give `reason`, `ttl` and `survivesReboot`",
+            key.chars().take(64).collect::<String>().escape_debug()
+        ))),
+    }
+}
+
+fn refusal(refusal: LockRefusal) -> Failure {
+    match refusal {
+        LockRefusal::HeldByFile(why) => Failure::Refused(StatusCode::CONFLICT, why),
+        LockRefusal::HeldBySupervisor(why) => Failure::Refused(StatusCode::LOCKED, why),
+        LockRefusal::NotHeld(why) => Failure::Refused(StatusCode::NOT_FOUND, why),
+        LockRefusal::Failed(why) => Failure::Refused(StatusCode::SERVICE_UNAVAILABLE, why),
+    }
+}

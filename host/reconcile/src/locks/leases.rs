@@ -1,0 +1,379 @@
+//! Locks that services take over the API: with a reason, and for a time. Each is a real file in the lock
+//! folder, so that the rules of update locks hold for it as they do for a user's; the store has what the
+//! file cannot say, and puts it back after a reboot where that was asked for.
+//!
+//! The store is written before the file is made, and the file is removed before the store forgets: a kill
+//! in between leaves no file that nobody would ever remove. Whoever removes the file by hand gives the
+//! lock back.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use model::{ApiLock, AppId, LockHolder, LockRefusal, LockRequest, ServiceName, UpdateLock};
+use store::{LockRecord, Store};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::file::{LockPath, random_name};
+use super::shown::{Standing, look};
+use super::{Locks, boot, lock};
+use crate::clock::now_ms;
+use crate::observe::chain;
+
+/// All of them. Whoever takes, gives or overrides one holds this for as long as that takes.
+#[derive(Debug)]
+pub(super) struct Leases {
+    store: Store,
+    boot: String,
+    kept: Mutex<Kept>,
+    /// Told when one was taken, renewed or given back.
+    changed: Notify,
+}
+
+pub(super) type Kept = BTreeMap<(AppId, ServiceName), Lease>;
+
+/// One lock.
+#[derive(Debug, Clone)]
+pub(super) struct Lease {
+    record: LockRecord,
+    until: Instant,
+}
+
+impl Leases {
+    pub(super) fn new(store: Store, boot: String) -> Self {
+        Leases {
+            store,
+            boot,
+            kept: Mutex::default(),
+            changed: Notify::new(),
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Kept> {
+        lock(&self.kept)
+    }
+
+    /// Forgets the lock of a service whose file is gone.
+    pub(super) fn forget(&self, kept: &mut Kept, app: AppId, service: &ServiceName) {
+        if kept.remove(&(app, service.clone())).is_none() {
+            return;
+        }
+        // One that stays in the store is forgotten at the next start, as its file is gone.
+        if let Err(error) = self.store.forget_lock(app, service) {
+            tracing::warn!(
+                "failed to forget the update lock of `{service}`: {}",
+                chain(&error)
+            );
+        }
+        self.changed.notify_one();
+    }
+
+    /// How long a lock of an earlier run lasts still.
+    fn left(&self, record: &LockRecord) -> Duration {
+        let left = match self.is_of_this_boot(record) {
+            true => record.expires_in_boot.saturating_sub(boot::uptime_ms()),
+            false => record.expires_at.saturating_sub(now_ms()),
+        };
+        // A clock that was set back makes no lock last longer than it was taken for.
+        milliseconds(left.min(record.ttl))
+    }
+
+    /// Where the kernel does not say which boot it is, a lock rather stays.
+    fn is_of_this_boot(&self, record: &LockRecord) -> bool {
+        record.boot == self.boot
+    }
+}
+
+impl Lease {
+    pub(super) fn token(&self) -> &str {
+        &self.record.token
+    }
+
+    pub(super) fn taken_at(&self) -> i64 {
+        self.record.taken_at
+    }
+
+    pub(super) fn shown(&self) -> ApiLock {
+        let left = self.until.saturating_duration_since(Instant::now());
+        let left = i64::try_from(left.as_millis()).unwrap_or(i64::MAX);
+        ApiLock {
+            reason: self.record.reason.clone(),
+            ttl: milliseconds(self.record.ttl),
+            expires_ms: now_ms().saturating_add(left),
+            survives_reboot: self.record.survives_reboot,
+        }
+    }
+}
+
+impl Locks {
+    /// Takes the lock of a service for it, or renews the one that it took before. Blocks.
+    ///
+    /// # Errors
+    /// [`LockRefusal`]; a lock that was held before is held still.
+    pub(crate) fn lease(&self, request: &LockRequest) -> Result<UpdateLock, LockRefusal> {
+        let (app, service) = (request.app, &request.service);
+        let mut kept = self.leases.lock();
+        self.prepare(app, service)
+            .map_err(failed(self.folder(app, service)))?;
+        let key = (app, service.clone());
+        let file = self.lease_path(app, service);
+        let earlier = kept.get(&key).filter(|lease| self.stands(lease)).cloned();
+        self.refuse_others(app, service, earlier.as_ref())?;
+
+        let ttl = i64::try_from(request.ttl.as_millis()).unwrap_or(i64::MAX);
+        let now = now_ms();
+        let mut record = LockRecord {
+            app,
+            service: service.clone(),
+            token: match &earlier {
+                Some(earlier) => earlier.record.token.clone(),
+                None => random_name().map_err(failed(file.clone()))?,
+            },
+            reason: request.reason.clone(),
+            ttl,
+            taken_at: earlier.as_ref().map_or(now, Lease::taken_at),
+            expires_at: now.saturating_add(ttl),
+            boot: self.leases.boot.clone(),
+            expires_in_boot: boot::uptime_ms().saturating_add(ttl),
+            survives_reboot: request.survives_reboot,
+            is_placed: earlier.is_some(),
+        };
+        self.store_lock(&record)?;
+        if earlier.is_none() {
+            let path = LockPath::new(file.clone(), record.token.clone());
+            let placed = path.take(&self.drafts).map_err(failed(file.clone()));
+            record.is_placed = true;
+            let placed = match placed {
+                Ok(true) => self.store_lock(&record),
+                // It was free a moment ago.
+                Ok(false) => self.refuse_others(app, service, None),
+                Err(refusal) => Err(refusal),
+            };
+            if let Err(refusal) = placed {
+                path.release();
+                kept.insert(key.clone(), Lease::of(record, request.ttl));
+                self.leases.forget(&mut kept, app, service);
+                return Err(refusal);
+            }
+        }
+        let lease = Lease::of(record, request.ttl);
+        let shown = UpdateLock {
+            app,
+            service: Some(service.clone()),
+            path: self.on_host(&file),
+            since_ms: Some(lease.taken_at()),
+            holder: LockHolder::Api(lease.shown()),
+        };
+        kept.insert(key, lease);
+        self.leases.changed.notify_one();
+        Ok(shown)
+    }
+
+    /// Gives back what [`Self::lease`] took. Blocks.
+    ///
+    /// # Errors
+    /// [`LockRefusal`].
+    pub(crate) fn give_back(&self, app: AppId, service: &ServiceName) -> Result<(), LockRefusal> {
+        let mut kept = self.leases.lock();
+        let lease = kept.get(&(app, service.clone())).cloned();
+        if let Some(lease) = lease {
+            let stood = self.stands(&lease);
+            let path = LockPath::new(self.lease_path(app, service), lease.record.token.clone());
+            path.release();
+            self.leases.forget(&mut kept, app, service);
+            if stood {
+                return Ok(());
+            }
+        }
+        self.refuse_others(app, service, None)?;
+        Err(LockRefusal::NotHeld(format!(
+            "service `{service}` of app {app} holds no update lock"
+        )))
+    }
+
+    /// Takes up the locks of an earlier run. For the start, before anything takes one.
+    ///
+    /// # Errors
+    /// Where the store cannot be read.
+    pub(crate) fn recall_leases(&self) -> Result<(), store::StoreError> {
+        let mut kept = self.leases.lock();
+        for record in self.leases.store.lock_records()? {
+            let (app, service) = (record.app, record.service.clone());
+            match self.recall(record) {
+                Ok(Some(lease)) => {
+                    kept.insert((app, service), lease);
+                }
+                Ok(None) => self.leases.store.forget_lock(app, &service)?,
+                // It stays in the store: the folder that it belongs into cannot be used, which keeps the
+                // app from updates as well.
+                Err(refusal) => {
+                    tracing::warn!("failed to put the update lock of `{service}` back: {refusal}")
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The lock of an earlier run, as it stands; `None` where it is over.
+    fn recall(&self, mut record: LockRecord) -> Result<Option<Lease>, LockRefusal> {
+        let (app, service) = (record.app, record.service.clone());
+        let file = self.lease_path(app, &service);
+        let path = LockPath::new(file.clone(), record.token.clone());
+        let left = self.leases.left(&record);
+        let same_boot = self.leases.is_of_this_boot(&record);
+        let stands = path.is_ours();
+        let goes_on = match same_boot {
+            // A file that was there and is not was removed by hand.
+            true => stands || !record.is_placed,
+            false => record.survives_reboot,
+        };
+        if left.is_zero() || !goes_on {
+            path.release();
+            return Ok(None);
+        }
+        if !stands {
+            self.prepare(app, &service)
+                .map_err(failed(self.folder(app, &service)))?;
+            if !path.take(&self.drafts).map_err(failed(file))? {
+                tracing::warn!(
+                    "the update lock of `{service}` was not put back: another one stands in its place"
+                );
+                return Ok(None);
+            }
+        }
+        if !same_boot || !record.is_placed {
+            let ms = i64::try_from(left.as_millis()).unwrap_or(i64::MAX);
+            record.is_placed = true;
+            record.boot.clone_from(&self.leases.boot);
+            record.expires_in_boot = boot::uptime_ms().saturating_add(ms);
+            self.store_lock(&record)?;
+        }
+        Ok(Some(Lease::of(record, left)))
+    }
+
+    /// Removes the locks whose time is over and forgets those whose file was removed; answers the files
+    /// of the others, and when the next one is over. Blocks.
+    fn tidy_leases(&self) -> (Vec<PathBuf>, Option<Instant>) {
+        let mut kept = self.leases.lock();
+        let now = Instant::now();
+        let leases: Vec<Lease> = kept.values().cloned().collect();
+        let mut files = Vec::new();
+        let mut next: Option<Instant> = None;
+        for lease in leases {
+            let (app, service) = (lease.record.app, &lease.record.service);
+            if lease.until > now && self.stands(&lease) {
+                files.push(self.lease_path(app, service));
+                next = Some(next.map_or(lease.until, |next| next.min(lease.until)));
+                continue;
+            }
+            let path = LockPath::new(self.lease_path(app, service), lease.record.token.clone());
+            path.release();
+            self.leases.forget(&mut kept, app, service);
+        }
+        (files, next)
+    }
+
+    /// Ends locks when their time is over, or when somebody removes their file. Never returns.
+    pub(crate) async fn keep_leases(self) {
+        loop {
+            let changed = self.leases.changed.notified();
+            let locks = self.clone();
+            let tidied = tokio::task::spawn_blocking(move || locks.tidy_leases()).await;
+            let (files, next) = tidied.unwrap_or_default();
+            let watches = files.into_iter().map(|file| {
+                Box::pin(async move {
+                    if super::until_removed(&file).await.is_err() {
+                        // It ends by its time all the same.
+                        std::future::pending::<()>().await;
+                    }
+                })
+            });
+            let watches: Vec<_> = watches.collect();
+            let removed = async {
+                match watches.is_empty() {
+                    true => std::future::pending().await,
+                    false => drop(futures::future::select_all(watches).await),
+                }
+            };
+            let over = async {
+                match next {
+                    Some(next) => tokio::time::sleep_until(next).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = changed => {}
+                () = removed => {}
+                () = over => {}
+            }
+        }
+    }
+
+    /// Refuses where anything but the lock `own` stands in the folder of a service.
+    fn refuse_others(
+        &self,
+        app: AppId,
+        service: &ServiceName,
+        own: Option<&Lease>,
+    ) -> Result<(), LockRefusal> {
+        let own = own.map(Lease::token);
+        for name in &self.names {
+            let path = self.folder(app, service).join(name);
+            match look(&path, &self.marker, own) {
+                Ok(Standing::Nothing | Standing::Leased) => {}
+                Ok(Standing::Supervisor) => {
+                    return Err(LockRefusal::HeldBySupervisor(format!(
+                        "Locks for app {app} are being held by another supervisor operation"
+                    )));
+                }
+                Ok(Standing::Other(_)) => {
+                    return Err(LockRefusal::HeldByFile(format!(
+                        "`{}` was not made over the API: remove it where it was made, then ask again",
+                        self.on_host(&path).display()
+                    )));
+                }
+                Err(error) => return Err(failed(path)(error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn store_lock(&self, record: &LockRecord) -> Result<(), LockRefusal> {
+        let stored = self.leases.store.put_lock(record);
+        stored.map_err(|error| LockRefusal::Failed(chain(&error)))
+    }
+
+    /// Whether the file of a lock is still there.
+    fn stands(&self, lease: &Lease) -> bool {
+        let file = self.lease_path(lease.record.app, &lease.record.service);
+        LockPath::new(file, lease.record.token.clone()).is_ours()
+    }
+
+    fn lease_path(&self, app: AppId, service: &ServiceName) -> PathBuf {
+        self.folder(app, service).join(&self.names[0])
+    }
+}
+
+impl Lease {
+    fn of(record: LockRecord, left: Duration) -> Self {
+        Lease {
+            record,
+            until: Instant::now() + left,
+        }
+    }
+}
+
+fn milliseconds(ms: i64) -> Duration {
+    Duration::from_millis(u64::try_from(ms).unwrap_or_default())
+}
+
+fn failed(path: PathBuf) -> impl FnOnce(std::io::Error) -> LockRefusal {
+    move |error| {
+        LockRefusal::Failed(format!(
+            "failed to take the update lock `{}`: {error}",
+            path.display()
+        ))
+    }
+}

@@ -1,0 +1,149 @@
+//! Who holds what, as it can be read from the lock folders.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use model::{AppId, LockHolder, LockKind, ServiceName, UpdateLock};
+
+use super::file::LockPath;
+use super::leases::Lease;
+use super::{LockError, Locks, MAX_SWEPT};
+use crate::observe::chain;
+
+/// What stands at the path of a lock.
+#[derive(Debug)]
+pub(super) enum Standing {
+    Nothing,
+    /// A lock of this supervisor's own.
+    Supervisor,
+    /// The one whose token was given.
+    Leased,
+    /// A user's: whatever else.
+    Other(Metadata),
+}
+
+/// Looks at one path, without following it.
+pub(super) fn look(path: &Path, marker: &str, token: Option<&str>) -> io::Result<Standing> {
+    let about = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Standing::Nothing),
+        about => about?,
+    };
+    let holds = |content: &str| LockPath::new(path.to_owned(), content.to_owned()).is_ours();
+    Ok(match token {
+        _ if holds(marker) => Standing::Supervisor,
+        Some(token) if holds(token) => Standing::Leased,
+        _ => Standing::Other(about),
+    })
+}
+
+impl Locks {
+    /// All locks that are held now, by app and service, and the folders that cannot be looked into.
+    /// Blocks.
+    ///
+    /// # Errors
+    /// [`LockError::Failed`] where the folder of all apps cannot be read.
+    pub(crate) fn list(&self) -> Result<Vec<UpdateLock>, LockError> {
+        // So that none is seen between the store and its folder.
+        let kept = self.leases.lock();
+        let mut found = Vec::new();
+        for app in self.apps_on_disk()? {
+            let services = match self.services_of_app_on_disk(app) {
+                Ok(services) => services,
+                Err(error) => {
+                    let path = self.services.join(app.to_string());
+                    found.push(self.unreadable(app, None, &path, chain(&error)));
+                    continue;
+                }
+            };
+            for service in services {
+                let lease = kept.get(&(app, service.clone()));
+                self.list_service(app, &service, lease, &mut found);
+            }
+            if found.len() > MAX_SWEPT {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    fn list_service(
+        &self,
+        app: AppId,
+        service: &ServiceName,
+        lease: Option<&Lease>,
+        found: &mut Vec<UpdateLock>,
+    ) {
+        for name in &self.names {
+            let path = self.folder(app, service).join(name);
+            let holder = match look(&path, &self.marker, lease.map(Lease::token)) {
+                Ok(Standing::Nothing) => continue,
+                Ok(Standing::Supervisor) => LockHolder::Supervisor,
+                Ok(Standing::Leased) => match lease {
+                    Some(lease) => LockHolder::Api(lease.shown()),
+                    None => continue,
+                },
+                Ok(Standing::Other(about)) => LockHolder::File(kind(&about)),
+                Err(error) => {
+                    let why = error.to_string();
+                    found.push(self.unreadable(app, Some(service), &path, why));
+                    continue;
+                }
+            };
+            let since_ms = match (&holder, lease) {
+                (LockHolder::Api(_), Some(lease)) => Some(lease.taken_at()),
+                _ => since(&path),
+            };
+            found.push(UpdateLock {
+                app,
+                service: Some(service.clone()),
+                path: self.on_host(&path),
+                holder,
+                since_ms,
+            });
+        }
+    }
+
+    fn unreadable(
+        &self,
+        app: AppId,
+        service: Option<&ServiceName>,
+        path: &Path,
+        why: String,
+    ) -> UpdateLock {
+        UpdateLock {
+            app,
+            service: service.cloned(),
+            path: self.on_host(path),
+            holder: LockHolder::Unreadable(why),
+            since_ms: None,
+        }
+    }
+
+    /// A path below the host's root as the host itself knows it.
+    pub(super) fn on_host(&self, path: &Path) -> PathBuf {
+        match path.strip_prefix(&self.host_root) {
+            Ok(below) => Path::new("/").join(below),
+            Err(_) => path.to_owned(),
+        }
+    }
+}
+
+fn kind(about: &Metadata) -> LockKind {
+    let kind = about.file_type();
+    match () {
+        () if kind.is_file() => LockKind::File,
+        () if kind.is_dir() => LockKind::Folder,
+        () if kind.is_symlink() => LockKind::Link,
+        () => LockKind::Other,
+    }
+}
+
+/// When the file was made, or last written where the file system keeps no more than that.
+fn since(path: &Path) -> Option<i64> {
+    let about = fs::symlink_metadata(path).ok()?;
+    let at = about.created().or_else(|_| about.modified()).ok()?;
+    let since = at.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok()
+}
