@@ -8,7 +8,7 @@ use crate::device::Request;
 /// One admitted request on a core route.
 pub(crate) struct Call {
     pub(crate) caller: Caller,
-    /// What the `:name` segments of the route's path stand for, as they came.
+    /// What the `:name` segments of the route's path stand for, percent-decoded.
     pub(crate) params: Vec<String>,
     pub(crate) request: Request,
 }
@@ -23,7 +23,7 @@ impl Call {
             .map(|(_, value)| value)
     }
 
-    /// The first `:name` segment of the path, as it came.
+    /// The first `:name` segment of the path, percent-decoded.
     pub(crate) fn segment(&self) -> &str {
         self.params.first().map_or("", String::as_str)
     }

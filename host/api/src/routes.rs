@@ -6,6 +6,7 @@
 
 use futures::future::BoxFuture;
 use http::Method;
+use percent_encoding::percent_decode_str;
 
 use crate::answer::Failure;
 use crate::app::Api;
@@ -92,8 +93,8 @@ pub(crate) fn find(method: &Method, path: &str) -> Core {
     Core::OtherMethods(others)
 }
 
-/// What the pattern's `:names` stand for, where `path` matches: whatever its case, and with or without
-/// one slash at the end.
+/// What the pattern's `:names` stand for, percent-decoded, where `path` matches: whatever its case, and
+/// with or without one slash at the end.
 fn matches(pattern: &str, path: &str) -> Option<Vec<String>> {
     let path = path.strip_suffix('/').unwrap_or(path);
     if !pattern.contains(':') {
@@ -107,7 +108,8 @@ fn matches(pattern: &str, path: &str) -> Option<Vec<String>> {
             if segment.is_empty() {
                 return None;
             }
-            params.push(segment.to_owned());
+            let value = percent_decode_str(segment).decode_utf8().ok()?;
+            params.push(value.into_owned());
         } else if !expected.eq_ignore_ascii_case(segment) {
             return None;
         }
@@ -131,6 +133,8 @@ mod tests {
             ("/v1/device", "/v1/%64evice", None),
             (pattern, "/v2/applications/12/state", Some(&["12"])),
             (pattern, "/V2/Applications/AbC/State/", Some(&["AbC"])),
+            (pattern, "/v2/applications/%31%32/state", Some(&["12"])),
+            (pattern, "/v2/applications/%ff/state", None),
             (pattern, "/v2/applications//state", None),
             (pattern, "/v2/applications/state", None),
             (pattern, "/v2/applications/1/2/state", None),

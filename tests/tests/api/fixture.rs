@@ -1,0 +1,80 @@
+//! A device with two apps, each with a key of its own.
+
+use serde_json::{Value, json};
+use tests::{Answer, LogReader, Supervisor, guest, service, target};
+
+/// App 1 has two services and is locked by its user, app 2 has one; both hold keys of their apps.
+pub(crate) struct TwoApps {
+    pub(crate) device: Supervisor,
+    /// Of app 2.
+    pub(crate) other_key: String,
+}
+
+impl TwoApps {
+    /// On a device that wants a key for everything.
+    pub(crate) async fn start() -> Self {
+        let device = Supervisor::on_wasm()
+            .argument("--local-mode-auth=strict")
+            .start()
+            .await;
+        let mut logs = device.read_logs().await;
+        let mut apps = target(1, &[dump("web"), dump("worker")]);
+        apps["local"]["apps"]["1"]["services"]["2"]["imageId"] = json!(2);
+        apps["local"]["apps"]["2"] = target(2, &[dump("other")])["local"]["apps"]["2"].clone();
+        device.set_target(&apps).await;
+        let other_key = key_of("other", &mut logs).await;
+        device.until_applied().await;
+        let lock = "tmp/platform-supervisor/services/1/web/updates.lock";
+        std::fs::write(device.host_root().join(lock), "").unwrap();
+        TwoApps { device, other_key }
+    }
+
+    /// What no refused request changes.
+    pub(crate) async fn state(&self) -> Value {
+        let device = &self.device;
+        json!({
+            "target": device.json("/v2/local/target-state").await,
+            "containers": device.json("/v2/containerId").await,
+            "locks": device.json("/v3/locks").await,
+            "host": device.json("/v1/device/host-config").await,
+        })
+    }
+
+    /// Sends a request with this key, if any.
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        key: Option<&str>,
+        body: Option<(&str, Vec<u8>)>,
+    ) -> Answer {
+        let mut request = self.device.request_without_key(method, path);
+        if let Some(key) = key {
+            request = request.bearer_auth(key);
+        }
+        if let Some((content_type, body)) = body {
+            request = request.header("content-type", content_type).body(body);
+        }
+        self.device.send(request).await
+    }
+}
+
+/// A service that prints its environment and waits.
+fn dump(name: &str) -> Value {
+    let labels = json!({"io.platform.features.supervisor-api": "1"});
+    service(
+        name,
+        &guest("guest"),
+        &json!({"command": ["dump"], "labels": labels}),
+    )
+}
+
+async fn key_of(service: &str, logs: &mut LogReader) -> String {
+    let prefix = "variable PLATFORM_SUPERVISOR_API_KEY=";
+    loop {
+        let line = logs.until_message(prefix).await;
+        if line["serviceName"] == service {
+            return line["message"].as_str().unwrap()[prefix.len()..].to_owned();
+        }
+    }
+}

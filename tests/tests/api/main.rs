@@ -1,0 +1,13 @@
+//! The API as a whole, operation by operation: what its description lists, each way to get a request
+//! wrong, and requests at random.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod bad_input;
+mod description;
+mod fixture;
+mod random;
