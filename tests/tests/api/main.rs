@@ -9,5 +9,6 @@
 
 mod bad_input;
 mod description;
+mod documented;
 mod fixture;
 mod random;
