@@ -30,6 +30,7 @@ pub struct Builder {
     program: Option<PathBuf>,
     environment: Vec<(String, String)>,
     config_json: Option<Value>,
+    host_files: Vec<(String, String)>,
 }
 
 impl Builder {
@@ -68,6 +69,13 @@ impl Builder {
         self
     }
 
+    /// One more file of the host, below its root.
+    #[must_use]
+    pub fn host_file(mut self, path: impl Into<String>, content: impl Into<String>) -> Self {
+        self.host_files.push((path.into(), content.into()));
+        self
+    }
+
     /// Starts it, and waits until it answers.
     ///
     /// # Panics
@@ -79,6 +87,11 @@ impl Builder {
         if let Some(content) = &self.config_json {
             let path = host_root.join("mnt/boot/config.json");
             fs::write(path, content.to_string()).expect("a config.json");
+        }
+        for (path, content) in &self.host_files {
+            let path = host_root.join(path);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("a host folder");
+            fs::write(path, content).expect("a host file");
         }
         let mut supervisor = Supervisor {
             state_dir: folders.path().join("state"),

@@ -67,6 +67,13 @@ pub const HOST_PREFIXES: &[&str] = &[
     "HOST_CONFIGFS_",
 ];
 
+/// Whether a variable is about the boot configuration of the board.
+#[must_use]
+pub fn is_boot_config(key: &str) -> bool {
+    let mut prefixes = HOST_PREFIXES.iter();
+    prefixes.any(|prefix| key.len() > prefix.len() && key.starts_with(prefix))
+}
+
 const fn bool(key: &'static str, default: &'static str) -> Variable {
     Variable {
         key,
@@ -111,10 +118,7 @@ pub fn known(given: BTreeMap<String, String>, prefixes: &[String]) -> BTreeMap<S
             Some(bare) => (bare, given.contains_key(bare)),
             None => (key.as_str(), false),
         };
-        let means_something = variable(bare).is_some()
-            || HOST_PREFIXES
-                .iter()
-                .any(|prefix| bare.len() > prefix.len() && bare.starts_with(prefix));
+        let means_something = variable(bare).is_some() || is_boot_config(bare);
         if means_something && !shadowed {
             known.insert(bare.to_owned(), value.clone());
         }

@@ -11,6 +11,10 @@ use crate::{ContainerId, EngineImageId, ImageRef};
 /// container, volume or network was made from. A target whose digest differs is a change.
 pub const CONFIG_DIGEST_LABEL: &str = "config-digest";
 
+/// The label, below the branding's namespace, of a container that is made in one boot and started in the next:
+/// the boot in which it was made. It is no part of the configuration that is compared.
+pub const BOOT_LABEL: &str = "made-in-boot";
+
 /// The label, below the branding's namespace, that holds the seconds a container is given to stop. It is
 /// read when its service is no longer in any target that could say.
 pub const STOP_GRACE_PERIOD_LABEL: &str = "stop-grace-period";

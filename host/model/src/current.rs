@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use crate::{
-    AppId, AppUuid, Branding, CONFIG_DIGEST_LABEL, Commit, Container, ContainerId, ContainerState,
-    DeviceUuid, EngineImageId, EngineKind, ImageId, ReleaseId, STOP_GRACE_PERIOD_LABEL, ServiceId,
-    ServiceKey, ServiceName,
+    AppId, AppUuid, BOOT_LABEL, BootId, Branding, CONFIG_DIGEST_LABEL, Commit, Container,
+    ContainerId, ContainerState, DeviceUuid, EngineImageId, EngineKind, ImageId, ReleaseId,
+    STOP_GRACE_PERIOD_LABEL, ServiceId, ServiceKey, ServiceName,
 };
 
 /// Before the name of a container that is handing over to its successor (device behaviour 4.7).
@@ -38,6 +38,8 @@ pub struct CurrentService {
     pub digest: Option<String>,
     /// How long it is given to stop: its own period, which its next release may change.
     pub stop_grace: Duration,
+    /// The boot in which it was made, where it is to be started in the next.
+    pub waits_in_boot: Option<BootId>,
 }
 
 /// What a container is given to stop where nothing says otherwise (device behaviour 4.4).
@@ -89,6 +91,7 @@ impl CurrentService {
             digest: label(container, branding, CONFIG_DIGEST_LABEL).ok(),
             stop_grace: label(container, branding, STOP_GRACE_PERIOD_LABEL)
                 .map_or(STOP_GRACE, Duration::from_secs),
+            waits_in_boot: label(container, branding, BOOT_LABEL).ok(),
             key: ServiceKey {
                 app: label::<AppUuid>(container, branding, "app-uuid")?,
                 service,

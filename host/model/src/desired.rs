@@ -2,19 +2,68 @@
 //! nothing is left to look up. The planner compares this with what the engines hold.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     AppId, AppUuid, Commit, ImageId, IpamPool, ReleaseId, ServiceConfig, ServiceId, ServiceKey,
-    ServiceName,
+    ServiceName, config_variables,
 };
 
-/// What all apps of the device should run.
+/// What all apps of the device should run, and how its host should be configured.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DesiredState {
     pub apps: BTreeMap<AppUuid, DesiredApp>,
+    /// `None` where no target was ever given: then the host is left as it is.
+    pub host: Option<DesiredHost>,
+}
+
+/// What a target's variables say of the host itself (device behaviour 4.8).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DesiredHost {
+    /// The board's boot configuration, by variable: `HOST_CONFIG_gpu_mem`.
+    pub boot_config: BTreeMap<String, String>,
+    /// The host keeps its journal over a boot (`SUPERVISOR_PERSISTENT_LOGGING`).
+    pub persistent_logging: bool,
+}
+
+/// A part of the host that a target configures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HostPart {
+    BootConfig,
+    PersistentLogging,
+}
+
+impl HostPart {
+    /// All there are.
+    pub const ALL: [HostPart; 2] = [HostPart::BootConfig, HostPart::PersistentLogging];
+}
+
+impl fmt::Display for HostPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            HostPart::BootConfig => "boot configuration",
+            HostPart::PersistentLogging => "journal's storage",
+        })
+    }
+}
+
+impl DesiredHost {
+    /// What these variables say.
+    #[must_use]
+    pub fn of(variables: &BTreeMap<String, String>) -> Self {
+        let boot = variables
+            .iter()
+            .filter(|(key, _)| config_variables::is_boot_config(key));
+        DesiredHost {
+            boot_config: boot
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect(),
+            persistent_logging: config_variables::flag(variables, "SUPERVISOR_PERSISTENT_LOGGING"),
+        }
+    }
 }
 
 /// One app. An app without a release has no services.

@@ -128,6 +128,10 @@ text!(
     |text| text.len() == 32 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 );
 text!(
+    /// What the kernel calls the time from one boot to the next. Clocks may jump, this does not come twice.
+    BootId, "the id of a boot", is_short
+);
+text!(
     /// A container's id, as its engine gives it.
     ContainerId, "a container id", is_short
 );

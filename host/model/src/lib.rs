@@ -23,17 +23,17 @@ pub use action::{Action, ActionError, PowerAction, Verb};
 pub use branding::Branding;
 pub use compose::DeviceFacts;
 pub use container::{
-    CONFIG_DIGEST_LABEL, Container, ContainerState, EngineKind, Image, Network,
+    BOOT_LABEL, CONFIG_DIGEST_LABEL, Container, ContainerState, EngineKind, Image, Network,
     STOP_GRACE_PERIOD_LABEL, Volume,
 };
 pub use current::{CurrentRelease, CurrentService, HANDING_OVER_PREFIX, UnreadableContainer};
 pub use desired::{
-    DesiredApp, DesiredNetwork, DesiredService, DesiredState, DesiredVolume, NetworkConfig,
-    UpdateStrategy, VolumeConfig,
+    DesiredApp, DesiredHost, DesiredNetwork, DesiredService, DesiredState, DesiredVolume, HostPart,
+    NetworkConfig, UpdateStrategy, VolumeConfig,
 };
 pub use ids::{
-    ApiKey, AppId, AppUuid, Commit, ContainerId, DeviceUuid, EngineImageId, IdError, ImageId,
-    ImageRef, ReleaseId, ServiceId, ServiceKey, ServiceName,
+    ApiKey, AppId, AppUuid, BootId, Commit, ContainerId, DeviceUuid, EngineImageId, IdError,
+    ImageId, ImageRef, ReleaseId, ServiceId, ServiceKey, ServiceName,
 };
 pub use service_config::{
     DeviceMapping, Healthcheck, IpamPool, Mount, NetworkAttachment, NetworkMode, PortMapping,

@@ -9,6 +9,7 @@ use model::{
 };
 
 use crate::components::{ComponentState, plan_components};
+use crate::host::{boot_to_wait_for, waits_for_reboot};
 use crate::images::Pulls;
 use crate::placement::{Placement, familiar, is_same_image, place};
 use crate::services::{Fate, ServicePlan, ServicePlans, sort};
@@ -229,6 +230,10 @@ fn plan_service(
         && planned.is_to_start(app.current)
         && !planned.disturbs()
     {
+        if waits_for_reboot(app.current, planned) {
+            draft.wait(subject(), Reason::Reboot);
+            return None;
+        }
         match may_start(services, desired, app.current) {
             Ok(_) => {
                 draft.keep_locks = true;
@@ -357,12 +362,18 @@ fn start_step(
     if publishes_ports(desired) && services.others_leave(desired, image.engine, app.current) {
         return Err(Reason::Removing);
     }
-    let network_container = may_start(services, desired, app.current)?;
+    let starts_after = boot_to_wait_for(app.current, desired);
+    let network_container = match starts_after {
+        None => may_start(services, desired, app.current)?,
+        // It is only made now, so that one reboot is enough for all that wait for one.
+        Some(_) => network_container(services, desired)?,
+    };
     Ok(LockedStep::Start(Box::new(StartService {
         engine: image.engine,
         service: desired.clone(),
         image: image.id.clone(),
         network_container,
+        starts_after,
     })))
 }
 
@@ -398,6 +409,19 @@ fn may_start(
         .wanted
         .get(name)
         .and_then(|host| was_started(host, current));
+    let host = host.ok_or_else(|| Reason::Service(name.clone()))?;
+    Ok(Some(host.container.clone()))
+}
+
+/// The container whose network stack `desired` shares, started or not.
+fn network_container(
+    services: &ServicePlans<'_>,
+    desired: &DesiredService,
+) -> Result<Option<ContainerId>, Reason> {
+    let NetworkMode::Service(name) = &desired.config.network_mode else {
+        return Ok(None);
+    };
+    let host = services.wanted.get(name).and_then(ServicePlan::kept);
     let host = host.ok_or_else(|| Reason::Service(name.clone()))?;
     Ok(Some(host.container.clone()))
 }

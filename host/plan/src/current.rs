@@ -6,7 +6,7 @@ use model::{
     AppUuid, Commit, ContainerId, CurrentService, DesiredNetwork, EngineKind, Image, ImageRef,
 };
 
-use crate::Subject;
+use crate::{CurrentHost, Subject};
 
 /// One moment of the device.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -42,6 +42,8 @@ pub struct CurrentState {
     pub recreated: BTreeSet<ContainerId>,
     /// Apps of which all containers, networks and volumes go before they come back (device behaviour 5.9).
     pub purged: BTreeSet<AppUuid>,
+    /// The host itself.
+    pub host: CurrentHost,
     /// Images and volumes of apps that go are kept (device behaviour 4.3).
     pub local_mode: bool,
     /// What a step is in flight for.

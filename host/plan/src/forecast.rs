@@ -54,7 +54,7 @@ pub struct Foreseen {
 /// What is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deed {
-    /// Needs no locks. Never [`Step::UnderLocks`] nor [`Step::ReleaseLocks`].
+    /// Needs the locks of no one app. Never [`Step::UnderLocks`] nor [`Step::ReleaseLocks`].
     Free(Step),
     /// Needs the update locks of its app.
     Locked(ServiceKey, LockedStep),
@@ -198,6 +198,8 @@ impl Walk<'_> {
             Deed::Free(
                 Step::PullImage { .. }
                 | Step::RemoveImage { .. }
+                | Step::Configure { .. }
+                | Step::Reboot { .. }
                 | Step::UnderLocks(_)
                 | Step::ReleaseLocks { .. },
             ) => None,

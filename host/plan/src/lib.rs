@@ -11,7 +11,8 @@
 //!               ├─ services    keep, rename, replace or remove each container
 //!               ├─ components  volumes and networks
 //!               └─ strategy    when an old container may go
-//!      └─ images               pulls, and removal of what nothing uses
+//!      ├─ images               pulls, and removal of what nothing uses
+//!      └─ host                 its configuration, and a reboot where something waits for one
 //! ```
 //!
 //! [`forecast()`] shows what the plans to come would do, by doing it to a model; nothing follows it.
@@ -24,6 +25,7 @@ mod app;
 mod components;
 mod current;
 mod forecast;
+mod host;
 mod images;
 mod placement;
 mod plan;
@@ -34,6 +36,7 @@ mod waiting;
 
 pub use current::{CurrentComponent, CurrentState, EngineHealth, Failure};
 pub use forecast::{Deed, Forecast, Foreseen, Why, forecast, is_foreseen};
+pub use host::{CurrentHost, MOST_REBOOTS};
 pub use placement::{is_same_image, names};
 pub use plan::{Plan, plan};
 pub use step::{

@@ -6,6 +6,7 @@ use std::fmt;
 use model::{AppUuid, DesiredApp, DesiredState};
 
 use crate::app::plan_app;
+use crate::host::{plan_host, plan_reboot};
 use crate::images::{Pulls, remove_unused};
 use crate::{CurrentState, EngineHealth, Reason, Step, Subject, WaitingOn};
 
@@ -70,6 +71,8 @@ pub fn plan(current: &CurrentState, desired: &DesiredState) -> Plan {
     if plan.steps.is_empty() && current.busy.is_empty() && !acting {
         remove_unused(current, desired, &mut plan);
     }
+    plan_host(current, desired.host.as_ref(), &mut plan);
+    plan_reboot(current, &mut plan);
     plan
 }
 

@@ -6,8 +6,8 @@ use std::fmt;
 use std::time::Duration;
 
 use model::{
-    AppId, AppUuid, Commit, ContainerId, DesiredNetwork, DesiredService, DesiredVolume,
-    EngineImageId, EngineKind, ImageId, ImageRef, ServiceKey, ServiceName,
+    AppId, AppUuid, BootId, Commit, ContainerId, DesiredHost, DesiredNetwork, DesiredService,
+    DesiredVolume, EngineImageId, EngineKind, HostPart, ImageId, ImageRef, ServiceKey, ServiceName,
 };
 
 /// Something to do now. All steps of one plan may run side by side.
@@ -57,6 +57,14 @@ pub enum Step {
     ForgetCommit { app: AppUuid },
     /// No step that needs the locks is left or can be taken now.
     ReleaseLocks { app: AppUuid },
+    /// Brings a part of the host to what the target wants.
+    Configure { part: HostPart, wanted: DesiredHost },
+    /// Everything else is done, and some of it takes effect with the next boot. It needs the locks of all
+    /// apps, which are taken with it.
+    Reboot {
+        /// What waits for it, in words.
+        reasons: Vec<String>,
+    },
 }
 
 /// What needs the update locks of one app.
@@ -121,6 +129,8 @@ pub struct StartService {
     pub image: EngineImageId,
     /// The container whose network stack it shares.
     pub network_container: Option<ContainerId>,
+    /// It is made and not started: that is for the boot after this one.
+    pub starts_after: Option<BootId>,
 }
 
 /// A container and where it is.
@@ -153,6 +163,10 @@ pub enum Subject {
     App(AppUuid),
     /// An engine as a whole; no step is about it.
     Engine(EngineKind),
+    /// A part of the host's configuration.
+    Host(HostPart),
+    /// The next boot of the host.
+    Reboot,
 }
 
 impl Step {
@@ -178,6 +192,8 @@ impl Step {
                 Subject::App(app.clone())
             }
             Step::ReleaseLocks { app } => Subject::Locks(app.clone()),
+            Step::Configure { part, .. } => Subject::Host(*part),
+            Step::Reboot { .. } => Subject::Reboot,
         }
     }
 }
@@ -193,6 +209,8 @@ impl fmt::Display for Subject {
             Subject::Locks(app) => write!(f, "locks of {app}"),
             Subject::App(app) => app.fmt(f),
             Subject::Engine(engine) => write!(f, "{engine} engine"),
+            Subject::Host(part) => write!(f, "the host's {part}"),
+            Subject::Reboot => f.write_str("the reboot of the host"),
         }
     }
 }
@@ -231,6 +249,8 @@ impl fmt::Display for Step {
             Step::RecordCommit { app, commit } => write!(f, "record commit {commit} of {app}"),
             Step::ForgetCommit { app } => write!(f, "forget commit of {app}"),
             Step::ReleaseLocks { app } => write!(f, "release locks of {app}"),
+            Step::Configure { part, .. } => write!(f, "configure the host's {part}"),
+            Step::Reboot { reasons } => write!(f, "reboot for {}", reasons.join(", ")),
         }
     }
 }
@@ -258,11 +278,8 @@ impl fmt::Display for Locked {
                     }
                     LockedStep::Rename { name, .. } => write!(f, "\n  rename {service} to {name}")?,
                     LockedStep::Start(start) => {
-                        let verb = if start.service.running {
-                            "start"
-                        } else {
-                            "create"
-                        };
+                        let starts = start.service.running && start.starts_after.is_none();
+                        let verb = if starts { "start" } else { "create" };
                         write!(f, "\n  {verb} {service} on {}", start.engine)?;
                         if let Some(container) = &start.network_container {
                             write!(f, " in the network of {container}")?;

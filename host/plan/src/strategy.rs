@@ -44,7 +44,10 @@ pub(crate) fn replace(app: &App<'_>, service: &DesiredService) -> Replacement {
         }
     }
     match service.strategy {
-        UpdateStrategy::HandOver if !app.remakes_components() => Replacement::HandOver,
+        // One that runs after a reboot takes nothing over before.
+        UpdateStrategy::HandOver if !app.remakes_components() && !service.requires_reboot => {
+            Replacement::HandOver
+        }
         _ => Replacement::KillThenStart,
     }
 }

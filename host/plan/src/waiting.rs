@@ -28,6 +28,11 @@ pub enum Reason {
     Component(String),
     /// An old container, of its own or one that may hold its ports, is still being removed.
     Removing,
+    /// It is started after the next boot.
+    Reboot,
+    /// The device was rebooted so often for what it names, and that is still to be done: it is not done again
+    /// before there is another target.
+    RebootedInVain(u32, String),
     /// It failed, and is tried again later.
     Failed(String),
 }
@@ -50,6 +55,12 @@ impl fmt::Display for WaitingOn {
             Reason::Service(service) => write!(f, "{subject} waits for `{service}` to be started"),
             Reason::Component(name) => write!(f, "{subject} waits for `{name}`"),
             Reason::Removing => write!(f, "{subject} waits for an old container to be removed"),
+            Reason::Reboot => write!(f, "{subject} waits for a reboot"),
+            Reason::RebootedInVain(times, what) => write!(
+                f,
+                "the device was rebooted {times} times for {what} without reaching its target, and is not rebooted \
+                 again before the target changes"
+            ),
             Reason::Failed(why) => match subject {
                 Subject::Locks(app) => write!(f, "the update of app {app} is locked: {why}"),
                 _ => write!(f, "{subject} is tried again later: {why}"),

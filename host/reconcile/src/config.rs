@@ -9,7 +9,7 @@ use model::compose::DeviceFacts;
 use model::contracts::Offers;
 use store::Store;
 
-use crate::AbortAt;
+use crate::{AbortAt, Host};
 
 /// What the loop works with. Cheap parts are clones of what the binary holds.
 #[derive(Clone)]
@@ -22,6 +22,8 @@ pub struct ReconcilerConfig {
     pub facts: Arc<dyn Fn() -> DeviceFacts + Send + Sync>,
     /// The host's root folder as this process sees it: the lock folders are below it.
     pub host_root: PathBuf,
+    /// The host itself: its configuration, and its reboot.
+    pub host: Arc<dyn Host>,
     /// The device has a cloud. One that has none is in local mode from its start (device behaviour 4.3).
     pub managed: bool,
     /// What contracts of services are held to.

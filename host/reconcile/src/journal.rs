@@ -23,6 +23,9 @@ const OWN: &str = "reconcile";
 /// Where local mode stands: what is left to do about it after a kill.
 const LOCAL_MODE: &str = "local-mode";
 
+/// How often the device was rebooted for its target since that was last reached or replaced.
+const REBOOTS: &str = "reboots";
+
 /// This device's mark in lock files.
 const LOCK_MARKER: &str = "lock-marker";
 
@@ -45,6 +48,7 @@ pub(crate) struct Memory {
     pub snapshot: Option<Value>,
     pub local_mode: LocalMode,
     pub lock_marker: String,
+    pub reboots: u32,
     /// What a kill cut short.
     pub actions: Vec<(AppUuid, StoredAction)>,
 }
@@ -98,6 +102,11 @@ impl Journal {
                 Some("leaving") => LocalMode::Leaving,
                 _ => LocalMode::Off,
             },
+            reboots: intents
+                .iter()
+                .find(|intent| intent.kind == OWN && intent.key == REBOOTS)
+                .and_then(|intent| u32::try_from(intent.value.as_u64()?).ok())
+                .unwrap_or_default(),
             lock_marker: match own(LOCK_MARKER) {
                 Some(marker) => marker.to_owned(),
                 None => self.make_lock_marker()?,
@@ -193,6 +202,15 @@ impl Journal {
     pub(crate) async fn forget_action(&self, app: AppUuid) -> Result<(), String> {
         self.call(move |store| store.remove_intent(ACTION, app.as_str()))
             .await
+    }
+
+    /// Counts reboots, before the next is asked for.
+    pub(crate) async fn set_reboots(&self, count: u32) -> Result<(), String> {
+        self.call(move |store| match count {
+            0 => store.remove_intent(OWN, REBOOTS),
+            count => store.put_intent(OWN, REBOOTS, &Value::from(count)),
+        })
+        .await
     }
 
     pub(crate) async fn set_snapshot(&self, snapshot: Value) -> Result<(), String> {

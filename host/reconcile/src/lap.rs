@@ -3,6 +3,7 @@
 
 mod act;
 mod hear;
+mod host;
 mod local;
 mod obey;
 mod observe;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 
 use model::{
     AppUuid, Commit, ContainerId, ContainerState, DesiredNetwork, DesiredState, DeviceStatus,
-    EngineKind, ImageRef, ServiceKey, ServiceState,
+    EngineKind, ImageRef, ServiceKey, ServiceState, TargetState,
 };
 use plan::{CurrentState, EngineHealth, Failure, Plan, Step, Subject, plan};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -34,6 +35,7 @@ use crate::messages::{Kept, Message, Settings, StepFailure, Wanted};
 use crate::steps::World;
 use crate::view::View;
 use crate::{UpdateLocks, apply, status};
+use host::HostView;
 use quiesce::Quiesce;
 
 /// Something that failed and is to be tried again.
@@ -54,6 +56,8 @@ pub(crate) struct Start {
     pub memory: Memory,
     /// `None` where no target was ever given, or it cannot be read: then nothing is touched.
     pub desired: Option<DesiredState>,
+    /// What it comes from.
+    pub target: Option<Arc<TargetState>>,
     pub settings: Settings,
     /// What comes after local mode, where that is being left.
     pub resumes: Option<Wanted>,
@@ -80,6 +84,7 @@ pub(crate) struct Lap {
     held: BTreeSet<ContainerId>,
     actions: Actions,
     quiesce: Option<Quiesce>,
+    host: HostView,
     guards: BTreeMap<AppUuid, Vec<Arc<UpdateLocks>>>,
     /// What a step is in flight for, and since when.
     busy: BTreeMap<Subject, Instant>,
@@ -123,6 +128,7 @@ impl Lap {
             actions.resume(app, stored);
         }
         let snapshot = memory.snapshot.map(serde_json::from_value::<Snapshot>);
+        let boot = world.host.boot();
         Lap {
             view: View::new(&world.engines, world.branding.clone()),
             world,
@@ -142,6 +148,7 @@ impl Lap {
             held: BTreeSet::new(),
             actions,
             quiesce: None,
+            host: HostView::new(start.target, boot, memory.reboots),
             guards: BTreeMap::new(),
             busy: BTreeMap::new(),
             doing: BTreeMap::new(),
@@ -229,6 +236,10 @@ impl Lap {
                         self.guards.remove(&app);
                     }
                 }
+                Step::Reboot { reasons } => {
+                    acts = true;
+                    self.start_reboot(&reasons);
+                }
                 step => {
                     acts = true;
                     self.start(step);
@@ -240,7 +251,7 @@ impl Lap {
             self.again.notify_one();
             return true;
         }
-        let rests = !acts && current.busy.is_empty();
+        let rests = !acts && current.busy.is_empty() && !self.host_is_unknown();
         // What our own steps were taken to have done is looked at once they have all ended.
         if rests && self.view.verify() {
             self.observe();
@@ -252,6 +263,7 @@ impl Lap {
             self.failing.clear();
             self.downloaded = false;
             self.force = false;
+            self.forget_reboots();
         }
         !rests || waits || !self.actions.is_empty()
     }
@@ -275,6 +287,7 @@ impl Lap {
             commits: self.commits.clone(),
             locks: self.guards.keys().cloned().collect(),
             stopped: self.stopped.clone(),
+            host: self.current_host(),
             local_mode: self.mode == LocalMode::On,
             busy,
             failed: failed.collect(),
@@ -400,9 +413,11 @@ impl Lap {
         let failing = self.failing.values().map(|failing| failing.retry_at);
         let silent = self.silent.values().map(|silent| silent.retry_at);
         let actions = self.actions.next_try().into_iter();
+        let host = self.host.look_at.into_iter();
         failing
             .chain(silent)
             .chain(actions)
+            .chain(host)
             .filter(|at| *at > now)
             .min()
     }

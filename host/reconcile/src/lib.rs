@@ -31,6 +31,7 @@ mod events;
 mod extra_firmware;
 mod hand_over;
 mod health;
+mod host;
 mod journal;
 mod lap;
 mod local_mode;
@@ -49,6 +50,7 @@ mod view;
 
 pub use abort::{AbortAt, MOMENTS};
 pub use config::{Limits, ReconcilerConfig};
+pub use host::{Host, HostLook, NoHost};
 pub use locks::{AllLocks, LockError, LockPolicy, Locks, UpdateLocks};
 pub use logs::{LogEvent, LogSubscription};
 pub use outlook::{Blocker, Mood, Outlook, OutlookStep, Unplanned};

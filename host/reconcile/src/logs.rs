@@ -114,6 +114,12 @@ impl LogHub {
         self.send(system(message));
     }
 
+    /// As [`LogHub::system`], of what a person should look at.
+    pub(crate) fn warning(&self, message: String) {
+        tracing::warn!("{message}");
+        self.send(system(message));
+    }
+
     /// A silent hub keeps its readers and tells them nothing.
     pub(crate) fn set_silent(&self, silent: bool) {
         self.silent.store(silent, Ordering::Relaxed);

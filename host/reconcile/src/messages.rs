@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use model::{
     Action, AppUuid, Commit, ContainerId, DesiredState, EngineKind, ImageRef, ServiceKey,
-    ServiceState,
+    ServiceState, TargetState,
 };
 use plan::Subject;
 use tokio::sync::oneshot;
 
-use crate::UpdateLocks;
 use crate::actions::Answer;
 use crate::locks::Locking;
 use crate::outlook::Sight;
 use crate::view::{Effect, Listing};
+use crate::{HostLook, UpdateLocks};
 
 pub(crate) enum Message {
     Listed(Listing),
@@ -35,6 +35,12 @@ pub(crate) enum Message {
     ActionWritten(AppUuid, u64, Result<(), String>),
     /// The clean-up on leaving local mode is done.
     LeftLocalMode,
+    /// What a look at the host has shown.
+    HostLooked(HostLook),
+    /// The host may be another than it was.
+    HostChanged,
+    /// The reboot that was begun does not take place.
+    NotRebooted,
     Command(Command),
 }
 
@@ -107,6 +113,8 @@ pub(crate) enum Command {
 /// What the device is measured by.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
+    /// What it comes from; one that is no other is no new attempt.
+    pub target: Option<Arc<TargetState>>,
     pub desired: DesiredState,
     pub settings: Settings,
 }

@@ -100,6 +100,15 @@ pub enum Blocker {
     NoEngine(EngineKind),
     /// The host is about to go down.
     GoingDown,
+    /// It is started after the next reboot.
+    Reboot,
+    /// The device was rebooted for its target and did not reach it.
+    RebootedInVain {
+        /// How often.
+        times: u32,
+        /// What for.
+        what: String,
+    },
     /// The app is the host's or the supervisor's own.
     NotOurs,
     /// The release was refused.
@@ -163,8 +172,15 @@ impl Sight {
         let steps = foreseen.steps.iter().map(|step| {
             let mut blocked_by = Vec::new();
             if !step.in_flight {
-                let locks = step.app.as_ref().and_then(|app| user_locks.get(app));
-                blocked_by = self.blockers(step, locks.map_or(&[], Vec::as_slice));
+                let held = match &step.deed {
+                    Deed::Free(plan::Step::Reboot { .. }) => self.locks_of_all(locks),
+                    _ => step
+                        .app
+                        .as_ref()
+                        .and_then(|app| user_locks.get(app).cloned())
+                        .unwrap_or_default(),
+                };
+                blocked_by = self.blockers(step, &held);
             }
             OutlookStep {
                 app_id: step.app.as_ref().and_then(|app| self.app_id(app)),
@@ -187,7 +203,10 @@ impl Sight {
                     Subject::Service(service) => Some(service.service.clone()),
                     _ => None,
                 },
-                blocked_by: Some(blocker(&waiting.reason)),
+                blocked_by: Some(match self.failing.get(&waiting.subject) {
+                    Some(failed) => failed.blocker(),
+                    None => blocker(&waiting.reason),
+                }),
             }
         });
         unplanned.extend(stuck);
@@ -206,6 +225,9 @@ impl Sight {
 
     fn blockers(&self, step: &Foreseen, user_locks: &[Blocker]) -> Vec<Blocker> {
         let mut blockers: Vec<Blocker> = step.waits_for.iter().map(blocker).collect();
+        if let Deed::Free(plan::Step::Reboot { .. }) = &step.deed {
+            blockers.extend(user_locks.iter().cloned());
+        }
         if let Deed::Locked(service, _) = &step.deed {
             blockers.extend(user_locks.iter().cloned());
             let locks = Subject::Locks(service.app.clone());
@@ -219,6 +241,23 @@ impl Sight {
             blockers.push(Blocker::GoingDown);
         }
         blockers
+    }
+
+    /// The locks that users hold of any app: a reboot needs them all.
+    fn locks_of_all(&self, locks: &Locks) -> Vec<Blocker> {
+        let mut apps: BTreeMap<(AppId, &AppUuid), BTreeSet<ServiceName>> = BTreeMap::new();
+        for held in &self.current.services {
+            let services = apps.entry((held.app_id, &held.key.app)).or_default();
+            services.insert(held.key.service.clone());
+        }
+        let apps = apps
+            .into_iter()
+            .filter(|((_, uuid), _)| !self.overridden.contains(*uuid));
+        let held = apps.flat_map(|((app, _), services)| {
+            let held = locks.of_users(app, &services).into_iter();
+            held.map(move |(service, path)| Blocker::Lock { app, service, path })
+        });
+        held.collect()
     }
 
     fn progress_of(&self, step: &Foreseen) -> Option<u8> {
@@ -279,6 +318,11 @@ fn blocker(reason: &Reason) -> Blocker {
         Reason::Service(service) => Blocker::Service(service.clone()),
         Reason::Component(name) => Blocker::Component(name.clone()),
         Reason::Removing => Blocker::Removal,
+        Reason::Reboot => Blocker::Reboot,
+        Reason::RebootedInVain(times, what) => Blocker::RebootedInVain {
+            times: *times,
+            what: what.clone(),
+        },
         // Failures are left out of a forecast; should one come, it is said.
         Reason::Failed(reason) => Blocker::BackOff {
             until_ms: crate::clock::now_ms(),

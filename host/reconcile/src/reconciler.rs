@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::EngineError;
 
 use model::compose::{DeviceFacts, EXTRA_FIRMWARE};
 use model::contracts::Offers;
 use model::{
-    Action, ActionError, AppId, CONFIG_DIGEST_LABEL, ContainerId, DesiredNetwork, DeviceStatus,
-    IpamPool, LockRefusal, LockRequest, NetworkConfig, ServiceName, TargetState, UpdateLock,
+    Action, ActionError, AppId, CONFIG_DIGEST_LABEL, ContainerId, DesiredHost, DesiredNetwork,
+    DeviceStatus, IpamPool, LockRefusal, LockRequest, NetworkConfig, ServiceName, TargetState,
+    UpdateLock,
 };
 use serde_json::Value;
 use store::{StoreError, TargetSource};
@@ -34,6 +36,9 @@ use crate::{AllLocks, LockError, LockPolicy, Locks, Outlook, SetTargetError, tar
 /// The network by which services reach the API, and its gateway, on which the API listens.
 const API_SUBNET: &str = "10.114.104.0/25";
 const API_GATEWAY: &str = "10.114.104.1";
+
+/// How long the answer to a new target waits for what is to be said of the host.
+const SOON: Duration = Duration::from_secs(10);
 
 /// The store did not answer at the start.
 #[derive(Debug, thiserror::Error)]
@@ -121,6 +126,7 @@ impl Reconciler {
         let (sender, messages) = tokio::sync::mpsc::unbounded_channel();
         let limits = config.limits;
         let world = Arc::new(World {
+            host: config.host,
             hub: LogHub::start(config.engines.clone(), limits.log_lines, stop.clone()),
             branding: facts.branding.clone(),
             journal,
@@ -142,15 +148,16 @@ impl Reconciler {
         };
         let (publish, status) = watch::channel(Arc::new(checking));
         let announced = Announced::listen(&world.engines, limits.engine_retry_cap, &stop);
-        let (desired, settings) = match wanted {
-            Some(wanted) => (Some(wanted.desired), wanted.settings),
-            None => (None, target::settings(&TargetState::default())),
+        let (desired, target, settings) = match wanted {
+            Some(wanted) => (Some(wanted.desired), wanted.target, wanted.settings),
+            None => (None, None, target::settings(&TargetState::default())),
         };
         let keeping = world.locks.clone().keep_leases();
         tokio::spawn(stop.clone().run_until_cancelled_owned(keeping));
         let start = Start {
             memory,
             desired,
+            target,
             settings,
             resumes,
             api_network: api_network(&facts),
@@ -212,6 +219,7 @@ impl Reconciler {
         let (read, body) = read.map_err(|error| SetTargetError::Store(error.to_string()))??;
         let journal = &inner.world.journal;
         let targets = &inner.world.targets;
+        let variables = read.taken.target.config.clone();
         let (taken, acknowledged) = oneshot::channel();
         let command = if target::leaves_local_mode(&read.taken.target) {
             let noted = journal.set_local_mode(LocalMode::Leaving).await;
@@ -230,7 +238,25 @@ impl Reconciler {
         self.command(command);
         // Should the loop have ended, the next start takes the target up.
         let _ = acknowledged.await;
-        Ok(read.warnings)
+        let mut warnings = read.warnings;
+        warnings.extend(self.warnings_of_host(&variables).await);
+        Ok(warnings)
+    }
+
+    /// What of the boot configuration that these variables name will not be done, as far as that can be told
+    /// soon.
+    async fn warnings_of_host(&self, variables: &BTreeMap<String, String>) -> Vec<String> {
+        let wanted = DesiredHost::of(variables);
+        if wanted.boot_config.is_empty() {
+            return Vec::new();
+        }
+        let look = self.inner.world.host.compare(&wanted);
+        let Ok(look) = tokio::time::timeout(SOON, look).await else {
+            return Vec::new();
+        };
+        let failed = look.failed.into_iter();
+        let failed = failed.map(|(part, why)| format!("the host's {part} is not changed: {why}"));
+        look.warnings.into_iter().chain(failed).collect()
     }
 
     /// Takes a new target from the cloud: checks it whole, stores it, and answers, with one sentence for

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use engine::{ContainerSpec, Engine, EngineError, Engines, NetworkSpec, PullProgress, VolumeSpec};
 use model::{
-    AppId, AppUuid, Branding, Commit, Container, ContainerState, DesiredNetwork, DesiredVolume,
-    EngineKind, ImageRef, Network, ServiceKey, ServiceState, Volume,
+    AppId, AppUuid, BOOT_LABEL, Branding, Commit, Container, ContainerState, DesiredNetwork,
+    DesiredVolume, EngineKind, ImageRef, Network, ServiceKey, ServiceState, Volume,
 };
 use plan::{ContainerRef, ImageUser, LockedStep, ServiceWork, StartService, Step};
 use tokio::sync::mpsc::UnboundedSender;
@@ -23,7 +23,7 @@ use crate::observe::chain;
 use crate::progress::Progress;
 use crate::targets::Targets;
 use crate::view::{Effect, NETWORK_CONTAINER_LABEL};
-use crate::{AbortAt, Locks, UpdateLocks};
+use crate::{AbortAt, Host, Locks, UpdateLocks};
 
 /// What every step may use.
 pub(crate) struct World {
@@ -32,6 +32,7 @@ pub(crate) struct World {
     pub journal: Journal,
     pub locks: Locks,
     pub hub: LogHub,
+    pub host: Arc<dyn Host>,
     pub progress: Arc<Progress>,
     pub health: Health,
     /// What callers are told of targets and of local mode.
@@ -109,8 +110,18 @@ pub(crate) async fn take(world: &World, step: Step) -> Outcome {
             world.tell(Message::Kept(Kept::NoCommit(app)));
             Ok(())
         }
-        // The loop's own: they are about its guards.
-        Step::UnderLocks(_) | Step::ReleaseLocks { .. } => Ok(()),
+        Step::Configure { part, wanted } => {
+            world.log(format!("Changing the host's {part}"));
+            let configured = world.host.configure(part, &wanted).await;
+            // Whatever came of it, the host is another now.
+            world.tell(Message::HostChanged);
+            configured.map_err(|why| {
+                world.log(format!("Failed to change the host's {part} due to '{why}'"));
+                StepFailure::new(why)
+            })
+        }
+        // The loop's own: they are about its guards, and about all services.
+        Step::UnderLocks(_) | Step::ReleaseLocks { .. } | Step::Reboot { .. } => Ok(()),
     }
 }
 
@@ -413,6 +424,7 @@ pub(crate) async fn create_and_start(
         service,
         image,
         network_container,
+        starts_after,
     } = start;
     let engine = world.engine(kind)?;
     let label = format!("'{} {}'", service.key.service, service.config.image);
@@ -426,6 +438,10 @@ pub(crate) async fn create_and_start(
     if let Some(container) = &network_container {
         let label = world.branding.label(NETWORK_CONTAINER_LABEL);
         config.labels.insert(label, container.to_string());
+    }
+    if let Some(boot) = &starts_after {
+        let label = world.branding.label(BOOT_LABEL);
+        config.labels.insert(label, boot.to_string());
     }
     let spec = ContainerSpec {
         name: &name,
@@ -457,7 +473,7 @@ pub(crate) async fn create_and_start(
         created_at_ms: crate::clock::now_ms(),
     }));
     world.reached("after-create");
-    if !service.running {
+    if !service.running || starts_after.is_some() {
         world.log(format!("Installed service {label}"));
         return Ok(());
     }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::{AppClass, AppId, AppUuid, DesiredState, TargetState};
+use model::{AppClass, AppId, AppUuid, DesiredHost, DesiredState, TargetState};
 
 use crate::journal::LocalMode;
 use crate::messages::Wanted;
@@ -43,9 +43,16 @@ impl Targets {
     /// The one that the device is measured by; in local mode before any was posted that is the cloud's,
     /// for its name and its variables.
     pub(crate) fn in_force(&self) -> Option<&TargetState> {
+        self.taken_in_force().map(|taken| &*taken.target)
+    }
+
+    fn target_in_force(&self) -> Option<Arc<TargetState>> {
+        self.taken_in_force().map(|taken| Arc::clone(&taken.target))
+    }
+
+    fn taken_in_force(&self) -> Option<&Taken> {
         let local = self.local.as_ref().filter(|_| self.local_mode());
-        let taken = local.or(self.cloud.as_ref());
-        taken.map(|taken| &*taken.target)
+        local.or(self.cloud.as_ref())
     }
 
     /// What is wanted while local mode is on: the local target, and what of the cloud's is no fleet
@@ -64,15 +71,21 @@ impl Targets {
                     .or_insert_with(|| app.clone());
             }
         }
+        let target = self.target_in_force();
+        desired.host = target
+            .as_ref()
+            .map(|target| DesiredHost::of(&target.config));
         Wanted {
             desired,
-            settings: target::settings(self.in_force().unwrap_or(&TargetState::default())),
+            settings: target::settings(target.as_deref().unwrap_or(&TargetState::default())),
+            target,
         }
     }
 
     /// What is wanted outside local mode; `None` where the cloud has said nothing yet.
     pub(crate) fn wanted_of_the_cloud(&self) -> Option<Wanted> {
         self.cloud.as_ref().map(|cloud| Wanted {
+            target: Some(Arc::clone(&cloud.target)),
             desired: (*cloud.desired).clone(),
             settings: target::settings(&cloud.target),
         })

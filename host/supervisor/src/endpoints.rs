@@ -52,6 +52,11 @@ impl PluginEndpoints {
         }
     }
 
+    /// The plugins once they are loaded; `None` where they cannot be, or take too long.
+    pub(crate) async fn loaded(&self) -> Option<Plugins> {
+        self.clone().wait().await
+    }
+
     fn plugins(&self) -> Option<Plugins> {
         match &*self.state.borrow() {
             State::Loaded(plugins) => Some(plugins.clone()),

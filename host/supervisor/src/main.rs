@@ -3,6 +3,7 @@
 mod address;
 mod api_key;
 mod arguments;
+mod boots;
 mod cloud;
 mod configuration;
 mod device;
@@ -11,6 +12,7 @@ mod engines;
 mod facts;
 mod host;
 mod host_name;
+mod host_settings;
 mod listeners;
 mod logging;
 mod memory;

@@ -35,7 +35,10 @@ fn step(number: usize, step: &OutlookStep) -> PlanStep {
             (false, false) => StepState::Blocked,
         },
         reason: reason(foreseen.why),
-        needs_locks: matches!(foreseen.deed, Deed::Locked(..)),
+        needs_locks: matches!(
+            foreseen.deed,
+            Deed::Locked(..) | Deed::Free(Step::Reboot { .. })
+        ),
         app_id: step.app_id.map(|id| id.0),
         app_uuid: foreseen.app.as_ref().map(ToString::to_string),
         service: None,
@@ -111,6 +114,11 @@ fn put_free(shown: &mut PlanStep, step: &Step) {
             shown.service = Some(service.service.to_string());
             put_container(shown, container);
         }
+        Step::Configure { part, .. } => {
+            shown.kind = StepKind::ConfigureHost;
+            shown.name = Some(part.to_string());
+        }
+        Step::Reboot { .. } => shown.kind = StepKind::Reboot,
         Step::RecordCommit { commit, .. } => shown.commit = Some(commit.to_string()),
         // The others are about the locks, which each step that needs them says itself.
         Step::ForgetCommit { .. } | Step::UnderLocks(_) | Step::ReleaseLocks { .. } => {
@@ -149,7 +157,7 @@ fn put_locked(shown: &mut PlanStep, step: &LockedStep) {
 }
 
 fn put_start(shown: &mut PlanStep, start: &StartService) {
-    shown.kind = match start.service.running {
+    shown.kind = match start.service.running && start.starts_after.is_none() {
         true => StepKind::StartService,
         false => StepKind::CreateService,
     };
@@ -182,6 +190,7 @@ fn reason(why: Why) -> StepReason {
         Why::Restart => StepReason::Restart,
         Why::Purge => StepReason::Purge,
         Why::Reached => StepReason::Reached,
+        Why::TakesEffect => StepReason::TakesEffect,
     }
 }
 
@@ -251,6 +260,14 @@ fn blocked(by: &reconcile::Blocker) -> Blocked {
         Cause::GoingDown => (
             Blocker::GoingDown,
             "the host is about to go down".to_owned(),
+        ),
+        Cause::Reboot => (
+            Blocker::Reboot,
+            "it is started after the next reboot".to_owned(),
+        ),
+        Cause::RebootedInVain { times, what } => (
+            Blocker::RebootedInVain { times: *times },
+            format!("the device was rebooted {times} times for {what} without reaching its target"),
         ),
         Cause::NotOurs => (
             Blocker::NotOurs,

@@ -9,6 +9,8 @@ use model::{ActionError, PowerAction};
 use os::HostOs;
 use reconcile::Reconciler;
 
+use crate::boots::Boots;
+
 /// Files on the state partition that a host update keeps until it knows whether the new system is
 /// healthy: a reboot would roll it back.
 const BREADCRUMBS: [&str; 2] = ["rollback-health-breadcrumb", "rollback-altboot-breadcrumb"];
@@ -28,6 +30,7 @@ pub(crate) struct Power {
     pub(crate) host_root: PathBuf,
     /// The host only says what it would do: everything goes on at once.
     pub(crate) rehearses: bool,
+    pub(crate) boots: Arc<Boots>,
 }
 
 impl Power {
@@ -66,7 +69,7 @@ impl Power {
             PowerAction::PowerOff => (self.os.power_off().await, "power off"),
         };
         match told {
-            Ok(()) if self.rehearses => {}
+            Ok(()) if self.rehearses => self.boots.rehearse(),
             Ok(()) => {
                 tokio::time::sleep(GOING_DOWN).await;
                 tracing::error!(

@@ -15,6 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::address::{self, AddressFile};
+use crate::boots::Boots;
 use crate::cloud::Membership;
 use crate::configuration::{Configuration, HostActions};
 use crate::device::{RunningDevice, UNNAMED};
@@ -22,6 +23,7 @@ use crate::endpoints::{PluginData, PluginEndpoints, reserved_routes};
 use crate::facts::{Board, DeviceFacts, host_name};
 use crate::host::Host;
 use crate::host_name::HostName;
+use crate::host_settings::HostSettings;
 use crate::power::Power;
 use crate::{engines, listeners, systemd};
 
@@ -157,11 +159,20 @@ impl Parts {
             cloud: membership.access(),
             ..HostFacts::default()
         };
+        let boots = Arc::new(Boots::new(&configuration.host_root, branding));
+        let power = Power {
+            os: host.os.clone(),
+            host_root: configuration.host_root.clone(),
+            rehearses: configuration.host_actions == HostActions::Rehearse,
+            boots: boots.clone(),
+        };
+        let host_settings = HostSettings::new(boots, host.config_json.clone(), power.clone());
         let reconciler = Reconciler::start(ReconcilerConfig {
             engines,
             store: store.clone(),
             facts: service_facts(configuration, store, &board, api_port, host_facts),
             host_root: configuration.host_root.clone(),
+            host: Arc::new(host_settings.clone()),
             managed: membership.managed,
             offers: board.offers(branding),
             limits: Limits::default(),
@@ -180,11 +191,7 @@ impl Parts {
             board,
             uuid: store.device_uuid().clone(),
             branding: branding.clone(),
-            power: Power {
-                os: host.os.clone(),
-                host_root: configuration.host_root.clone(),
-                rehearses: configuration.host_actions == HostActions::Rehearse,
-            },
+            power,
         });
         let endpoints = PluginEndpoints::start(plugins_config(
             configuration,
@@ -198,6 +205,7 @@ impl Parts {
                 cloud: device.clone(),
             },
         ));
+        host_settings.attach(&device.reconciler, &endpoints);
         Ok(Parts {
             device,
             endpoints,

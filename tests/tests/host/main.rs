@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod boot_config;
 mod host_config;
 mod journal_logs;
 mod proxied;

@@ -136,6 +136,10 @@ pub enum StepKind {
     RecordRelease,
     /// It is forgotten which release ran.
     ForgetRelease,
+    /// A part of the host's configuration, which `name` tells, is changed.
+    ConfigureHost,
+    /// Services are stopped and the host is rebooted, under the update locks of all apps.
+    Reboot,
 }
 
 /// How far a step is.
@@ -186,6 +190,8 @@ pub enum StepReason {
     Purge,
     /// Everything that comes before it is done.
     Reached,
+    /// What was changed before takes effect with it.
+    TakesEffect,
 }
 
 /// A service that an image is for.
@@ -265,6 +271,13 @@ pub enum Blocker {
     },
     /// The host is about to reboot or to power off.
     GoingDown,
+    /// A service that is started after the next reboot.
+    Reboot,
+    /// The device was rebooted for its target and did not reach it: it is not done again before there is another.
+    RebootedInVain {
+        /// How often.
+        times: u32,
+    },
     /// The app is the host's or the supervisor's own.
     NotOurs,
     /// The release was refused: the log says why.

@@ -10,8 +10,8 @@ use super::service::{Place, service};
 use super::{dependencies, networks, volumes};
 use crate::target::{Path, Problems};
 use crate::{
-    ApiKey, AppId, AppUuid, Branding, DesiredApp, DesiredService, DesiredState, DeviceUuid,
-    NetworkMode, ServiceName, TargetApp, TargetErrors, TargetState,
+    ApiKey, AppId, AppUuid, Branding, DesiredApp, DesiredHost, DesiredService, DesiredState,
+    DeviceUuid, NetworkMode, ServiceName, TargetApp, TargetErrors, TargetState,
 };
 
 /// What services are told of the device, and where the device keeps what it shares with them.
@@ -138,6 +138,7 @@ pub fn resolve(
         };
         resolved.desired.apps.insert(uuid.clone(), desired);
     }
+    resolved.desired.host = Some(DesiredHost::of(&target.config));
     resolved.warnings = findings.into_warnings();
     Ok(resolved)
 }

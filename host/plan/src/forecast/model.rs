@@ -1,11 +1,13 @@
 //! A device on which every step succeeds at once.
 
 use model::{
-    ContainerId, ContainerState, CurrentRelease, CurrentService, EngineImageId, EngineKind, Image,
-    ImageRef,
+    BootId, ContainerId, ContainerState, CurrentRelease, CurrentService, EngineImageId, EngineKind,
+    HostPart, Image, ImageRef,
 };
 
-use crate::{CurrentComponent, CurrentState, EngineHealth, LockedStep, StartService, Step};
+use crate::{
+    CurrentComponent, CurrentState, EngineHealth, LockedStep, StartService, Step, Subject,
+};
 
 /// Before the number of a container that is not there yet.
 pub(super) const FORESEEN: &str = "foreseen-";
@@ -20,7 +22,15 @@ impl Model {
     pub(super) fn of(current: &CurrentState) -> Self {
         let mut state = current.clone();
         state.busy.clear();
-        state.failed.clear();
+        // What the host refuses to be is not tried by a step.
+        state
+            .failed
+            .retain(|subject, _| matches!(subject, Subject::Host(_)));
+        for part in HostPart::ALL {
+            if state.host.differs.contains(&part) {
+                state.failed.remove(&Subject::Host(part));
+            }
+        }
         Model { state, numbered: 0 }
     }
 
@@ -86,6 +96,14 @@ impl Model {
             }
             Step::ForgetCommit { app } => {
                 state.commits.remove(&app);
+            }
+            Step::Configure { part, .. } => {
+                state.host.differs.remove(&part);
+                state.host.reboot_due = true;
+            }
+            Step::Reboot { .. } => {
+                state.host.boot = BootId::try_from(format!("{FORESEEN}boot")).ok();
+                state.host.reboot_due = false;
             }
             Step::UnderLocks(_) | Step::ReleaseLocks { .. } => {}
         }
@@ -181,7 +199,7 @@ impl Model {
             name: service.container_name(),
             image: service.config.image.to_string(),
             engine_image: start.image,
-            state: match service.running {
+            state: match service.running && start.starts_after.is_none() {
                 true => ContainerState::Running,
                 false => ContainerState::Created,
             },
@@ -189,6 +207,7 @@ impl Model {
             created_at_ms,
             digest: Some(service.digest.clone()),
             stop_grace: std::time::Duration::ZERO,
+            waits_in_boot: start.starts_after,
             app_id: service.app_id,
             id: service.id,
             device: None,

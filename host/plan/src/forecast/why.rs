@@ -46,6 +46,8 @@ pub enum Why {
     Purge,
     /// The release runs whole.
     Reached,
+    /// What was done before takes effect with it.
+    TakesEffect,
 }
 
 /// Why things went that have to come back.
@@ -91,6 +93,8 @@ impl Causes {
             Step::StartExisting { .. } => Why::NotRunning,
             Step::RecordCommit { .. } => Why::Reached,
             Step::ForgetCommit { .. } => Why::NotInTarget,
+            Step::Configure { .. } => Why::ConfigurationChanged,
+            Step::Reboot { .. } => Why::TakesEffect,
             Step::UnderLocks(_) | Step::ReleaseLocks { .. } => Why::Unused,
         }
     }

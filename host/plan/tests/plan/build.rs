@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use model::{
-    AppId, AppUuid, ContainerState, CurrentRelease, CurrentService, DesiredApp, DesiredNetwork,
-    DesiredService, DesiredState, DesiredVolume, EngineKind, Image, ImageId, ImageRef, Mount,
-    NetworkAttachment, NetworkConfig, NetworkMode, PortMapping, Protocol, ReleaseId, RestartPolicy,
-    ServiceConfig, ServiceId, ServiceKey, UpdateStrategy, VolumeConfig,
+    AppId, AppUuid, ContainerState, CurrentRelease, CurrentService, DesiredApp, DesiredHost,
+    DesiredNetwork, DesiredService, DesiredState, DesiredVolume, EngineKind, HostPart, Image,
+    ImageId, ImageRef, Mount, NetworkAttachment, NetworkConfig, NetworkMode, PortMapping, Protocol,
+    ReleaseId, RestartPolicy, ServiceConfig, ServiceId, ServiceKey, UpdateStrategy, VolumeConfig,
 };
 use plan::{CurrentComponent, CurrentState, EngineHealth, Failure, Subject};
 
@@ -91,6 +91,11 @@ impl Service {
 
     pub(crate) fn strategy(mut self, strategy: UpdateStrategy) -> Self {
         self.0.strategy = strategy;
+        self
+    }
+
+    pub(crate) fn requires_reboot(mut self) -> Self {
+        self.0.requires_reboot = true;
         self
     }
 
@@ -219,6 +224,12 @@ impl Target {
             volumes: BTreeMap::new(),
             networks: BTreeMap::new(),
         })
+    }
+
+    /// The target speaks of the host.
+    pub(crate) fn configures_host(mut self) -> Self {
+        self.0.host = Some(DesiredHost::default());
+        self
     }
 
     /// The app without a service, of release `release`.
@@ -350,6 +361,7 @@ impl Device {
             image: service.config.image.as_str().to_owned(),
             engine_image: format!("id:{}", service.config.image).parse().unwrap(),
             state,
+            waits_in_boot: None,
             stop_grace: Duration::from_secs(10),
             digest: Some(service.digest.clone()),
             created_at_ms: i64::try_from(number).unwrap() * 1000,
@@ -453,6 +465,42 @@ impl Device {
     /// Stopped by the supervisor.
     pub(crate) fn stopped(mut self, container: &str) -> Self {
         self.0.stopped.insert(container.parse().unwrap());
+        self
+    }
+
+    /// The host is in this boot.
+    pub(crate) fn boot(mut self, boot: &str) -> Self {
+        self.0.host.boot = Some(boot.parse().unwrap());
+        self
+    }
+
+    /// The newest container was made in this boot, to be started in the next.
+    pub(crate) fn waits_in_boot(mut self, boot: &str) -> Self {
+        let newest = self.0.services.last_mut().unwrap();
+        newest.waits_in_boot = Some(boot.parse().unwrap());
+        self
+    }
+
+    /// The part of the host is not as wanted.
+    pub(crate) fn differs(mut self, part: HostPart) -> Self {
+        self.0.host.differs.insert(part);
+        self
+    }
+
+    pub(crate) fn reboot_due(mut self) -> Self {
+        self.0.host.reboot_due = true;
+        self
+    }
+
+    /// Rebooted so often for its target already.
+    pub(crate) fn reboots(mut self, times: u32) -> Self {
+        self.0.host.reboots = times;
+        self
+    }
+
+    /// Somebody restarts the app.
+    pub(crate) fn acting(mut self, app: &str) -> Self {
+        self.0.host.acting.insert(app.parse().unwrap());
         self
     }
 

@@ -5,6 +5,7 @@ mod components;
 mod engines;
 mod failures;
 mod forecasts;
+mod host;
 mod images;
 mod locks;
 mod order;

@@ -25,6 +25,7 @@ struct Drawn {
     after: Option<usize>,
     running: bool,
     strategy: UpdateStrategy,
+    requires_reboot: bool,
 }
 
 const STRATEGIES: [UpdateStrategy; 5] = [
@@ -47,9 +48,10 @@ fn drawn() -> impl Strategy<Value = Drawn> {
         prop::option::weighted(0.3, 0..3_usize),
         prop::bool::weighted(0.85),
         select(&STRATEGIES[..]),
+        prop::bool::weighted(0.2),
     )
         .prop_map(
-            |(image, config, volume, network, joined, after, running, strategy)| Drawn {
+            |(
                 image,
                 config,
                 volume,
@@ -58,6 +60,17 @@ fn drawn() -> impl Strategy<Value = Drawn> {
                 after,
                 running,
                 strategy,
+                requires_reboot,
+            )| Drawn {
+                image,
+                config,
+                volume,
+                network,
+                joined,
+                after,
+                running,
+                strategy,
+                requires_reboot,
             },
         )
 }
@@ -90,6 +103,9 @@ fn build(app: &str, all: &[Option<Drawn>], at: usize, release: u64) -> Option<Se
     }
     if !drawn.running {
         built = built.stopped();
+    }
+    if drawn.requires_reboot {
+        built = built.requires_reboot();
     }
     Some(built)
 }
@@ -233,7 +249,7 @@ prop_compose! {
         moved in any::<bool>(),
         local_mode in any::<bool>(),
     ) -> Device {
-        let mut device = add(add(device().with_wasm(), "shop", &shop), "cafe", &cafe);
+        let mut device = add(add(device().with_wasm().boot("boot0"), "shop", &shop), "cafe", &cafe);
         let all = ["x:1", "x:2", "y:1", "wasm:1", "wasm:2"];
         for (name, held) in all.iter().zip(images) {
             device = match held {

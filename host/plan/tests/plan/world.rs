@@ -25,6 +25,7 @@ pub(crate) struct World {
     numbered: u64,
     /// Before the number of a container that is made.
     prefix: &'static str,
+    pub boots: u32,
     /// Containers that were stopped or removed while they ran or could.
     pub disturbed: BTreeSet<String>,
 }
@@ -45,6 +46,7 @@ impl World {
             silent_until,
             numbered: 0,
             prefix: "new",
+            boots: 0,
             disturbed: BTreeSet::new(),
         }
     }
@@ -148,6 +150,9 @@ impl World {
                 self.state.locks.remove(&app);
             }
             step => {
+                if matches!(step, Step::Reboot { .. }) && !self.in_flight.is_empty() {
+                    return Err("it would reboot under a step".into());
+                }
                 self.state.busy.insert(subject);
                 self.in_flight.push(Flight::Plain(step));
             }
@@ -317,6 +322,7 @@ impl World {
             image: service.config.image.to_string(),
             engine_image: start.image,
             state: ContainerState::Created,
+            waits_in_boot: start.starts_after.clone(),
             stop_grace: std::time::Duration::from_secs(10),
             digest: Some(service.digest.clone()),
             created_at_ms: 1_000_000 + i64::try_from(self.numbered).unwrap(),
@@ -327,7 +333,8 @@ impl World {
             exit_code: None,
             key: service.key,
         });
-        if service.running {
+        let starts = start.starts_after.is_none();
+        if service.running && starts {
             if self.fails() {
                 return false;
             }
@@ -413,6 +420,16 @@ impl World {
             }
             Step::ForgetCommit { app } => {
                 state.commits.remove(&app);
+            }
+            Step::Configure { part, .. } => {
+                state.host.differs.remove(&part);
+                state.host.reboot_due = true;
+            }
+            Step::Reboot { .. } => {
+                self.boots += 1;
+                assert!(self.boots <= 16, "it reboots again and again");
+                state.host.boot = Some(format!("boot{}", self.boots).parse().unwrap());
+                state.host.reboot_due = false;
             }
             Step::UnderLocks(_) | Step::ReleaseLocks { .. } => {}
         }

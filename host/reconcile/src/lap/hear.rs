@@ -26,6 +26,8 @@ impl Lap {
             Message::LocksTaken(app, guard) => self.guards.entry(app).or_default().push(guard),
             Message::LockGone(app) => {
                 self.lock_watches.remove(&app);
+                // It needs the locks of all.
+                self.failing.remove(&Subject::Reboot);
                 self.failing.remove(&Subject::Locks(app));
             }
             Message::Finished(subject, outcome) => self.finished(subject, outcome),
@@ -33,6 +35,9 @@ impl Lap {
                 self.action_written(&app, number, outcome);
             }
             Message::LeftLocalMode => self.left_local_mode(),
+            Message::HostLooked(look) => self.host_looked(look),
+            Message::HostChanged => self.host.is_stale = true,
+            Message::NotRebooted => self.not_rebooted(),
             Message::Command(command) => self.obey(command),
         }
     }
@@ -104,7 +109,9 @@ impl Lap {
         let reason = failure.reason;
         self.step_of_action_failed(&subject, &reason);
         tracing::debug!("{subject} failed, tried again in {delay:?}: {reason}");
-        if let Subject::Locks(app) = &subject {
+        if let Subject::Host(_) | Subject::Reboot = &subject {
+            // No engine knows more of it.
+        } else if let Subject::Locks(app) = &subject {
             let seconds = delay.as_secs_f64().ceil();
             self.world.hub.system(format!(
                 "Updates are locked, retrying in {seconds}s. Reason: {reason}"

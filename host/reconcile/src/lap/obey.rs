@@ -44,7 +44,11 @@ impl Lap {
                 locked,
                 stopped,
             } => self.begin_quiesce(force, locked, stopped),
-            Command::Resume => self.quiesce = None,
+            Command::Resume => {
+                self.quiesce = None;
+                self.host.is_stale = true;
+                self.host.boot = self.world.host.boot();
+            }
             Command::WantedVolumes(asked) => {
                 let apps = self
                     .desired
@@ -81,6 +85,10 @@ impl Lap {
                     self.view.mark(engine.kind(), &KINDS);
                 }
                 self.image_kinds.clear();
+                self.host.is_stale = true;
+                if force {
+                    self.forget_reboots();
+                }
                 self.force |= force;
                 if cancel {
                     self.cancel_pulls(|_| true);
@@ -93,6 +101,7 @@ impl Lap {
     pub(super) fn aim_at(&mut self, wanted: Wanted) {
         self.cancel_pulls(|image| !wants(&wanted.desired, image));
         self.desired = Some(wanted.desired);
+        self.aim_host_at(wanted.target);
         self.settings = wanted.settings;
         self.failing.clear();
         self.downloaded = false;

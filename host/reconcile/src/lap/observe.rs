@@ -18,6 +18,7 @@ const LISTING_TIMEOUT: Duration = Duration::from_secs(60);
 impl Lap {
     /// Starts to list what may have changed, on all engines at once.
     pub(super) fn observe(&mut self) {
+        self.look_at_host();
         let now = Instant::now();
         for engine in self.world.engines.all() {
             let kind = engine.kind();

@@ -138,6 +138,7 @@ impl Lap {
             }
             (Phase::Locking(apps), Err(failure)) if apps.contains(app) => {
                 let why = failure.reason.clone();
+                let lock = failure.lock.clone();
                 if let Some(locked) = quiesce.locked.take() {
                     let _ = locked.send(Err(match failure.lock.is_some() || failure.is_busy {
                         true => ActionError::Locked(why),
@@ -146,6 +147,10 @@ impl Lap {
                 }
                 // What was taken is released by the next plan.
                 self.quiesce = None;
+                if let Some(path) = lock.filter(|_| self.busy.contains_key(&Subject::Reboot)) {
+                    // Nobody asked for this reboot again who could ask once more.
+                    self.watch_lock(app.clone(), path);
+                }
                 true
             }
             _ => false,

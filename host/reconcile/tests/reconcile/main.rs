@@ -11,6 +11,8 @@ mod cloud;
 mod crashes;
 mod engine;
 mod failures;
+mod fake_host;
+mod host;
 mod local_mode;
 mod locks;
 mod logs;

@@ -13,12 +13,14 @@ use serde_json::{Map, Value, json};
 use store::Store;
 
 use crate::engine::MemoryEngine;
+use crate::fake_host::FakeHost;
 
 /// Longer than any back-off; of the paused clock, so it ends at once where nothing else would.
 const DEADLINE: Duration = Duration::from_secs(24 * 3600);
 
 pub(crate) struct Rig {
     pub engine: MemoryEngine,
+    pub host: FakeHost,
     pub reconciler: Reconciler,
     store: Store,
     folder: tempfile::TempDir,
@@ -39,9 +41,11 @@ fn rig_that_is(managed: bool) -> Rig {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("state")).unwrap().store;
     let engine = MemoryEngine::new();
-    let reconciler = start(&engine, &store, &folder, managed);
+    let host = FakeHost::default();
+    let reconciler = start(&engine, &host, &store, &folder, managed);
     Rig {
         engine,
+        host,
         reconciler,
         store,
         folder,
@@ -51,6 +55,7 @@ fn rig_that_is(managed: bool) -> Rig {
 
 fn start(
     engine: &MemoryEngine,
+    host: &FakeHost,
     store: &Store,
     folder: &tempfile::TempDir,
     managed: bool,
@@ -58,11 +63,12 @@ fn start(
     let uuid = store.device_uuid().clone();
     let host_root = folder.path().join("host");
     let root = host_root.display().to_string();
-    Reconciler::start(ReconcilerConfig {
+    let reconciler = Reconciler::start(ReconcilerConfig {
         engines: Engines::new(vec![Arc::new(engine.clone())]),
         store: store.clone(),
         facts: Arc::new(move || facts(&uuid, &root)),
         host_root,
+        host: Arc::new(host.clone()),
         managed,
         offers: Offers {
             supervisor: "19.0.0".into(),
@@ -72,7 +78,9 @@ fn start(
         limits: Limits::default(),
         abort_at: None,
     })
-    .unwrap()
+    .unwrap();
+    host.runs(&reconciler);
+    reconciler
 }
 
 fn facts(uuid: &DeviceUuid, host_root: &str) -> DeviceFacts {
@@ -95,14 +103,26 @@ impl Rig {
     pub(crate) async fn restart(&mut self) {
         self.reconciler.shutdown().await;
         self.engine = self.engine.for_next_supervisor();
-        self.reconciler = start(&self.engine, &self.store, &self.folder, self.managed);
+        self.reconciler = start(
+            &self.engine,
+            &self.host,
+            &self.store,
+            &self.folder,
+            self.managed,
+        );
     }
 
     /// Takes the next supervisor up after this one was cut off: nothing of it runs on.
     pub(crate) async fn restart_after_a_kill(&mut self) {
         self.reconciler.shutdown().await;
         self.engine = self.engine.for_next_supervisor();
-        self.reconciler = start(&self.engine, &self.store, &self.folder, self.managed);
+        self.reconciler = start(
+            &self.engine,
+            &self.host,
+            &self.store,
+            &self.folder,
+            self.managed,
+        );
     }
 
     pub(crate) fn lock_path(&self, service: &str) -> PathBuf {

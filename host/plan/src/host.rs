@@ -1,0 +1,91 @@
+//! The host itself: its configuration, and the reboot that some of it and some services wait for (device
+//! behaviour 4.8 and 5.3).
+
+use std::collections::BTreeSet;
+
+use model::{AppUuid, BootId, DesiredHost, DesiredService, HostPart};
+
+use crate::services::ServicePlan;
+use crate::{CurrentState, Plan, Reason, Step, Subject, WaitingOn};
+
+/// How often in a row the device is rebooted for its target without ever having reached it.
+pub const MOST_REBOOTS: u32 = 3;
+
+/// The host, as far as it is known.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CurrentHost {
+    /// Parts that are not as the target wants them.
+    pub differs: BTreeSet<HostPart>,
+    /// The boot that the host is in. Where it is not known no service waits for the next.
+    pub boot: Option<BootId>,
+    /// Something was configured in this boot that takes effect with the next.
+    pub reboot_due: bool,
+    /// How often the device was rebooted for its target since that was last reached or replaced.
+    pub reboots: u32,
+    /// Apps of which somebody has asked to start services: these wait for no reboot.
+    pub acting: BTreeSet<AppUuid>,
+}
+
+/// Plans the host's part, after the steps of all apps.
+pub(crate) fn plan_host(current: &CurrentState, wanted: Option<&DesiredHost>, plan: &mut Plan) {
+    let Some(wanted) = wanted else { return };
+    for part in HostPart::ALL {
+        let subject = Subject::Host(part);
+        if current.is_busy(&subject) {
+            continue;
+        }
+        // One that is looked at again right now does not differ, as far as is known.
+        let differs = current.host.differs.contains(&part);
+        let failure = current.failed.get(&subject);
+        if let Some(failure) = failure.filter(|failure| failure.held || !differs) {
+            let reason = Reason::Failed(failure.reason.clone());
+            plan.waiting_on.push(WaitingOn { subject, reason });
+        } else if differs {
+            plan.steps.push(Step::Configure {
+                part,
+                wanted: wanted.clone(),
+            });
+        }
+    }
+}
+
+/// Plans a reboot where something waits for one and nothing else can be done or is under way. What failed, and
+/// is tried again later, holds it up no more than the locks of apps do, all of which it needs.
+pub(crate) fn plan_reboot(current: &CurrentState, plan: &mut Plan) {
+    let waits = |waiting: &WaitingOn| waiting.reason == Reason::Reboot;
+    let services = plan.waiting_on.iter().filter(|waiting| waits(waiting));
+    let mut reasons: Vec<String> = services
+        .map(|waiting| waiting.subject.to_string())
+        .collect();
+    if current.host.reboot_due {
+        reasons.insert(0, "the configuration of the host".to_owned());
+    }
+    if reasons.is_empty() || !plan.steps.is_empty() || !current.busy.is_empty() {
+        return;
+    }
+    let subject = Subject::Reboot;
+    let reason = if current.host.reboots >= MOST_REBOOTS {
+        Reason::RebootedInVain(current.host.reboots, reasons.join(", "))
+    } else if let Some(failure) = current.held(&subject) {
+        Reason::Failed(failure.reason.clone())
+    } else {
+        plan.steps.push(Step::Reboot { reasons });
+        return;
+    };
+    plan.waiting_on.push(WaitingOn { subject, reason });
+}
+
+/// The boot that must end before a new container of `service` is started; `None` where it waits for none.
+pub(crate) fn boot_to_wait_for(current: &CurrentState, service: &DesiredService) -> Option<BootId> {
+    let waits = service.requires_reboot
+        && service.running
+        && !current.host.acting.contains(&service.key.app);
+    current.host.boot.clone().filter(|_| waits)
+}
+
+/// Whether the kept container of a service was made in this boot and is to be started in the next.
+pub(crate) fn waits_for_reboot(current: &CurrentState, planned: &ServicePlan<'_>) -> bool {
+    let boot = boot_to_wait_for(current, planned.desired);
+    let made_in = planned.kept().and_then(|kept| kept.waits_in_boot.as_ref());
+    boot.is_some() && boot.as_ref() == made_in
+}

@@ -1,0 +1,84 @@
+//! What the loop asks of the host itself: how it is configured, and to be rebooted. The binary implements it
+//! over the operating system and the plugins.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use model::{ActionError, BootId, DesiredHost, HostPart};
+
+/// The host that the device runs on.
+pub trait Host: Send + Sync + 'static {
+    /// The boot that the host is in, where it says; asked for at the start and after each reboot that did not
+    /// take place.
+    fn boot(&self) -> Option<BootId>;
+
+    /// Compares the host with what is wanted of it; changes nothing. May take as long as plugins take to be
+    /// loaded.
+    fn compare<'a>(&'a self, wanted: &'a DesiredHost) -> BoxFuture<'a, HostLook>;
+
+    /// Brings one part to what is wanted. Where that takes effect with the next boot, [`HostLook::reboot_due`]
+    /// says so from then on, also after a restart of the supervisor.
+    ///
+    /// # Errors
+    /// Why it is not as wanted now, for people.
+    fn configure<'a>(
+        &'a self,
+        part: HostPart,
+        wanted: &'a DesiredHost,
+    ) -> BoxFuture<'a, Result<(), String>>;
+
+    /// Reboots, as a request of the API would: answers once all apps are locked; services are stopped and the
+    /// host goes down after that.
+    ///
+    /// # Errors
+    /// [`ActionError::Locked`] where a lock is in the way.
+    fn reboot(&self, force: bool) -> BoxFuture<'_, Result<(), ActionError>>;
+}
+
+/// What a look at the host has shown.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HostLook {
+    /// Something was configured in this boot that takes effect with the next.
+    pub reboot_due: bool,
+    /// Parts that are not as wanted.
+    pub differs: BTreeSet<HostPart>,
+    /// Parts that cannot be made so, or not be looked at, and why.
+    pub failed: BTreeMap<HostPart, String>,
+    /// What is wanted and will not be done, one sentence each.
+    pub warnings: Vec<String>,
+    /// It may come out differently without anything having happened here.
+    pub look_again: bool,
+}
+
+/// A host of which nothing is known and that nothing is done to.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoHost;
+
+impl Host for NoHost {
+    fn boot(&self) -> Option<BootId> {
+        None
+    }
+
+    fn compare<'a>(&'a self, _: &'a DesiredHost) -> BoxFuture<'a, HostLook> {
+        async { HostLook::default() }.boxed()
+    }
+
+    fn configure<'a>(
+        &'a self,
+        part: HostPart,
+        _: &'a DesiredHost,
+    ) -> BoxFuture<'a, Result<(), String>> {
+        async move {
+            Err(format!(
+                "this device does not configure the {part} of its host"
+            ))
+        }
+        .boxed()
+    }
+
+    fn reboot(&self, _: bool) -> BoxFuture<'_, Result<(), ActionError>> {
+        let why = "this device does not reboot its host".to_owned();
+        async { Err(ActionError::Failed(why)) }.boxed()
+    }
+}

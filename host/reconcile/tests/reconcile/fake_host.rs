@@ -1,0 +1,153 @@
+//! A host in memory, which reboots in no time.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use model::{ActionError, BootId, DesiredHost, HostPart};
+use reconcile::{Host, HostLook, Reconciler};
+
+#[derive(Clone, Default)]
+pub(crate) struct FakeHost {
+    state: Arc<Mutex<State>>,
+    reconciler: Arc<Mutex<Option<Reconciler>>>,
+}
+
+#[derive(Default)]
+struct State {
+    settings: DesiredHost,
+    reboot_due: bool,
+    boots: u32,
+    refusal: Option<String>,
+    forgets: bool,
+    stays: Option<String>,
+    done: Vec<String>,
+}
+
+impl FakeHost {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    /// The supervisor that runs on it now.
+    pub(crate) fn runs(&self, reconciler: &Reconciler) {
+        *self.reconciler.lock().unwrap() = Some(reconciler.clone());
+    }
+
+    /// What was done to it.
+    pub(crate) fn done(&self) -> Vec<String> {
+        self.state().done.clone()
+    }
+
+    pub(crate) fn boots(&self) -> u32 {
+        self.state().boots
+    }
+
+    pub(crate) fn setting(&self, name: &str) -> Option<String> {
+        self.state().settings.boot_config.get(name).cloned()
+    }
+
+    pub(crate) fn has(&self, part: HostPart) -> bool {
+        let state = self.state();
+        match part {
+            HostPart::BootConfig => !state.settings.boot_config.is_empty(),
+            HostPart::PersistentLogging => state.settings.persistent_logging,
+        }
+    }
+
+    pub(crate) fn put(&self, name: &str, value: &str) {
+        let boot = &mut self.state().settings.boot_config;
+        boot.insert(name.into(), value.into());
+    }
+
+    pub(crate) fn refuse(&self, why: Option<&str>) {
+        self.state().refusal = why.map(str::to_owned);
+    }
+
+    /// What was written is gone with the next boot.
+    pub(crate) fn forget_at_boot(&self, forgets: bool) {
+        self.state().forgets = forgets;
+    }
+
+    /// It is not rebooted, for this reason.
+    pub(crate) fn stay(&self, why: &str) {
+        self.state().stays = Some(why.to_owned());
+    }
+
+    pub(crate) fn boot_by_itself(&self) {
+        self.state().boot();
+    }
+}
+
+impl State {
+    fn boot(&mut self) {
+        self.boots += 1;
+        self.reboot_due = false;
+        if self.forgets {
+            self.settings.boot_config = BTreeMap::new();
+        }
+    }
+}
+
+impl Host for FakeHost {
+    fn boot(&self) -> Option<BootId> {
+        Some(format!("boot{}", self.state().boots).parse().unwrap())
+    }
+
+    fn compare<'a>(&'a self, wanted: &'a DesiredHost) -> BoxFuture<'a, HostLook> {
+        let state = self.state();
+        let mut look = HostLook {
+            reboot_due: state.reboot_due,
+            ..HostLook::default()
+        };
+        if let Some(why) = &state.refusal {
+            look.failed.insert(HostPart::BootConfig, why.clone());
+        } else if state.settings.boot_config != wanted.boot_config {
+            look.differs.insert(HostPart::BootConfig);
+        }
+        if state.settings.persistent_logging != wanted.persistent_logging {
+            look.differs.insert(HostPart::PersistentLogging);
+        }
+        async { look }.boxed()
+    }
+
+    fn configure<'a>(
+        &'a self,
+        part: HostPart,
+        wanted: &'a DesiredHost,
+    ) -> BoxFuture<'a, Result<(), String>> {
+        let mut state = self.state();
+        state.done.push(format!("configure {part}"));
+        state.reboot_due = true;
+        match part {
+            HostPart::BootConfig => state.settings.boot_config = wanted.boot_config.clone(),
+            HostPart::PersistentLogging => {
+                state.settings.persistent_logging = wanted.persistent_logging;
+            }
+        }
+        async { Ok(()) }.boxed()
+    }
+
+    fn reboot(&self, force: bool) -> BoxFuture<'_, Result<(), ActionError>> {
+        async move {
+            let stays = self.state().stays.clone();
+            if let Some(why) = stays {
+                return Err(ActionError::Locked(why));
+            }
+            let reconciler = self.reconciler.lock().unwrap().clone().unwrap();
+            let all_stopped = reconciler.quiesce(force).await?;
+            let state = Arc::clone(&self.state);
+            tokio::spawn(async move {
+                all_stopped.await;
+                let mut held = state.lock().unwrap();
+                held.done.push("reboot".into());
+                held.boot();
+                drop(held);
+                reconciler.resume();
+            });
+            Ok(())
+        }
+        .boxed()
+    }
+}

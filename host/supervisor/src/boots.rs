@@ -1,0 +1,140 @@
+//! The boots of the host: which one this is, and whether something that was configured waits for the next
+//! (device behaviour 4.8).
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use model::{BootId, Branding};
+
+/// Where the kernel names the boot.
+const BOOT_ID: &str = "proc/sys/kernel/random/boot_id";
+/// The mark, in the supervisor's volatile folder: it holds the boot in which it was made, so that one which
+/// outlives a boot says nothing.
+const MARK: &str = "reboot-after-apply";
+/// The longest of either file, in bytes.
+const LONGEST: u64 = 256;
+
+/// The boots of one host.
+pub(crate) struct Boots {
+    host_root: PathBuf,
+    mark: PathBuf,
+    /// Boots that were only rehearsed; from then on it is as if they had been.
+    rehearsed: AtomicU32,
+}
+
+impl Boots {
+    pub(crate) fn new(host_root: &Path, branding: &Branding) -> Self {
+        Boots {
+            host_root: host_root.to_owned(),
+            mark: host_root.join(branding.host_folder()).join(MARK),
+            rehearsed: AtomicU32::new(0),
+        }
+    }
+
+    /// This boot. The host's own word counts where its files are elsewhere, else the kernel's, which is the
+    /// same for all containers.
+    pub(crate) fn current(&self) -> Option<BootId> {
+        let files = [self.host_root.join(BOOT_ID), Path::new("/").join(BOOT_ID)];
+        let id = files.iter().find_map(|file| read_short(file))?;
+        let id = match self.rehearsed.load(Ordering::SeqCst) {
+            0 => id,
+            count => format!("{id}+{count}"),
+        };
+        id.parse().ok()
+    }
+
+    /// Whether something was configured in this boot that takes effect with the next.
+    pub(crate) fn is_reboot_due(&self) -> bool {
+        let this = self.current();
+        this.is_some() && read_short(&self.mark).as_deref() == this.as_ref().map(BootId::as_str)
+    }
+
+    /// Says so from now on.
+    pub(crate) fn require_reboot(&self) -> io::Result<()> {
+        let Some(boot) = self.current() else {
+            return Err(io::Error::other(
+                "the kernel does not say which boot this is",
+            ));
+        };
+        let folder = self.mark.parent().unwrap_or(&self.mark);
+        fs::create_dir_all(folder)?;
+        let beside = self.mark.with_extension("new");
+        let mut file = File::create(&beside)?;
+        file.write_all(boot.as_str().as_bytes())?;
+        file.sync_all()?;
+        drop(file);
+        fs::rename(beside, &self.mark)
+    }
+
+    /// Takes it back: nothing was configured after all.
+    pub(crate) fn require_none(&self) {
+        let _ = fs::remove_file(&self.mark);
+    }
+
+    /// The host only said that it would reboot: it is taken for done.
+    pub(crate) fn rehearse(&self) {
+        self.rehearsed.fetch_add(1, Ordering::SeqCst);
+        self.require_none();
+    }
+}
+
+fn read_short(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    let file = File::open(path).ok()?;
+    file.take(LONGEST).read_to_string(&mut text).ok()?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn boot(root: &Path, id: &str) -> Boots {
+        let file = root.join(BOOT_ID);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, format!("{id}\n")).unwrap();
+        Boots::new(root, &Branding::default())
+    }
+
+    #[test]
+    fn a_mark_is_of_the_boot_in_which_it_was_made() {
+        let root = tempfile::tempdir().unwrap();
+        let boots = boot(root.path(), "one");
+        assert_eq!(boots.current().unwrap().as_str(), "one");
+        assert!(!boots.is_reboot_due());
+        boots.require_reboot().unwrap();
+        assert!(boots.is_reboot_due());
+        // The supervisor is started again, then the host.
+        assert!(boot(root.path(), "one").is_reboot_due());
+        assert!(!boot(root.path(), "two").is_reboot_due());
+        let mark = root
+            .path()
+            .join("tmp/platform-supervisor/reboot-after-apply");
+        fs::write(mark, "").unwrap();
+        assert!(!boot(root.path(), "one").is_reboot_due());
+    }
+
+    #[test]
+    fn a_rehearsed_boot_is_another() {
+        let root = tempfile::tempdir().unwrap();
+        let boots = boot(root.path(), "one");
+        boots.require_reboot().unwrap();
+        boots.rehearse();
+        assert!(!boots.is_reboot_due());
+        assert_eq!(boots.current().unwrap().as_str(), "one+1");
+        boots.require_reboot().unwrap();
+        assert!(boots.is_reboot_due());
+        boots.require_none();
+        assert!(!boots.is_reboot_due());
+    }
+
+    #[test]
+    fn the_kernel_names_the_boot_where_the_host_root_does_not() {
+        let root = tempfile::tempdir().unwrap();
+        let boots = Boots::new(root.path(), &Branding::default());
+        assert_eq!(boots.current().unwrap().as_str().len(), 36);
+    }
+}

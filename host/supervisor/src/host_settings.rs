@@ -1,0 +1,257 @@
+//! What a target configures of the host, done: the boot configuration by whichever plugin writes that of this
+//! board, the journal's storage in `config.json`, and the reboot that they ask for.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use model::{ActionError, BootId, DesiredHost, HostPart, PowerAction};
+use os::ConfigJson;
+use plugins::{BootComparison, BootConfigError, BootSetting};
+use reconcile::{HostLook, Reconciler};
+use serde_json::Value;
+use tokio::sync::watch;
+
+use crate::boots::Boots;
+use crate::endpoints::PluginEndpoints;
+use crate::power::Power;
+
+/// The key of `config.json` from which an image of the operating system takes where its journal is kept.
+const PERSISTENT_LOGGING: &str = "persistentLogging";
+
+/// The host of this process. Cloning shares it.
+#[derive(Clone)]
+pub(crate) struct HostSettings {
+    boots: Arc<Boots>,
+    config_json: ConfigJson,
+    power: Power,
+    /// The parts that are started after the loop that asks for them.
+    parts: watch::Sender<Option<Parts>>,
+}
+
+#[derive(Clone)]
+struct Parts {
+    reconciler: Reconciler,
+    plugins: PluginEndpoints,
+}
+
+impl HostSettings {
+    pub(crate) fn new(boots: Arc<Boots>, config_json: ConfigJson, power: Power) -> Self {
+        HostSettings {
+            boots,
+            config_json,
+            power,
+            parts: watch::channel(None).0,
+        }
+    }
+
+    /// From now on it answers.
+    pub(crate) fn attach(&self, reconciler: &Reconciler, plugins: &PluginEndpoints) {
+        let parts = Parts {
+            reconciler: reconciler.clone(),
+            plugins: plugins.clone(),
+        };
+        self.parts.send_replace(Some(parts));
+    }
+
+    /// The parts, once they are there.
+    async fn parts(&self) -> Result<Parts, String> {
+        let mut parts = self.parts.subscribe();
+        let there = parts.wait_for(Option::is_some).await;
+        let there = there.ok().and_then(|parts| parts.clone());
+        there.ok_or_else(|| "the supervisor is stopping".to_owned())
+    }
+
+    async fn compare_boot_config(
+        &self,
+        wanted: &DesiredHost,
+    ) -> Result<BootComparison, BootConfigError> {
+        let parts = self.parts().await.map_err(BootConfigError::Failed)?;
+        let plugins = parts.plugins.loaded().await;
+        let plugins = plugins.ok_or(BootConfigError::Unavailable)?;
+        plugins.compare_boot_config(settings(wanted)).await
+    }
+
+    async fn look_at_boot_config(&self, wanted: &DesiredHost, look: &mut HostLook) {
+        const PART: HostPart = HostPart::BootConfig;
+        match self.compare_boot_config(wanted).await {
+            Ok(compared) => {
+                for name in &compared.foreign {
+                    look.warnings.push(format!(
+                        "`{name}` means nothing to the boot configuration of this board, and is only kept"
+                    ));
+                }
+                if let Some(why) = refusal(&compared) {
+                    look.failed.insert(PART, why);
+                } else if !compared.changes.is_empty() {
+                    look.differs.insert(PART);
+                }
+            }
+            Err(none @ BootConfigError::Unavailable) => {
+                look.look_again = true;
+                if !wanted.boot_config.is_empty() {
+                    let names: Vec<_> = wanted.boot_config.keys().map(String::as_str).collect();
+                    let names = names.join("`, `");
+                    look.warnings
+                        .push(format!("{none}: `{names}` are only kept"));
+                }
+            }
+            Err(BootConfigError::Failed(why)) => {
+                look.failed.insert(PART, why);
+            }
+        }
+    }
+
+    async fn set_boot_config(&self, wanted: &DesiredHost) -> Result<(), String> {
+        let parts = self.parts().await?;
+        let plugins = parts.plugins.loaded().await;
+        let plugins = plugins.ok_or("plugins have not been loaded")?;
+        let failed = |error: BootConfigError| error.to_string();
+        let before = plugins.compare_boot_config(settings(wanted)).await;
+        let before = before.map_err(failed)?;
+        if let Some(why) = refusal(&before) {
+            return Err(why);
+        }
+        if before.changes.is_empty() {
+            return Ok(());
+        }
+        // First, so that a kill in between costs a reboot rather than forgets one.
+        let marks = before.needs_reboot && !self.boots.is_reboot_due();
+        if marks {
+            self.require_reboot().await?;
+        }
+        let written = async {
+            plugins
+                .set_boot_config(settings(wanted))
+                .await
+                .map_err(failed)?;
+            let after = plugins.compare_boot_config(settings(wanted)).await;
+            match after.map_err(failed)?.changes {
+                left if left.is_empty() => Ok(()),
+                left => Err(format!(
+                    "it was written, and `{}` is still not as wanted",
+                    left.join("`, `")
+                )),
+            }
+        };
+        let written = written.await;
+        if written.is_err() && marks {
+            self.boots.require_none();
+        }
+        written?;
+        tracing::info!(
+            "the boot configuration was changed: {}",
+            before.changes.join(", ")
+        );
+        Ok(())
+    }
+
+    async fn require_reboot(&self) -> Result<(), String> {
+        let boots = Arc::clone(&self.boots);
+        let marked = tokio::task::spawn_blocking(move || boots.require_reboot()).await;
+        let failed = |why: &dyn std::fmt::Display| {
+            format!("failed to note that the device has to be rebooted for it: {why}")
+        };
+        match marked {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(failed(&error)),
+            Err(error) => Err(failed(&error)),
+        }
+    }
+
+    /// Whether the host keeps its journal.
+    async fn persistent_logging(&self) -> Result<bool, String> {
+        let config = self.config_json.clone();
+        let read = tokio::task::spawn_blocking(move || config.get(PERSISTENT_LOGGING)).await;
+        let value = read.map_err(|error| error.to_string())?;
+        let value = value.map_err(|error| format!("{:#}", anyhow::Error::new(error)))?;
+        Ok(value.is_some_and(|value| model::truthy(&value)))
+    }
+
+    async fn set_persistent_logging(&self, wanted: bool) -> Result<(), String> {
+        if self.persistent_logging().await? == wanted {
+            return Ok(());
+        }
+        self.require_reboot().await?;
+        let config = self.config_json.clone();
+        let update = move || {
+            config.update(|map| map.insert(PERSISTENT_LOGGING.to_owned(), Value::from(wanted)))
+        };
+        let written = tokio::task::spawn_blocking(update).await;
+        let written = written.map_err(|error| error.to_string())?;
+        written.map_err(|error| format!("{:#}", anyhow::Error::new(error)))?;
+        Ok(())
+    }
+}
+
+impl reconcile::Host for HostSettings {
+    fn boot(&self) -> Option<BootId> {
+        self.boots.current()
+    }
+
+    fn compare<'a>(&'a self, wanted: &'a DesiredHost) -> BoxFuture<'a, HostLook> {
+        async move {
+            let mut look = HostLook {
+                reboot_due: self.boots.is_reboot_due(),
+                ..HostLook::default()
+            };
+            match self.persistent_logging().await {
+                Ok(is) if is != wanted.persistent_logging => {
+                    look.differs.insert(HostPart::PersistentLogging);
+                }
+                // A file that nobody can read is told of elsewhere; nothing is wanted of it here.
+                Err(why) if wanted.persistent_logging => {
+                    look.failed.insert(HostPart::PersistentLogging, why);
+                }
+                _ => {}
+            }
+            self.look_at_boot_config(wanted, &mut look).await;
+            look
+        }
+        .boxed()
+    }
+
+    fn configure<'a>(
+        &'a self,
+        part: HostPart,
+        wanted: &'a DesiredHost,
+    ) -> BoxFuture<'a, Result<(), String>> {
+        match part {
+            HostPart::BootConfig => self.set_boot_config(wanted).boxed(),
+            HostPart::PersistentLogging => self
+                .set_persistent_logging(wanted.persistent_logging)
+                .boxed(),
+        }
+    }
+
+    fn reboot(&self, force: bool) -> BoxFuture<'_, Result<(), ActionError>> {
+        async move {
+            let parts = self.parts().await.map_err(ActionError::Failed)?;
+            let reboot = PowerAction::Reboot;
+            self.power.go_down(&parts.reconciler, reboot, force).await
+        }
+        .boxed()
+    }
+}
+
+fn settings(wanted: &DesiredHost) -> Vec<BootSetting> {
+    let settings: &BTreeMap<String, String> = &wanted.boot_config;
+    settings
+        .iter()
+        .map(|(name, value)| BootSetting {
+            name: name.clone(),
+            value: value.clone(),
+        })
+        .collect()
+}
+
+/// Why nothing is written.
+fn refusal(compared: &BootComparison) -> Option<String> {
+    let refused: Vec<String> = compared
+        .refused
+        .iter()
+        .map(|(name, why)| format!("`{name}`: {why}"))
+        .collect();
+    (!refused.is_empty()).then(|| refused.join("; "))
+}
