@@ -15,6 +15,7 @@ pub(super) const FORESEEN: &str = "foreseen-";
 pub(super) struct Model {
     pub(super) state: CurrentState,
     numbered: u64,
+    boots: u64,
 }
 
 impl Model {
@@ -31,7 +32,11 @@ impl Model {
                 state.failed.remove(&Subject::Host(part));
             }
         }
-        Model { state, numbered: 0 }
+        Model {
+            state,
+            numbered: 0,
+            boots: 0,
+        }
     }
 
     /// Engines get rid of what they are removing; `false` where there is no such.
@@ -102,7 +107,8 @@ impl Model {
                 state.host.reboot_due = true;
             }
             Step::Reboot { .. } => {
-                state.host.boot = BootId::try_from(format!("{FORESEEN}boot")).ok();
+                self.boots += 1;
+                state.host.boot = BootId::try_from(format!("{FORESEEN}{}", self.boots)).ok();
                 state.host.reboot_due = false;
             }
             Step::UnderLocks(_) | Step::ReleaseLocks { .. } => {}

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
-use model::ContainerState;
 use model::UpdateStrategy::{HandOver, KillThenDownload};
-use plan::{Deed, LockedStep, forecast};
+use model::{ContainerState, HostPart};
+use plan::{Deed, LockedStep, Subject, forecast};
 
 use super::{image, locks, service, shop};
 use crate::build::{Device, Docker, Target, device, target};
@@ -165,6 +165,37 @@ fn what_a_silent_engine_holds_up_is_stuck() {
         &expect![[r#"
             ... the docker engine does not answer: connection refused
             ... shop/web waits for the docker engine
+        "#]],
+    );
+}
+
+#[test]
+fn a_reboot_is_foreseen_with_what_comes_after_it() {
+    check_forecast(
+        &device()
+            .boot("one")
+            .image("web:1")
+            .differs(HostPart::BootConfig),
+        &target()
+            .configures_host()
+            .service(service("web", "web:1").requires_reboot()),
+        &expect![[r#"
+            1. start shop/web: Missing
+            1. configure the host's boot configuration: ConfigurationChanged
+            2. reboot for the configuration of the host, shop/web: TakesEffect
+            3. start existing shop/web (foreseen-1): NotRunning, waits for [Reboot]
+            4. record commit c1 of shop: Reached
+        "#]],
+    );
+}
+
+#[test]
+fn a_configuration_that_the_host_refuses_is_left() {
+    check_forecast(
+        &device().failed(Subject::Host(HostPart::BootConfig), "not to be changed"),
+        &target().configures_host(),
+        &expect![[r#"
+            ... the host's boot configuration is tried again later: not to be changed
         "#]],
     );
 }
