@@ -137,6 +137,16 @@ fn matches(template: &str, path: &str) -> bool {
             })
 }
 
+/// Keywords whose schemas describe the same object.
+const ALTERNATIVES: [&str; 3] = ["oneOf", "anyOf", "allOf"];
+
+/// As [`close`], but for the object itself, which has fields that another schema names.
+fn close_below(schema: &mut Value) {
+    if let Some(fields) = schema.as_object_mut() {
+        fields.values_mut().for_each(close);
+    }
+}
+
 /// No more fields than those that are named, wherever fields are named and it is not said otherwise.
 fn close(schema: &mut Value) {
     match schema {
@@ -144,7 +154,24 @@ fn close(schema: &mut Value) {
             if fields.get("properties").is_some_and(Value::is_object)
                 && !fields.contains_key("additionalProperties")
             {
-                fields.insert("additionalProperties".into(), false.into());
+                // What the alternatives name beside these fields is named, too.
+                let has_alternatives = ALTERNATIVES.iter().any(|of| fields.contains_key(*of));
+                let closes = match has_alternatives {
+                    true => "unevaluatedProperties",
+                    false => "additionalProperties",
+                };
+                fields.insert(closes.into(), false.into());
+                if has_alternatives {
+                    for (name, value) in fields.iter_mut() {
+                        match value {
+                            Value::Array(branches) if ALTERNATIVES.contains(&name.as_str()) => {
+                                branches.iter_mut().for_each(close_below);
+                            }
+                            value => close(value),
+                        }
+                    }
+                    return;
+                }
             }
             fields.values_mut().for_each(close);
         }
