@@ -19,6 +19,11 @@ pub const BOOT_LABEL: &str = "made-in-boot";
 /// read when its service is no longer in any target that could say.
 pub const STOP_GRACE_PERIOD_LABEL: &str = "stop-grace-period";
 
+/// The label, below the branding's namespace, that holds the names of the services that a container's own
+/// depends on, with commas between. It is read when services are stopped, which is in the reverse order
+/// of starting; by then the target may say something else.
+pub const DEPENDS_ON_LABEL: &str = "depends-on";
+
 /// The engines that exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

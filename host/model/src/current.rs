@@ -1,12 +1,13 @@
 //! What runs, read back from the names and labels that containers carry: no database is needed to know
 //! whose a container is (device behaviour 4.7).
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::{
     AppId, AppUuid, BOOT_LABEL, BootId, Branding, CONFIG_DIGEST_LABEL, Commit, Container,
-    ContainerId, ContainerState, DeviceUuid, EngineImageId, EngineKind, ImageId, ReleaseId,
-    STOP_GRACE_PERIOD_LABEL, ServiceId, ServiceKey, ServiceName,
+    ContainerId, ContainerState, DEPENDS_ON_LABEL, DeviceUuid, EngineImageId, EngineKind, ImageId,
+    ReleaseId, STOP_GRACE_PERIOD_LABEL, ServiceId, ServiceKey, ServiceName,
 };
 
 /// Before the name of a container that is handing over to its successor (device behaviour 4.7).
@@ -40,6 +41,8 @@ pub struct CurrentService {
     pub stop_grace: Duration,
     /// The boot in which it was made, where it is to be started in the next.
     pub waits_in_boot: Option<BootId>,
+    /// The services of its app that it needs while it runs.
+    pub depends_on: BTreeSet<ServiceName>,
 }
 
 /// What a container is given to stop where nothing says otherwise (device behaviour 4.4).
@@ -92,11 +95,30 @@ impl CurrentService {
             stop_grace: label(container, branding, STOP_GRACE_PERIOD_LABEL)
                 .map_or(STOP_GRACE, Duration::from_secs),
             waits_in_boot: label(container, branding, BOOT_LABEL).ok(),
+            depends_on: depends_on(container, branding),
             key: ServiceKey {
                 app: label::<AppUuid>(container, branding, "app-uuid")?,
                 service,
             },
         })
+    }
+
+    /// Whether it runs, or is about to again.
+    #[must_use]
+    pub fn runs(&self) -> bool {
+        matches!(
+            self.state,
+            ContainerState::Running | ContainerState::Restarting | ContainerState::Paused
+        )
+    }
+
+    /// Whether it has to be stopped before `other` is: it runs and depends on that.
+    #[must_use]
+    pub fn stops_before(&self, other: &ServiceKey) -> bool {
+        self.runs()
+            && self.key.app == other.app
+            && self.key.service != other.service
+            && self.depends_on.contains(&other.service)
     }
 
     /// Whether it was renamed to make room for its successor.
@@ -134,6 +156,13 @@ impl CurrentRelease {
             commit: parts.next().and_then(|commit| commit.parse().ok()),
         })
     }
+}
+
+/// What is no service's name depends on nothing.
+fn depends_on(container: &Container, branding: &Branding) -> BTreeSet<ServiceName> {
+    let names = container.labels.get(&branding.label(DEPENDS_ON_LABEL));
+    let names = names.iter().flat_map(|names| names.split(','));
+    names.filter_map(|name| name.parse().ok()).collect()
 }
 
 fn label<T: std::str::FromStr>(

@@ -23,8 +23,8 @@ pub use action::{Action, ActionError, PowerAction, Verb};
 pub use branding::Branding;
 pub use compose::DeviceFacts;
 pub use container::{
-    BOOT_LABEL, CONFIG_DIGEST_LABEL, Container, ContainerState, EngineKind, Image, Network,
-    STOP_GRACE_PERIOD_LABEL, Volume,
+    BOOT_LABEL, CONFIG_DIGEST_LABEL, Container, ContainerState, DEPENDS_ON_LABEL, EngineKind,
+    Image, Network, STOP_GRACE_PERIOD_LABEL, Volume,
 };
 pub use current::{CurrentRelease, CurrentService, HANDING_OVER_PREFIX, UnreadableContainer};
 pub use desired::{

@@ -13,6 +13,7 @@ use crate::host::{boot_to_wait_for, waits_for_reboot};
 use crate::images::Pulls;
 use crate::placement::{Placement, familiar, is_same_image, place};
 use crate::services::{Fate, ServicePlan, ServicePlans, sort};
+use crate::stopping::dependents_first;
 use crate::strategy::{Replacement, goes_first, needs_image_first, replace};
 use crate::{
     ContainerRef, CurrentState, EngineHealth, Locked, LockedStep, Plan, Reason, ServiceWork,
@@ -106,6 +107,10 @@ pub(crate) fn plan_app<'a>(
         if let Some(steps) = plan_unwanted(&app, name, containers, may_disturb, &mut draft) {
             work.push(steps);
         }
+    }
+    if dependents_first(app.current, &app.containers, &mut work) {
+        draft.unfinished = true;
+        draft.keep_locks = true;
     }
     take_locks(&app, work, &mut draft);
     finish(&app, &mut draft);

@@ -31,6 +31,7 @@ mod placement;
 mod plan;
 mod services;
 mod step;
+mod stopping;
 mod strategy;
 mod waiting;
 

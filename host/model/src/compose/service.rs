@@ -10,7 +10,7 @@ use super::features::{self, Granted};
 use super::labels::UpdateRules;
 use super::reader::{Reader, is_true};
 use super::resolve::{ApiKeys, KeyError};
-use crate::STOP_GRACE_PERIOD_LABEL;
+use crate::{DEPENDS_ON_LABEL, STOP_GRACE_PERIOD_LABEL};
 
 use super::{dependencies, digest, environment, healthcheck, labels, mounts, ports, quantities};
 use crate::{
@@ -159,6 +159,13 @@ pub(super) fn service(
         branding.label(STOP_GRACE_PERIOD_LABEL),
         config.stop_grace_period.to_string(),
     );
+    // Not in the digest: the order alone is no reason to make a container anew.
+    let label = branding.label(DEPENDS_ON_LABEL);
+    config.labels.remove(&label);
+    if !depends_on.is_empty() {
+        let others: Vec<&str> = depends_on.iter().map(|name| name.as_str()).collect();
+        config.labels.insert(label, others.join(","));
+    }
     Ok(ReadService {
         service: DesiredService {
             key: ServiceKey {

@@ -214,6 +214,7 @@ impl Model {
             digest: Some(service.digest.clone()),
             stop_grace: std::time::Duration::ZERO,
             waits_in_boot: start.starts_after,
+            depends_on: service.depends_on.iter().cloned().collect(),
             app_id: service.app_id,
             id: service.id,
             device: None,

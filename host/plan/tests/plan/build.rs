@@ -363,6 +363,7 @@ impl Device {
             state,
             waits_in_boot: None,
             stop_grace: Duration::from_secs(10),
+            depends_on: service.depends_on.iter().cloned().collect(),
             digest: Some(service.digest.clone()),
             created_at_ms: i64::try_from(number).unwrap() * 1000,
             key: service.key,

@@ -324,6 +324,7 @@ impl World {
             state: ContainerState::Created,
             waits_in_boot: start.starts_after.clone(),
             stop_grace: std::time::Duration::from_secs(10),
+            depends_on: service.depends_on.iter().cloned().collect(),
             digest: Some(service.digest.clone()),
             created_at_ms: 1_000_000 + i64::try_from(self.numbered).unwrap(),
             app_id: service.app_id,

@@ -295,7 +295,7 @@ impl Lap {
             .iter()
             .filter(|service| underway.containers.contains(&service.container));
         match (&underway.action.verb, underway.phase) {
-            (Verb::Stop(name), _) => idle(name) && concerned.all(|service| !runs(service)),
+            (Verb::Stop(name), _) => idle(name) && concerned.all(|service| !service.runs()),
             (Verb::Start(name), _) => {
                 let started = |service: &CurrentService| match service.state {
                     ContainerState::Created => false,
@@ -421,11 +421,4 @@ impl Lap {
         let services = self.view.services();
         services.filter(|service| service.key.app == *app).collect()
     }
-}
-
-pub(super) fn runs(service: &CurrentService) -> bool {
-    matches!(
-        service.state,
-        ContainerState::Running | ContainerState::Restarting | ContainerState::Paused
-    )
 }

@@ -3,13 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use model::{ActionError, AppUuid};
+use model::{ActionError, AppUuid, ContainerId, CurrentService};
 use plan::{ContainerRef, Locked, LockedStep, ServiceWork, Subject};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::Lap;
-use super::act::runs;
 use crate::actions::Answer;
 use crate::locks::Reach;
 use crate::messages::StepFailure;
@@ -28,7 +27,8 @@ pub(super) struct Quiesce {
 enum Phase {
     /// The locks of these apps are not held yet.
     Locking(BTreeSet<AppUuid>),
-    Stopping,
+    /// These containers have been told to stop; one that did not is not told again.
+    Stopping(BTreeSet<ContainerId>),
     Stopped,
 }
 
@@ -60,11 +60,12 @@ impl Lap {
         };
         match &quiesce.phase {
             Phase::Locking(apps) if apps.is_empty() => {
-                quiesce.phase = Phase::Stopping;
+                quiesce.phase = Phase::Stopping(BTreeSet::new());
                 if let Some(locked) = quiesce.locked.take() {
                     let _ = locked.send(Ok(()));
                 }
-                self.stop_everything();
+                self.cancel_pulls(|_| true);
+                self.stop_next(&BTreeSet::new());
             }
             Phase::Locking(apps) => {
                 let (apps, force) = (apps.clone(), quiesce.force);
@@ -73,9 +74,15 @@ impl Lap {
                 }
                 return false;
             }
-            Phase::Stopping => {
+            Phase::Stopping(told) => {
+                let told = told.clone();
+                self.stop_next(&told);
                 let mut busy = self.busy.keys();
-                if !busy.any(|subject| matches!(subject, Subject::Service(_) | Subject::Locks(_))) {
+                let stops =
+                    |subject: &Subject| matches!(subject, Subject::Service(_) | Subject::Locks(_));
+                if !busy.any(stops)
+                    && let Some(quiesce) = &mut self.quiesce
+                {
                     quiesce.phase = Phase::Stopped;
                     if let Some(stopped) = quiesce.stopped.take() {
                         let _ = stopped.send(());
@@ -157,44 +164,79 @@ impl Lap {
         }
     }
 
-    fn stop_everything(&mut self) {
-        self.cancel_pulls(|_| true);
-        let mut apps: BTreeSet<AppUuid> = BTreeSet::new();
-        let running: Vec<_> = self.view.services().filter(runs).collect();
-        apps.extend(running.iter().map(|service| service.key.app.clone()));
-        let now = Instant::now();
+    /// Stops what no other running service depends on, of each app of which nothing is being done; the
+    /// next lap stops what comes after it. Those in `told` have had their turn.
+    fn stop_next(&mut self, told: &BTreeSet<ContainerId>) {
+        let services = self.view.services();
+        let running: Vec<CurrentService> = services
+            .filter(|service| service.runs() && !told.contains(&service.container))
+            .collect();
+        let apps: BTreeSet<AppUuid> = running.iter().map(|s| s.key.app.clone()).collect();
         for app in apps {
-            let services: Vec<_> = running.iter().filter(|s| s.key.app == app).collect();
-            let Some(first) = services.first() else {
-                continue;
-            };
-            let work: Vec<ServiceWork> = services
-                .iter()
-                .map(|service| ServiceWork {
-                    service: service.key.clone(),
-                    steps: vec![LockedStep::Stop {
-                        container: ContainerRef {
-                            engine: service.engine,
-                            id: service.container.clone(),
-                        },
-                        grace: service.stop_grace,
-                    }],
-                })
-                .collect();
-            self.busy.insert(Subject::Locks(app.clone()), now);
-            for work in &work {
-                self.busy
-                    .insert(Subject::Service(work.service.clone()), now);
+            let of_app: Vec<&CurrentService> =
+                running.iter().filter(|s| s.key.app == app).collect();
+            let mut subjects = self.busy.keys();
+            let is_busy = subjects.any(|subject| match subject {
+                Subject::Locks(locked) => *locked == app,
+                Subject::Service(service) => service.app == app,
+                _ => false,
+            });
+            if !is_busy {
+                self.stop(app, first_to_stop(&of_app));
             }
-            let held = self.guards.get(&app).cloned().unwrap_or_default();
-            let locked = Locked {
-                app,
-                app_id: first.app_id,
-                services: services.iter().map(|s| s.key.service.clone()).collect(),
-                work,
-            };
-            // They are held: a service that came meanwhile is of no lock's concern any more.
-            apply::spawn_locked(&self.world, locked, Reach::Named, held, LockPolicy::Respect);
         }
+    }
+
+    fn stop(&mut self, app: AppUuid, services: Vec<&CurrentService>) {
+        let Some(first) = services.first() else {
+            return;
+        };
+        if let Some(quiesce) = &mut self.quiesce
+            && let Phase::Stopping(told) = &mut quiesce.phase
+        {
+            told.extend(services.iter().map(|service| service.container.clone()));
+        }
+        let work: Vec<ServiceWork> = services
+            .iter()
+            .map(|service| ServiceWork {
+                service: service.key.clone(),
+                steps: vec![LockedStep::Stop {
+                    container: ContainerRef {
+                        engine: service.engine,
+                        id: service.container.clone(),
+                    },
+                    grace: service.stop_grace,
+                }],
+            })
+            .collect();
+        let now = Instant::now();
+        self.busy.insert(Subject::Locks(app.clone()), now);
+        for work in &work {
+            self.busy
+                .insert(Subject::Service(work.service.clone()), now);
+        }
+        let held = self.guards.get(&app).cloned().unwrap_or_default();
+        let locked = Locked {
+            app,
+            app_id: first.app_id,
+            services: services.iter().map(|s| s.key.service.clone()).collect(),
+            work,
+        };
+        // They are held: a service that came meanwhile is of no lock's concern any more.
+        apply::spawn_locked(&self.world, locked, Reach::Named, held, LockPolicy::Respect);
+    }
+}
+
+/// Those that no other of these depends on; all of them where they depend on each other in a circle.
+fn first_to_stop<'a>(services: &[&'a CurrentService]) -> Vec<&'a CurrentService> {
+    let is_needed = |service: &CurrentService| {
+        services
+            .iter()
+            .any(|other| other.stops_before(&service.key))
+    };
+    let first: Vec<_> = services.iter().copied().filter(|s| !is_needed(s)).collect();
+    match first.is_empty() {
+        true => services.to_vec(),
+        false => first,
     }
 }

@@ -312,6 +312,20 @@ async fn before_the_host_goes_down_everything_is_locked_and_stopped() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn before_the_host_goes_down_what_depends_on_others_is_stopped_first() {
+    let rig = rig();
+    let target = target()
+        .service_with("web", "web:1", json!({ "depends_on": ["db"] }))
+        .service_with("db", "db:1", json!({ "depends_on": ["disk"] }))
+        .service("disk", "disk:1");
+    rig.set(target.json()).await;
+    rig.settled().await;
+    rig.engine.forget_calls();
+    rig.reconciler.quiesce(false).await.unwrap().await;
+    assert_eq!(rig.engine.calls(), ["stop web", "stop db", "stop disk"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_users_lock_keeps_the_host_up_unless_it_is_forced() {
     let rig = running().await;
     fs::write(rig.lock_path("db"), "").unwrap();

@@ -153,8 +153,12 @@ fn dependencies_have_two_forms() {
             web.depends_on,
             ["cache".parse().unwrap(), "db".parse().unwrap()]
         );
+        assert_eq!(web.config.labels["io.platform.depends-on"], "cache,db");
         assert_eq!(resolved.warnings, Vec::<String>::new());
     }
+    let alone = resolved(&json!({ "web": { "labels": { "io.platform.depends-on": "db" } } }));
+    let web = &app(&alone).services[&"web".parse().unwrap()];
+    assert_eq!(web.config.labels.get("io.platform.depends-on"), None);
     let healthy = resolved(
         &json!({ "web": { "depends_on": { "db": { "condition": "service_healthy" } } }, "db": {} }),
     );

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use model::ContainerState::{Created, Exited};
 
-use super::{check_plan, service};
+use super::{check_plan, service, shop};
 use crate::build::{device, target};
 
 #[test]
@@ -74,6 +74,77 @@ fn all_changed_services_are_killed_at_once_and_started_in_order() {
               start shop/db on docker
               kill shop/web (id1)
             ... shop/web waits for `db` to be started
+        "#]],
+    );
+}
+
+#[test]
+fn a_service_stops_before_those_that_it_depends_on() {
+    let web = || service("web", "web:1").after(&["db"]);
+    let db = || service("db", "db:1").after(&["disk"]);
+    let disk = || service("disk", "disk:1");
+    check_plan(
+        device().running(web()).running(db()).running(disk()),
+        target(),
+        expect![[r#"
+            under locks of shop (db, disk, web)
+              kill shop/web (id1)
+        "#]],
+    );
+    check_plan(
+        device()
+            .container(web(), Exited)
+            .running(db())
+            .running(disk())
+            .locked("shop"),
+        target(),
+        expect![[r#"
+            under locks of shop (db, disk, web)
+              kill shop/db (id2)
+              kill shop/web (id1)
+        "#]],
+    );
+    // While it is being stopped the others go on.
+    check_plan(
+        device()
+            .running(web())
+            .running(db())
+            .busy(shop("web"))
+            .locked("shop"),
+        target(),
+        expect![[r#"
+            nothing
+        "#]],
+    );
+    // One that stays is no reason to wait.
+    check_plan(
+        device()
+            .image("web:1")
+            .image("db:1")
+            .running(web())
+            .running(service("db", "db:1")),
+        target()
+            .service(web())
+            .service(service("db", "db:1").with("new")),
+        expect![[r#"
+            under locks of shop (db, web)
+              kill shop/db (id2)
+              start shop/db on docker
+        "#]],
+    );
+}
+
+#[test]
+fn containers_of_two_releases_that_depend_on_each_other_stop_together() {
+    check_plan(
+        device()
+            .running(service("web", "web:1").after(&["db"]))
+            .running(service("db", "db:1").after(&["web"])),
+        target(),
+        expect![[r#"
+            under locks of shop (db, web)
+              kill shop/db (id2)
+              kill shop/web (id1)
         "#]],
     );
 }
