@@ -19,4 +19,5 @@ mod locks;
 mod logs;
 mod plan;
 mod state;
+mod strategies;
 mod systemd;
