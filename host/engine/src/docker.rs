@@ -6,7 +6,9 @@
 //! what is not in its [`Scope`].
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,7 +16,7 @@ use futures::stream::BoxStream;
 use model::{Container, ContainerId, EngineKind, Image, ImageRef, Network, Volume};
 
 use crate::{
-    ContainerSpec, Created, Engine, EngineError, EngineEvent, EngineInfo, LogLine, LogsFrom,
+    ContainerSpec, Created, Disk, Engine, EngineError, EngineEvent, EngineInfo, LogLine, LogsFrom,
     NetworkSpec, PullProgress, RegistryAuth, Scope, VolumeSpec,
 };
 
@@ -28,6 +30,7 @@ mod log_lines;
 mod logs;
 mod networks;
 mod pull_progress;
+mod room;
 mod volumes;
 
 use connect::Connection;
@@ -45,6 +48,11 @@ pub struct Docker {
     connection: Arc<Connection>,
     scope: Arc<Scope>,
     pull_patience: Duration,
+    disk: Disk,
+    /// The root of the host's file system as this process sees it.
+    host_root: PathBuf,
+    /// It was said that the engine's folder is not to be seen from here.
+    told_of_root: Arc<AtomicBool>,
 }
 
 impl Docker {
@@ -58,6 +66,9 @@ impl Docker {
             connection: Arc::new(Connection::to(uri)?),
             scope: Arc::new(scope),
             pull_patience: PULL_PATIENCE,
+            disk: Disk::default(),
+            host_root: "/".into(),
+            told_of_root: Arc::default(),
         })
     }
 
@@ -65,6 +76,20 @@ impl Docker {
     #[must_use]
     pub fn with_pull_patience(mut self, patience: Duration) -> Self {
         self.pull_patience = patience;
+        self
+    }
+
+    /// Looks for the engine's folder below this root of the host too, to see what is free there.
+    #[must_use]
+    pub fn with_host_root(mut self, host_root: impl Into<PathBuf>) -> Self {
+        self.host_root = host_root.into();
+        self
+    }
+
+    /// Asks this disk what is free, in place of the operating system.
+    #[must_use]
+    pub fn with_disk(mut self, disk: Disk) -> Self {
+        self.disk = disk;
         self
     }
 }

@@ -1,8 +1,11 @@
 //! Why an engine did not do as it was told.
 
 use std::error::Error;
+use std::path::PathBuf;
 
 use model::EngineKind;
+
+use crate::disk::{RESERVE, mebibytes};
 
 /// Callers tell apart what they can act on; all else is [`EngineError::Failed`].
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +25,28 @@ pub enum EngineError {
         image: String,
         engine: EngineKind,
         reason: String,
+    },
+    /// The disk has no room for the image: it was not begun.
+    #[error(
+        "there is no room for `{image}`: the {} to download take up to {} and {} stay reserved, but where \
+         `{}` is only {} are free; remove what nothing needs, for example unused volumes with \
+         `GET /v2/cleanup-volumes`, or publish a smaller image",
+        mebibytes(*download),
+        mebibytes(*needed),
+        mebibytes(RESERVE),
+        folder.display(),
+        mebibytes(*free)
+    )]
+    NoRoom {
+        image: String,
+        /// What would be transferred, in bytes.
+        download: u64,
+        /// What of the disk that takes at its most, in bytes.
+        needed: u64,
+        /// In bytes, with what stays reserved.
+        free: u64,
+        /// Where the engine keeps images.
+        folder: PathBuf,
     },
     /// The engine does not answer.
     #[error("the {engine} engine does not answer at `{address}`")]

@@ -4,6 +4,7 @@
 //! An engine lists what it holds and carries out single steps. It decides nothing, remembers nothing
 //! that it could observe, and touches only what is this device's (see [`Scope`]).
 
+mod disk;
 pub mod docker;
 mod engine;
 mod engines;
@@ -12,6 +13,7 @@ mod image_kind;
 pub mod registry;
 pub mod wasm;
 
+pub use disk::{Disk, RESERVE};
 pub use engine::{
     ContainerSpec, Created, Engine, EngineEvent, EngineInfo, LogLine, LogsFrom, NetworkSpec,
     PullProgress, RegistryAuth, Scope, VolumeSpec,

@@ -31,7 +31,7 @@ use tokio::task::AbortHandle;
 use tokio_stream::wrappers::BroadcastStream;
 
 use crate::{
-    ContainerSpec, Created, Engine, EngineError, EngineEvent, EngineInfo, LogLine, LogsFrom,
+    ContainerSpec, Created, Disk, Engine, EngineError, EngineEvent, EngineInfo, LogLine, LogsFrom,
     NetworkSpec, PullProgress, RegistryAuth, Scope, VolumeSpec,
 };
 
@@ -70,6 +70,8 @@ pub struct WasmConfig {
     /// The root of the host's file system as this process sees it: folders of the supervisor below it
     /// are made when a service mounts them.
     pub host_root: PathBuf,
+    /// Asked what is free before a component is downloaded.
+    pub disk: Disk,
 }
 
 /// The wasm engine. Cheap to clone; the last clone to go leaves the services running.

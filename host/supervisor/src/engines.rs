@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use engine::docker::Docker;
 use engine::wasm::{Wasm, WasmConfig};
-use engine::{Engine, Engines, Scope};
+use engine::{Disk, Engine, Engines, Scope};
 use model::EngineKind;
 use sandbox::Cache;
 
@@ -35,8 +35,8 @@ pub(crate) async fn choose(
     let uri = &configuration.docker_host;
     let docker = match configuration.engine {
         EngineChoice::Wasm => None,
-        EngineChoice::Docker => Some(connect(uri, scope)?),
-        EngineChoice::Auto => answering(uri, scope).await,
+        EngineChoice::Docker => Some(connect(configuration, scope)?),
+        EngineChoice::Auto => answering(configuration, scope).await,
     };
     let engines: Vec<Arc<dyn Engine>> = match docker {
         Some(docker) => {
@@ -78,6 +78,7 @@ async fn open_wasm(
         cache,
         api: addresses.iter().find_map(on_loopback),
         host_root: configuration.host_root.clone(),
+        disk: Disk::default(),
     };
     Ok(Wasm::open(config, scope).await?)
 }
@@ -99,14 +100,17 @@ fn reason(choice: EngineChoice) -> &'static str {
     }
 }
 
-fn connect(uri: &str, scope: Scope) -> Result<Docker> {
-    Docker::connect(uri, scope)
-        .with_context(|| format!("failed to use the Docker engine at `{uri}`"))
+fn connect(configuration: &Configuration, scope: Scope) -> Result<Docker> {
+    let uri = &configuration.docker_host;
+    let docker = Docker::connect(uri, scope)
+        .with_context(|| format!("failed to use the Docker engine at `{uri}`"))?;
+    Ok(docker.with_host_root(&configuration.host_root))
 }
 
 /// Docker, if it is there and answers.
-async fn answering(uri: &str, scope: Scope) -> Option<Docker> {
-    let docker = connect(uri, scope)
+async fn answering(configuration: &Configuration, scope: Scope) -> Option<Docker> {
+    let uri = &configuration.docker_host;
+    let docker = connect(configuration, scope)
         .inspect_err(|error| tracing::warn!("{error:#}"))
         .ok()?;
     match tokio::time::timeout(ANSWER_WITHIN, docker.info()).await {

@@ -10,6 +10,7 @@ mod actions;
 mod api_auth;
 mod api_errors;
 mod cloud;
+mod disk_space;
 mod docker;
 mod features;
 mod kills;

@@ -108,6 +108,11 @@ impl Connection {
         self.agree().await
     }
 
+    /// Whether the engine is reached by a socket of this machine.
+    pub(super) fn is_local(&self) -> bool {
+        matches!(self.address, Address::Unix(_))
+    }
+
     pub(super) async fn info(&self) -> Result<EngineInfo, EngineError> {
         let mut agreed = self.client().await?;
         let told = agreed

@@ -68,6 +68,7 @@ impl Docker {
             progress(PullProgress { percent: 100 });
             return Ok(image);
         }
+        self.check_room(reference, auth).await?;
         let options = CreateImageOptions {
             from_image: Some(reference.to_string()),
             ..Default::default()

@@ -13,6 +13,7 @@ use super::image_table::{
     Arriving, ImageRecord, MAX_COMPONENT, check_component, file_path, image_id, repository,
     too_large,
 };
+use crate::disk::Need;
 use crate::registry::{Repository, sha256_digest};
 use crate::{EngineError, EngineEvent, PullProgress, RegistryAuth, WASM_CONFIG_MEDIA_TYPE};
 
@@ -120,6 +121,13 @@ impl Wasm {
                 .await?
         };
         if !has {
+            let need = Need {
+                download: size,
+                room: size,
+            };
+            let shared = &self.shared;
+            let folder = &shared.folders.components;
+            shared.config.disk.check(image, folder, need)?;
             let bytes = transfer(&repository_of_image, image, layer, progress).await?;
             let id = id.clone();
             self.blocking(move |shared| shared.put_component(&id, &bytes))

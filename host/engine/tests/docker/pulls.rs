@@ -1,8 +1,9 @@
-//! Pulls that the engine itself would wait for without an end.
+//! Pulls that the engine itself would wait for without an end, and those that it would begin without room.
 
 use std::time::Duration;
 
-use engine::{Engine, EngineError};
+use engine::registry::Repository;
+use engine::{Disk, Engine, EngineError, RESERVE};
 use model::ImageRef;
 
 use crate::suite::registry_proxy::{Manner, RegistryProxy};
@@ -30,3 +31,55 @@ promise!(pull_that_stalls_is_given_up_and_tried_again, |fixture| {
     let pulled = pull().await.expect("it goes on").unwrap();
     assert!(pulled.references.contains(&image), "{pulled:?}");
 });
+
+promise!(
+    image_that_does_not_fit_is_refused_before_it_is_pulled,
+    |fixture| {
+        let suite: &dyn Fixture = &*fixture;
+        let published = suite.publish().await;
+        let image: ImageRef = format!("{}/{published}", suite.registry()).parse().unwrap();
+        // What it is built on is there, so that its own layer is all that is needed.
+        let (engine, base) = (suite.engine(), suite.image());
+        engine.pull_image(&base, None, &|_| {}).await.unwrap();
+        let repository = Repository::of(&image, None).unwrap();
+        let manifest = repository.manifest(None).await.unwrap();
+        let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+        let layers = manifest["layers"].as_array().unwrap();
+        let own = layers.last().unwrap()["size"].as_u64().unwrap();
+        assert!(layers.len() > 1 && own > 400 << 10, "{manifest}");
+
+        let on = |free: u64| {
+            let engine = fixture.engine_at(&fixture.uri);
+            engine.with_disk(Disk::that_says(move |_| Ok(free)))
+        };
+        let room = RESERVE + own * 3;
+        let refused = on(room - 1).pull_image(&image, None, &|_| {}).await;
+        match refused {
+            Err(EngineError::NoRoom {
+                download,
+                needed,
+                free,
+                ..
+            }) => assert_eq!((download, needed, free), (own, own * 3, room - 1)),
+            other => panic!("there is no room, and yet: {other:?}"),
+        }
+        let held = suite.engine().images().await.unwrap();
+        assert!(held.iter().all(|held| !held.references.contains(&image)));
+        on(room).pull_image(&image, None, &|_| {}).await.unwrap();
+    }
+);
+
+promise!(
+    engine_whose_folder_is_not_to_be_seen_pulls_all_the_same,
+    |fixture| {
+        let suite: &dyn Fixture = &*fixture;
+        let image = format!("{}/{}", suite.registry(), suite.publish().await);
+        let image: ImageRef = image.parse().unwrap();
+        let engine = fixture
+            .engine_at(&fixture.uri)
+            .with_disk(Disk::that_says(
+                |_| Err(std::io::ErrorKind::NotFound.into()),
+            ));
+        engine.pull_image(&image, None, &|_| {}).await.unwrap();
+    }
+);

@@ -127,6 +127,17 @@ impl WasmFixture {
         *self.engine.lock().unwrap() = Some(engine.unwrap());
     }
 
+    /// As [`WasmFixture::reopen`], on a disk that has this much free.
+    pub(crate) async fn reopen_with_free(&self, free: u64) {
+        self.close();
+        let config = WasmConfig {
+            disk: engine::Disk::that_says(move |_| Ok(free)),
+            ..self.config()
+        };
+        let engine = Wasm::open(config, self.scope.clone()).await;
+        *self.engine.lock().unwrap() = Some(engine.unwrap());
+    }
+
     /// A service that runs the tests' program with these words.
     pub(crate) fn runs(&self, name: &str, words: &[&str]) -> Service {
         let fixture: &dyn Fixture = self;
@@ -213,6 +224,7 @@ fn config(
         cache: cache.clone(),
         api: Some(api),
         host_root: folder.path().join("host"),
+        disk: engine::Disk::default(),
     }
 }
 

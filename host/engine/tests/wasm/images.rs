@@ -1,6 +1,6 @@
 //! Components from files and from registries that are not as they should be.
 
-use engine::EngineError;
+use engine::{EngineError, RESERVE};
 use model::{ContainerState, ImageRef};
 
 use crate::fixture::{WasmFixture, test};
@@ -247,5 +247,39 @@ fn pulls_at_the_same_time_do_not_take_each_others_components_away() {
             removed.unwrap();
         }
         assert_eq!(engine.images().await.unwrap(), []);
+    });
+}
+
+#[test]
+fn component_that_does_not_fit_is_refused_before_it_is_downloaded() {
+    test(async |fixture| {
+        let words: &dyn Fixture = &*fixture;
+        let image = format!("{}/{}", words.registry(), words.publish().await);
+        let image: ImageRef = image.parse().unwrap();
+        let mut needs = 0;
+        for _ in 0..2 {
+            // What it says it needs, and then one byte less than that.
+            fixture
+                .reopen_with_free((RESERVE + needs).saturating_sub(1))
+                .await;
+            match fixture.engine().pull_image(&image, None, &|_| {}).await {
+                Err(EngineError::NoRoom {
+                    download,
+                    needed,
+                    free,
+                    folder,
+                    ..
+                }) => {
+                    assert_eq!(download, needed);
+                    assert_eq!(free, RESERVE + needs - 1);
+                    assert!(folder.starts_with(fixture.state().canonicalize().unwrap()));
+                    needs = needed;
+                }
+                other => panic!("there is no room, and yet: {other:?}"),
+            }
+        }
+        fixture.reopen_with_free(RESERVE + needs).await;
+        let pulled = fixture.engine().pull_image(&image, None, &|_| {}).await;
+        assert_eq!(pulled.unwrap().size, needs);
     });
 }

@@ -71,6 +71,7 @@ async fn hosts_an_engine_for_another_test() {
         cache: crate::fixture::cache(&dist),
         api: None,
         host_root: folder.join("host"),
+        disk: engine::Disk::default(),
     };
     let labels = crate::suite::labels(&scope);
     let wasm = Wasm::open(config, scope).await.unwrap();

@@ -1,0 +1,293 @@
+//! Whether a Docker engine has room for an image: what its registry says of the layers, what the engine
+//! has of them, and what is free where it keeps them.
+//!
+//! It refuses where it is sure enough and lets go on where it cannot tell: the engine may be elsewhere,
+//! or reach registries that we do not.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures::StreamExt;
+use model::ImageRef;
+use serde::Deserialize;
+
+use super::Docker;
+use crate::disk::Need;
+use crate::registry::{Repository, sha256_digest};
+use crate::{EngineError, RegistryAuth};
+
+/// A compressed layer is on the disk as it was sent and then unpacked, which takes about twice its size.
+const COMPRESSED: u64 = 3;
+/// One that is not compressed, as it was sent and unpacked.
+const PLAIN: u64 = 2;
+/// With this many bytes free nobody is asked: registries count questions.
+const PLENTY: u64 = 32 << 30;
+/// How long all questions may take. The download is not to wait for an answer that only helps it.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// The longest configuration of an image that is read, in bytes.
+const MAX_CONFIGURATION: usize = 4 << 20;
+/// Images of the engine whose layers are looked at.
+const MAX_IMAGES: usize = 256;
+
+impl Docker {
+    /// Refuses an image for which the engine has no room.
+    ///
+    /// # Errors
+    /// [`EngineError::NoRoom`].
+    pub(super) async fn check_room(
+        &self,
+        image: &ImageRef,
+        auth: Option<&RegistryAuth>,
+    ) -> Result<(), EngineError> {
+        match tokio::time::timeout(PATIENCE, self.look_for_room(image, auth)).await {
+            Ok(Err(no_room @ EngineError::NoRoom { .. })) => Err(no_room),
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => {
+                tracing::debug!(
+                    error = &error as &dyn std::error::Error,
+                    "it is not known whether there is room for `{image}`"
+                );
+                Ok(())
+            }
+            Err(_) => {
+                tracing::debug!("it took too long to find out whether there is room for `{image}`");
+                Ok(())
+            }
+        }
+    }
+
+    async fn look_for_room(
+        &self,
+        image: &ImageRef,
+        auth: Option<&RegistryAuth>,
+    ) -> Result<(), EngineError> {
+        let api = self.connection.client().await?.api;
+        let about = api.info().await;
+        let about = about.map_err(|error| self.connection.failed("ask the engine", error))?;
+        let root = about.docker_root_dir.unwrap_or_default();
+        let Some(folder) = self.here(&root) else {
+            if !self.told_of_root.swap(true, Ordering::Relaxed) {
+                tracing::info!(
+                    "the engine keeps its images in `{root}`, which is not to be seen from here: downloads go on \
+                     without a look at the free space"
+                );
+            }
+            return Ok(());
+        };
+        if self.disk.free(&folder).is_ok_and(|free| free >= PLENTY) {
+            return Ok(());
+        }
+        let repository = Repository::of(image, auth)?;
+        let architecture = go_architecture(about.architecture.as_deref().unwrap_or_default());
+        let Some(manifest) = manifest_for(&repository, image, architecture).await? else {
+            return Ok(());
+        };
+        let present = match &manifest.config {
+            Some(config) => {
+                let layers = unpacked_layers(&repository, image, &config.digest).await?;
+                self.layers_here(&layers).await?
+            }
+            None => 0,
+        };
+        self.disk.check(image, &folder, manifest.need(present))
+    }
+
+    /// The engine's folder as this process sees it; `None` where it does not, so that what is free is
+    /// not to be known.
+    fn here(&self, root: &str) -> Option<PathBuf> {
+        let root = Path::new(root);
+        let below = root.strip_prefix("/").ok()?;
+        if !self.connection.is_local() {
+            return None;
+        }
+        let seen = [self.host_root.join(below), root.to_owned()];
+        // It has this folder in every version: another one of the same name has not.
+        seen.into_iter()
+            .find(|folder| folder.join("containers").is_dir())
+    }
+
+    /// How many of these layers, from the first on, the engine has already: images share what they are
+    /// built on.
+    async fn layers_here(&self, wanted: &[String]) -> Result<usize, EngineError> {
+        let api = self.connection.client().await?.api;
+        let mut most = 0;
+        for held in self.list_images().await?.iter().take(MAX_IMAGES) {
+            // One that has gone meanwhile has nothing.
+            let Ok(held) = api.inspect_image(held.id.as_str()).await else {
+                continue;
+            };
+            let layers = held.root_fs.and_then(|root| root.layers);
+            let layers = layers.unwrap_or_default();
+            let shared = wanted.iter().zip(&layers).take_while(|(a, b)| a == b);
+            most = most.max(shared.count());
+        }
+        Ok(most)
+    }
+}
+
+/// The manifest of the image as this engine would pull it; `None` where there is none for it.
+async fn manifest_for(
+    repository: &Repository,
+    image: &ImageRef,
+    architecture: &str,
+) -> Result<Option<Manifest>, EngineError> {
+    let manifest = Manifest::parse(image, &repository.manifest(None).await?)?;
+    if manifest.manifests.is_empty() {
+        return Ok(Some(manifest));
+    }
+    let mut entries = manifest.manifests.iter();
+    let Some(entry) = entries.find(|entry| entry.is_for(architecture)) else {
+        return Ok(None);
+    };
+    let nested = repository.manifest(Some(&entry.digest)).await?;
+    Manifest::parse(image, &nested).map(Some)
+}
+
+/// What the layers of an image are called once they are unpacked, in their order.
+async fn unpacked_layers(
+    repository: &Repository,
+    image: &ImageRef,
+    digest: &str,
+) -> Result<Vec<String>, EngineError> {
+    let mut pieces = repository.blob(digest).await?;
+    let mut bytes = Vec::new();
+    while let Some(piece) = pieces.next().await {
+        bytes.extend_from_slice(&piece?);
+        if bytes.len() > MAX_CONFIGURATION {
+            return Err(unreadable(image, "it is too long"));
+        }
+    }
+    if sha256_digest(&bytes) != digest {
+        return Err(unreadable(image, "it is not the one of its digest"));
+    }
+    let configuration: Configuration =
+        serde_json::from_slice(&bytes).map_err(|error| unreadable(image, error))?;
+    Ok(configuration.rootfs.diff_ids)
+}
+
+fn unreadable(
+    image: &ImageRef,
+    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> EngineError {
+    EngineError::failed(format!("read the configuration of `{image}`"), source)
+}
+
+/// As much of a manifest, or of an index of manifests, as tells sizes.
+#[derive(Debug, Deserialize)]
+struct Manifest {
+    config: Option<Descriptor>,
+    #[serde(default)]
+    layers: Vec<Descriptor>,
+    #[serde(default)]
+    manifests: Vec<Entry>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Descriptor {
+    #[serde(rename = "mediaType", default)]
+    media_type: String,
+    digest: String,
+    #[serde(default)]
+    size: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Entry {
+    digest: String,
+    platform: Option<Platform>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Platform {
+    #[serde(default)]
+    os: String,
+    #[serde(default)]
+    architecture: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Configuration {
+    rootfs: RootFs,
+}
+
+#[derive(Debug, Deserialize)]
+struct RootFs {
+    #[serde(default)]
+    diff_ids: Vec<String>,
+}
+
+impl Manifest {
+    fn parse(image: &ImageRef, bytes: &[u8]) -> Result<Self, EngineError> {
+        serde_json::from_slice(bytes)
+            .map_err(|error| EngineError::failed(format!("read the manifest of `{image}`"), error))
+    }
+
+    /// What the layers after the first `present` take.
+    fn need(&self, present: usize) -> Need {
+        let mut need = Need::default();
+        for layer in self.layers.iter().skip(present) {
+            let compressed =
+                layer.media_type.ends_with("gzip") || layer.media_type.ends_with("zstd");
+            let times = if compressed { COMPRESSED } else { PLAIN };
+            need.download = need.download.saturating_add(layer.size);
+            need.room = need.room.saturating_add(layer.size.saturating_mul(times));
+        }
+        need
+    }
+}
+
+impl Entry {
+    fn is_for(&self, architecture: &str) -> bool {
+        self.platform
+            .as_ref()
+            .is_some_and(|platform| platform.os == "linux" && platform.architecture == architecture)
+    }
+}
+
+/// The architecture as indexes of manifests name it, of what the engine's kernel calls it.
+fn go_architecture(machine: &str) -> &str {
+    match machine {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        "i386" | "i486" | "i586" | "i686" => "386",
+        arm if arm.starts_with("armv") => "arm",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_take_a_multiple_of_what_they_are_sent_as() {
+        let layer = |media_type: &str, size: u64| serde_json::json!({ "mediaType": media_type, "digest": "d", "size": size });
+        let manifest = serde_json::json!({ "layers": [
+            layer("application/vnd.docker.image.rootfs.diff.tar.gzip", 100),
+            layer("application/vnd.oci.image.layer.v1.tar+zstd", 10),
+            layer("application/vnd.oci.image.layer.v1.tar", 1),
+        ] });
+        let image: ImageRef = "web:1".parse().unwrap();
+        let manifest = Manifest::parse(&image, manifest.to_string().as_bytes()).unwrap();
+        for (present, download, room) in
+            [(0, 111, 332), (1, 11, 32), (2, 1, 2), (3, 0, 0), (9, 0, 0)]
+        {
+            assert_eq!(manifest.need(present), Need { download, room }, "{present}");
+        }
+    }
+
+    #[test]
+    fn machines_are_named_as_images_name_them() {
+        for (machine, named) in [
+            ("x86_64", "amd64"),
+            ("aarch64", "arm64"),
+            ("armv7l", "arm"),
+            ("i686", "386"),
+            ("riscv64", "riscv64"),
+            ("", ""),
+        ] {
+            assert_eq!(go_architecture(machine), named);
+        }
+    }
+}
