@@ -67,7 +67,7 @@ impl DesiredHost {
 }
 
 /// One app. An app without a release has no services.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DesiredApp {
     pub id: AppId,
     pub uuid: AppUuid,
@@ -87,7 +87,7 @@ pub struct DesiredApp {
 }
 
 /// One service of the release.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DesiredService {
     pub key: ServiceKey,
     pub app_id: AppId,
@@ -103,6 +103,7 @@ pub struct DesiredService {
     pub requires_reboot: bool,
     /// Services of the same app that must have been started before this one is.
     pub depends_on: Vec<ServiceName>,
+    #[serde(with = "whole")]
     pub config: ServiceConfig,
     /// SHA-256 of `config`'s canonical form, in hexadecimal; also `config.labels` holds it.
     pub digest: String,
@@ -123,7 +124,8 @@ impl DesiredService {
 }
 
 /// The order of an update, from the label `io.platform.update.strategy` (device behaviour 5.4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum UpdateStrategy {
     #[default]
     DownloadThenKill,
@@ -133,7 +135,7 @@ pub enum UpdateStrategy {
 }
 
 /// A volume as an engine takes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DesiredVolume {
     /// `<appId>_<name>`.
     pub engine_name: String,
@@ -151,7 +153,7 @@ pub struct VolumeConfig {
 }
 
 /// A network as an engine takes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DesiredNetwork {
     /// `<appUuid>_<name>`.
     pub engine_name: String,
@@ -172,4 +174,44 @@ pub struct NetworkConfig {
     pub internal: bool,
     pub config_only: bool,
     pub labels: BTreeMap<String, String>,
+}
+
+/// A service's configuration with what its digest leaves out.
+mod whole {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::ServiceConfig;
+
+    #[derive(Deserialize)]
+    struct Whole {
+        fields: ServiceConfig,
+        nano_cpus: i64,
+    }
+
+    #[derive(Serialize)]
+    struct WholeRef<'a> {
+        fields: &'a ServiceConfig,
+        nano_cpus: i64,
+    }
+
+    pub(super) fn serialize<S: Serializer>(
+        config: &ServiceConfig,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let whole = WholeRef {
+            fields: config,
+            nano_cpus: config.nano_cpus,
+        };
+        whole.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<ServiceConfig, D::Error> {
+        let whole = Whole::deserialize(deserializer)?;
+        Ok(ServiceConfig {
+            nano_cpus: whole.nano_cpus,
+            ..whole.fields
+        })
+    }
 }

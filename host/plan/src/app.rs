@@ -503,10 +503,10 @@ fn finish(app: &App<'_>, draft: &mut Draft) {
     let subject = Subject::App(uuid.clone());
     let settled = draft.steps.is_empty() && draft.waiting_on.is_empty() && !draft.unfinished;
     let recorded = app.current.commits.get(uuid);
-    let purged = app.current.purged.contains(uuid);
+    let acting = app.current.purged.contains(uuid) || app.current.restored.contains(uuid);
     let record = match app.desired {
         // Nothing has been reached while it comes back.
-        _ if purged || !settled || app.current.is_busy(&subject) => None,
+        _ if acting || !settled || app.current.is_busy(&subject) => None,
         Some(desired) => match &desired.commit {
             Some(commit) if recorded != Some(commit) => Some(Step::RecordCommit {
                 app: uuid.clone(),

@@ -42,6 +42,9 @@ pub struct CurrentState {
     pub recreated: BTreeSet<ContainerId>,
     /// Apps of which all containers, networks and volumes go before they come back (device behaviour 5.9).
     pub purged: BTreeSet<AppUuid>,
+    /// Apps that come back as they were, and not as the target has them: nothing is recorded of them, and
+    /// the images of the target stay (device behaviour 5.9).
+    pub restored: BTreeSet<AppUuid>,
     /// The host itself.
     pub host: CurrentHost,
     /// Images and volumes of apps that go are kept (device behaviour 4.3).

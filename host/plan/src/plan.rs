@@ -67,7 +67,8 @@ pub fn plan(current: &CurrentState, desired: &DesiredState) -> Plan {
     plan.waiting_on.append(&mut rest.waiting_on);
     // Last, and with the device at rest: removing an image competes for the disk with what matters.
     // What an action brings back may need an image that the target no longer has.
-    let acting = !current.purged.is_empty() || !current.recreated.is_empty();
+    let acting =
+        !(current.purged.is_empty() && current.recreated.is_empty() && current.restored.is_empty());
     if plan.steps.is_empty() && current.busy.is_empty() && !acting {
         remove_unused(current, desired, &mut plan);
     }

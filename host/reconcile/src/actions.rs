@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use model::{Action, ActionError, AppUuid, ContainerId, ServiceName, Verb};
+use model::{Action, ActionError, AppUuid, ContainerId, DesiredApp, ServiceName, Verb};
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -45,6 +45,8 @@ pub(crate) struct Underway {
     /// What it began with.
     pub containers: BTreeSet<ContainerId>,
     pub services: BTreeSet<ServiceName>,
+    /// The app as it was, where that is what comes back and not its target.
+    pub restores: Option<Box<DesiredApp>>,
     /// `None` where it is finished after a restart of the supervisor: then it is tried until it succeeds.
     pub answer: Option<Answer>,
     pub begun: Instant,
@@ -59,6 +61,9 @@ pub(crate) struct StoredAction {
     pub phase: Phase,
     pub containers: BTreeSet<ContainerId>,
     pub services: BTreeSet<ServiceName>,
+    /// The app as it was: a kill may leave nothing of it to read that from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restores: Option<Box<DesiredApp>>,
 }
 
 /// All actions, by app and in the order in which they were asked for; the first of each app is the one
@@ -79,6 +84,7 @@ impl Actions {
             phase: Phase::Waiting,
             containers: BTreeSet::new(),
             services: BTreeSet::new(),
+            restores: None,
             answer: Some(answer),
             begun: Instant::now(),
             retry_at: None,
@@ -99,6 +105,7 @@ impl Actions {
             phase: stored.phase,
             containers: stored.containers,
             services: stored.services,
+            restores: stored.restores,
             answer: None,
             begun: Instant::now(),
             retry_at: None,
@@ -183,6 +190,7 @@ impl Underway {
             phase: self.phase,
             containers: self.containers.clone(),
             services: self.services.clone(),
+            restores: self.restores.clone(),
         }
     }
 

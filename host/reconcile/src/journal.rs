@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{AppUuid, Commit, ContainerId, ImageRef};
 use plan::ImageUser;
 use serde_json::Value;
-use store::{ImageRecord, Store, StoreError, TargetSource};
+use store::{Definition, ImageRecord, Store, StoreError, TargetSource};
 
 use crate::actions::StoredAction;
+use crate::definitions::Definitions;
 use crate::observe::chain;
 
 /// Intents of this kind name containers that the supervisor stopped.
@@ -43,6 +44,7 @@ pub(crate) struct Memory {
     pub local_target: Option<Value>,
     pub cloud_target: Option<Value>,
     pub commits: BTreeMap<AppUuid, Commit>,
+    pub definitions: Definitions,
     pub recorded_images: BTreeSet<ImageRef>,
     pub stopped: BTreeSet<ContainerId>,
     pub snapshot: Option<Value>,
@@ -88,6 +90,7 @@ impl Journal {
             local_target: store.target(TargetSource::Local)?,
             cloud_target: store.target(TargetSource::Cloud)?,
             commits: store.commits()?,
+            definitions: store.definitions()?.into_iter().collect(),
             recorded_images: store
                 .image_records()?
                 .into_iter()
@@ -171,6 +174,20 @@ impl Journal {
                 .try_for_each(|record| store.record_image(record))
         })
         .await
+    }
+
+    /// Keeps what something is about to be made from.
+    pub(crate) async fn put_definition(&self, definition: Definition) -> Result<(), String> {
+        self.call(move |store| store.put_definition(&definition))
+            .await
+    }
+
+    pub(crate) async fn forget_definitions(
+        &self,
+        gone: Vec<(String, String)>,
+    ) -> Result<(), String> {
+        self.call(move |store| store.forget_definitions(&gone))
+            .await
     }
 
     pub(crate) async fn forget_image(&self, image: ImageRef) -> Result<(), String> {

@@ -8,6 +8,7 @@ mod local;
 mod obey;
 mod observe;
 mod quiesce;
+mod restore;
 mod sight;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::actions::Actions;
 use crate::config::Limits;
+use crate::definitions::Definitions;
 use crate::events::Announced;
 use crate::journal::{LocalMode, Memory};
 use crate::local_mode::Snapshot;
@@ -79,6 +81,8 @@ pub(crate) struct Lap {
     snapshot: Snapshot,
     commits: BTreeMap<AppUuid, Commit>,
     recorded_images: BTreeSet<ImageRef>,
+    /// What there is was made from.
+    definitions: Definitions,
     stopped: BTreeSet<ContainerId>,
     /// Those of them that stay stopped, since it was asked for over the API.
     held: BTreeSet<ContainerId>,
@@ -143,6 +147,7 @@ impl Lap {
             snapshot: snapshot.and_then(Result::ok).unwrap_or_default(),
             commits: memory.commits,
             recorded_images: memory.recorded_images,
+            definitions: memory.definitions,
             stopped: memory.stopped,
             // Who asked for a stop meant it until the supervisor starts anew (device behaviour, Decisions).
             held: BTreeSet::new(),
@@ -220,11 +225,11 @@ impl Lap {
         }
         self.begin_actions();
         let current = self.current();
-        let Some(desired) = &self.desired else {
+        let Some(desired) = self.wanted_now() else {
             self.plan = Plan::default();
             return false;
         };
-        let mut plan = plan(&current, desired);
+        let mut plan = plan(&current, &desired);
         let steps = std::mem::take(&mut plan.steps);
         let waits = !plan.waiting_on.is_empty();
         self.plan = plan;
@@ -260,6 +265,9 @@ impl Lap {
             self.forget_stops();
         }
         if rests && !waits {
+            if self.actions.is_empty() {
+                self.forget_definitions();
+            }
             self.failing.clear();
             self.downloaded = false;
             self.force = false;

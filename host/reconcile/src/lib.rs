@@ -27,6 +27,7 @@ mod apply;
 mod backoff;
 mod clock;
 mod config;
+mod definitions;
 mod events;
 mod extra_firmware;
 mod hand_over;

@@ -10,6 +10,7 @@ use model::{
     ServiceState, TargetState,
 };
 use plan::Subject;
+use store::Definition;
 use tokio::sync::oneshot;
 
 use crate::actions::Answer;
@@ -49,6 +50,7 @@ pub(crate) enum Message {
 pub(crate) enum Kept {
     Image(ImageRef),
     NoImage(ImageRef),
+    Definition(Definition),
     Commit(AppUuid, Commit),
     NoCommit(AppUuid),
     Stopped(ContainerId),

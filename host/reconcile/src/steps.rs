@@ -10,9 +10,11 @@ use model::{
     DesiredVolume, EngineKind, ImageRef, Network, ServiceKey, ServiceState, Volume,
 };
 use plan::{ContainerRef, ImageUser, LockedStep, ServiceWork, StartService, Step};
+use store::Definition;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Semaphore, watch};
 
+use crate::definitions;
 use crate::extra_firmware;
 use crate::hand_over::{self, HandOver};
 use crate::health::Health;
@@ -68,6 +70,15 @@ impl World {
 
     pub(crate) fn log(&self, line: impl Into<String>) {
         self.hub.system(line.into());
+    }
+
+    /// Keeps what something is about to be made from.
+    async fn define(&self, definition: serde_json::Result<Definition>) -> Outcome {
+        let definition = definition.map_err(|error| StepFailure::new(chain(&error)))?;
+        let kept = self.journal.put_definition(definition.clone()).await;
+        kept.map_err(StepFailure::new)?;
+        self.tell(Message::Kept(Kept::Definition(definition)));
+        Ok(())
     }
 
     /// Logs why `what` failed, and answers it as the step's failure.
@@ -199,6 +210,7 @@ async fn remove_image(world: &World, image: &ImageRef, engine: Option<EngineKind
 
 async fn create_volume(world: &World, engine: EngineKind, volume: DesiredVolume) -> Outcome {
     let name = &volume.engine_name;
+    world.define(definitions::of_volume(&volume)).await?;
     world.log(format!("Creating volume '{name}'"));
     let spec = VolumeSpec {
         name,
@@ -224,6 +236,7 @@ async fn remove_volume(world: &World, engine: EngineKind, name: String) -> Outco
 
 async fn create_network(world: &World, engine: EngineKind, network: DesiredNetwork) -> Outcome {
     let name = &network.engine_name;
+    world.define(definitions::of_network(&network)).await?;
     world.log(format!("Creating network '{name}'"));
     let spec = NetworkSpec {
         name,
@@ -433,6 +446,7 @@ pub(crate) async fn create_and_start(
         ServiceState::Installing,
     ));
     world.log(format!("Installing service {label}"));
+    world.define(definitions::of_service(&service)).await?;
     let name = service.container_name();
     let mut config = service.config;
     if let Some(container) = &network_container {

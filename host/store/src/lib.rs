@@ -9,6 +9,7 @@
 //! What can be observed is not in here: no container, no network, no progress. Values that belong to
 //! other rooms (target states, intents, the snapshot of local mode) are kept as JSON and not looked at.
 
+mod definitions;
 mod error;
 mod images;
 mod intents;
@@ -21,6 +22,7 @@ mod store;
 mod targets;
 mod update_locks;
 
+pub use definitions::Definition;
 pub use error::{PluginDataError, StoreError};
 pub use images::ImageRecord;
 pub use intents::Intent;

@@ -82,6 +82,16 @@ const STEPS: &[&str] = &[
         PRIMARY KEY (app, service)
     ) STRICT, WITHOUT ROWID;
     ",
+    // 3
+    "
+    -- What containers, volumes and networks were made from, by what and by the digest of it.
+    CREATE TABLE definition (
+        subject TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        value TEXT NOT NULL,
+        PRIMARY KEY (subject, digest)
+    ) STRICT, WITHOUT ROWID;
+    ",
 ];
 
 /// The version that this supervisor writes.

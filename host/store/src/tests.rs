@@ -125,6 +125,27 @@ fn the_update_locks_of_services_are_kept_until_they_are_forgotten() {
 }
 
 #[test]
+fn definitions_are_kept_until_they_are_forgotten() {
+    let folder = folder();
+    let store = open(folder.path());
+    let definition = |digest: &str, value: i32| Definition {
+        subject: "service 1/web".into(),
+        digest: digest.into(),
+        value: json!({ "value": value }),
+    };
+    for (digest, value) in [("a", 1), ("b", 2), ("a", 3)] {
+        store.put_definition(&definition(digest, value)).unwrap();
+    }
+    drop(store);
+    let store = open(folder.path());
+    let kept = store.definitions().unwrap();
+    assert_eq!(kept, [definition("a", 3), definition("b", 2)]);
+    let gone = |digest: &str| ("service 1/web".to_owned(), digest.to_owned());
+    store.forget_definitions(&[gone("a"), gone("c")]).unwrap();
+    assert_eq!(store.definitions().unwrap(), [definition("b", 2)]);
+}
+
+#[test]
 fn a_key_is_known_by_its_owner_alone() {
     let folder = folder();
     let store = open(folder.path());

@@ -18,6 +18,7 @@ mod layout;
 mod lifecycle;
 mod locks;
 mod logs;
+mod pending_update;
 mod plan;
 mod state;
 mod strategies;

@@ -448,6 +448,12 @@ impl Device {
         self
     }
 
+    /// An action brings the app back as it was.
+    pub(crate) fn restored(mut self, app: &str) -> Self {
+        self.0.restored.insert(app.parse().unwrap());
+        self
+    }
+
     pub(crate) fn locked(mut self, app: &str) -> Self {
         self.0.locks.insert(app.parse().unwrap());
         self

@@ -162,9 +162,12 @@ impl Lap {
 
     fn locks_are_taken(&mut self, app: &AppUuid) {
         let services = self.services_of(app);
+        let verb = self.actions.of(app).map(|u| u.action.verb.clone());
+        let restores = verb.and_then(|verb| self.as_it_is(app, &verb));
         let Some(underway) = self.actions.of_mut(app) else {
             return;
         };
+        underway.restores = restores.map(Box::new);
         let concerned: Vec<&CurrentService> = services
             .iter()
             .filter(|service| match &underway.action.verb {
@@ -233,6 +236,9 @@ impl Lap {
     pub(super) fn tell_of_actions(&self, current: &mut CurrentState) {
         current.held.clone_from(&self.held);
         for underway in self.actions.current() {
+            if underway.restores.is_some() {
+                current.restored.insert(underway.action.app.clone());
+            }
             match underway.phase {
                 Phase::Acting if matches!(underway.action.verb, Verb::Restart(_)) => {
                     let containers = underway.containers.iter().cloned();
@@ -321,10 +327,7 @@ impl Lap {
 
     /// Whether a service has a container that is not one of `old`, started where it should be.
     fn is_made(&self, app: &AppUuid, name: &ServiceName, old: &BTreeSet<ContainerId>) -> bool {
-        let desired = self
-            .desired
-            .as_ref()
-            .and_then(|desired| desired.apps.get(app));
+        let desired = self.app_wanted_now(app);
         let Some(wanted) = desired.and_then(|app| app.services.get(name)) else {
             // The target has no such service any more.
             return true;
@@ -353,10 +356,7 @@ impl Lap {
     }
 
     fn needs(&self, app: &AppUuid, underway: &Underway, subject: &Subject) -> bool {
-        let desired = self
-            .desired
-            .as_ref()
-            .and_then(|desired| desired.apps.get(app));
+        let desired = self.app_wanted_now(app);
         match subject {
             Subject::Service(key) => key.app == *app && underway.services.contains(&key.service),
             Subject::Volume(_, name) | Subject::Network(_, name) => {

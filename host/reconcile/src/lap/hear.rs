@@ -50,6 +50,7 @@ impl Lap {
             Kept::NoImage(image) => {
                 self.recorded_images.remove(&image);
             }
+            Kept::Definition(definition) => self.definitions.put(definition),
             Kept::Commit(app, commit) => {
                 self.commits.insert(app, commit);
             }

@@ -1,5 +1,6 @@
 //! What the loop knows, copied for somebody who asks what comes.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -30,7 +31,7 @@ impl Lap {
             };
             (subject.clone(), waiting)
         });
-        let desired = self.desired.clone().unwrap_or_default();
+        let desired = self.wanted_now().map(Cow::into_owned).unwrap_or_default();
         let apps = desired.apps.keys();
         let apps = apps.chain(current.services.iter().map(|service| &service.key.app));
         Sight {

@@ -17,6 +17,7 @@ mod local_mode;
 mod locks;
 mod logs;
 mod outlook;
+mod pending;
 mod rig;
 mod strategies;
 mod updates;

@@ -16,7 +16,7 @@ use crate::engine::MemoryEngine;
 use crate::fake_host::FakeHost;
 
 /// Longer than any back-off; of the paused clock, so it ends at once where nothing else would.
-const DEADLINE: Duration = Duration::from_secs(24 * 3600);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(24 * 3600);
 
 pub(crate) struct Rig {
     pub engine: MemoryEngine,
@@ -129,6 +129,11 @@ impl Rig {
         let services = "host/tmp/platform-supervisor/services/1";
         let folder = self.folder.path().join(services).join(service);
         folder.join("updates.lock")
+    }
+
+    /// What the store knows of what things were made from.
+    pub(crate) fn definitions(&self) -> Vec<store::Definition> {
+        self.store.definitions().unwrap()
     }
 
     pub(crate) fn uuid(&self) -> &str {

@@ -322,3 +322,15 @@ proptest! {
         prop_assert_ne!(digest(&fields), digest(&changed));
     }
 }
+
+/// What the reconciler keeps of what it makes: also of what the digest leaves out.
+#[test]
+fn what_a_service_is_made_from_is_read_back_as_it_was_written() {
+    for (field, value, _) in compared() {
+        let service = composed(&json!({ field: value, "cpus": 1.5 }));
+        assert!(service.config.nano_cpus > 0);
+        let written = serde_json::to_string(&service).unwrap();
+        let read: DesiredService = serde_json::from_str(&written).unwrap();
+        assert_eq!(read, service, "{field}");
+    }
+}

@@ -100,3 +100,38 @@ fn an_app_whose_release_was_rejected_is_left_as_it_is() {
         "#]],
     );
 }
+
+#[test]
+fn of_an_app_that_comes_back_as_it_was_nothing_is_recorded_and_no_image_removed() {
+    let device = || {
+        device()
+            .image("web:1")
+            .image("web:2")
+            .recorded("web:1")
+            .recorded("web:2")
+            .running(service("web", "web:1"))
+    };
+    // As if it were the target.
+    let as_it_was = || target().service(service("web", "web:1"));
+    check_plan(
+        device().restored("shop"),
+        as_it_was(),
+        expect![[r#"
+            nothing
+        "#]],
+    );
+    check_plan(
+        device(),
+        as_it_was(),
+        expect![[r#"
+            record commit c1 of shop
+        "#]],
+    );
+    check_plan(
+        device().commit("shop", "c1"),
+        as_it_was(),
+        expect![[r#"
+            remove image web:2 on docker
+        "#]],
+    );
+}
