@@ -16,6 +16,10 @@ use crate::device::Response;
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
+/// The media type of Prometheus' text.
+pub(crate) const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
+const METRICS: HeaderValue = HeaderValue::from_static(PROMETHEUS);
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream; charset=utf-8");
 const NDJSON: HeaderValue = HeaderValue::from_static("application/x-ndjson; charset=utf-8");
 
 /// Plain text. The cloud proxy lets only some characters of it through (device behaviour 7.9): no
@@ -44,6 +48,16 @@ pub(crate) fn written_json(json: Bytes) -> Response {
 /// 200 with a JSON object a line, for as long as the body goes on.
 pub(crate) fn ndjson(body: Body) -> Response {
     with_type(StatusCode::OK, NDJSON, body)
+}
+
+/// 200 with Prometheus' text.
+pub(crate) fn metrics(body: Body) -> Response {
+    with_type(StatusCode::OK, METRICS, body)
+}
+
+/// 200 with server-sent events, for as long as the body goes on.
+pub(crate) fn event_stream(body: Body) -> Response {
+    with_type(StatusCode::OK, EVENTS, body)
 }
 
 /// How most of the API fails.

@@ -17,6 +17,7 @@ use crate::auth::{self, LocalModeAuth};
 use crate::call::Call;
 use crate::device::{Device, Endpoints, Found, Request, Response};
 use crate::drawn::Drawn;
+use crate::metrics::{Metrics, Seen};
 use crate::routes::{self, Core, Handler, Outcome};
 use crate::v2::local_logs::MAX_READERS;
 use crate::{access_log, ping, v1};
@@ -45,6 +46,10 @@ pub(crate) struct Parts {
     pub(crate) applications: Drawn,
     /// One permit for each reader of the log stream.
     pub(crate) log_readers: Arc<Semaphore>,
+    pub(crate) metrics: Metrics,
+    /// The routes that are answered before any is looked up.
+    ping: Seen,
+    health: Seen,
     /// Cancelled when the API is about to stop: streams without an end close.
     stopping: CancellationToken,
 }
@@ -79,6 +84,7 @@ impl App {
         keys: Store,
         stopping: CancellationToken,
     ) -> Self {
+        let seen = |path| routes::place_of(&Method::GET, path).map_or(Seen::None, Seen::Core);
         App {
             api: Api(Arc::new(Parts {
                 settings,
@@ -88,6 +94,9 @@ impl App {
                 device_state: Drawn::default(),
                 applications: Drawn::default(),
                 log_readers: Arc::new(Semaphore::new(MAX_READERS)),
+                metrics: Metrics::new(),
+                ping: seen(ping::PATH),
+                health: seen(v1::health::PATH),
                 stopping,
             })),
         }
@@ -100,24 +109,20 @@ impl App {
     /// Answers a request, whatever it is: failures, also a handler's panic, are answers too.
     pub async fn answer(&self, request: Request) -> Response {
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-        if reads && !access_log::wants_reads() {
-            let (method, uri) = (request.method().clone(), request.uri().clone());
-            let begun = Instant::now();
-            let response = self.answer_unlogged(request).await;
-            if !response.status().is_success() {
-                access_log::write(&method, uri.path(), response.status(), begun);
-            }
-            return response;
-        }
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let begun = Instant::now();
-        let response = self.answer_unlogged(request).await;
-        access_log::write(&method, uri.path(), response.status(), begun);
+        let mut seen = Seen::None;
+        let response = self.answer_unlogged(request, &mut seen).await;
+        let (status, time) = (response.status(), begun.elapsed());
+        self.api.metrics.requests.count(seen, status, time);
+        if !(reads && status.is_success()) || access_log::wants_reads() {
+            access_log::write(&method, uri.path(), status, time);
+        }
         response
     }
 
-    async fn answer_unlogged(&self, request: Request) -> Response {
-        match AssertUnwindSafe(self.dispatch(request))
+    async fn answer_unlogged(&self, request: Request, seen: &mut Seen) -> Response {
+        match AssertUnwindSafe(self.dispatch(request, seen))
             .catch_unwind()
             .await
         {
@@ -131,13 +136,15 @@ impl App {
         }
     }
 
-    async fn dispatch(&self, request: Request) -> Outcome {
-        if let Some(response) = self.before_keys(&request) {
+    /// `seen` is told the route as soon as it is found.
+    async fn dispatch(&self, request: Request, seen: &mut Seen) -> Outcome {
+        if let Some(response) = self.before_keys(&request, seen) {
             return Ok(response);
         }
         let caller = auth::admit(&self.api, &request)?;
         match routes::find(request.method(), request.uri().path()) {
-            Core::Route(handler, params) => {
+            Core::Route(place, handler, params) => {
+                *seen = Seen::Core(place);
                 let call = Call {
                     caller,
                     params,
@@ -148,39 +155,52 @@ impl App {
                     Handler::Later(answer) => answer(self.api.clone(), call).await,
                 }
             }
-            Core::OtherMethods(methods) => self.ask_plugins(request, methods).await,
+            Core::OtherMethods(methods) => self.ask_plugins(request, methods, seen).await,
         }
     }
 
     /// What is answered without a key.
-    fn before_keys(&self, request: &Request) -> Option<Response> {
+    fn before_keys(&self, request: &Request, seen: &mut Seen) -> Option<Response> {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return None;
         }
         let path = request.uri().path();
         let path = path.strip_suffix('/').unwrap_or(path);
         if path.eq_ignore_ascii_case(ping::PATH) {
+            *seen = self.api.ping.clone();
             return Some(ping::ping());
         }
         let open = auth::health_is_open(self.api.settings.local_mode_auth);
-        (open && path.eq_ignore_ascii_case(v1::health::PATH)).then(|| v1::health::health(&self.api))
+        (open && path.eq_ignore_ascii_case(v1::health::PATH)).then(|| {
+            *seen = self.api.health.clone();
+            v1::health::health(&self.api)
+        })
     }
 
-    async fn ask_plugins(&self, request: Request, mut methods: Vec<Method>) -> Outcome {
+    async fn ask_plugins(
+        &self,
+        request: Request,
+        mut methods: Vec<Method>,
+        seen: &mut Seen,
+    ) -> Outcome {
         let endpoints = &self.api.endpoints;
         if !endpoints.are_loaded() {
             endpoints.loaded().await;
         }
         let path = request.uri().path();
         match endpoints.find(request.method(), path) {
-            Found::Route(call) => return Ok(call(auth::without_key(request)).await),
+            Found::Route { pattern, call } => {
+                *seen = Seen::Plugin(request.method().clone(), pattern);
+                return Ok(call(auth::without_key(request)).await);
+            }
             Found::OtherMethods(more) => methods.extend(more),
             Found::Nothing => {}
         }
         if *request.method() == Method::HEAD
             && methods.contains(&Method::GET)
-            && let Found::Route(call) = endpoints.find(&Method::GET, path)
+            && let Found::Route { pattern, call } = endpoints.find(&Method::GET, path)
         {
+            *seen = Seen::Plugin(Method::GET, pattern);
             return Ok(call(auth::without_key(request)).await);
         }
         if methods.is_empty() {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use futures::future::BoxFuture;
@@ -17,6 +18,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::events::Events;
+use crate::moment::Moment;
 use crate::v3::plan::DevicePlan;
 
 /// A request as it came from a socket or a test.
@@ -83,6 +86,12 @@ pub trait Device: Send + Sync + 'static {
         service: ServiceName,
     ) -> BoxFuture<'_, Result<(), LockRefusal>>;
 
+    /// What happens on the device.
+    fn events(&self) -> &Events;
+
+    /// What the device counts.
+    fn tally(&self) -> DeviceTally;
+
     /// What is wrong with the device, one sentence each; nothing when it is healthy (6.7).
     fn problems(&self) -> Vec<String>;
 
@@ -107,6 +116,9 @@ pub trait Endpoints: Send + Sync + 'static {
     /// The list of `GET /v3/plugins`.
     fn report(&self) -> Value;
 
+    /// How each plugin that serves has fared, sorted by name.
+    fn tallies(&self) -> Vec<PluginTally>;
+
     /// The routes of the plugins that are loaded, for `GET /v3/openapi.json`.
     fn routes(&self) -> Vec<PluginRoutes>;
 }
@@ -126,11 +138,48 @@ pub struct PluginRoutes {
 /// What plugins have for one method and path.
 pub enum Found {
     /// Called with the request, from which the caller's key has been taken.
-    Route(Box<dyn FnOnce(Request) -> BoxFuture<'static, Response> + Send>),
+    Route {
+        /// The route's pattern, as the plugin's manifest has it.
+        pattern: String,
+        /// Does it.
+        call: Box<dyn FnOnce(Request) -> BoxFuture<'static, Response> + Send>,
+    },
     /// The path is known, with these methods.
     OtherMethods(Vec<Method>),
     /// Nobody knows the path.
     Nothing,
+}
+
+/// What the device counts, since the supervisor started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DeviceTally {
+    /// Comparisons of the device with its target.
+    pub laps: u64,
+    /// Steps that failed.
+    pub step_failures: u64,
+    /// When the target was last found reached.
+    pub last_reached: Option<Moment>,
+    /// Images that were downloaded.
+    pub downloads: u64,
+    /// Downloads that failed.
+    pub download_failures: u64,
+    /// Images that are downloaded now.
+    pub downloads_running: u64,
+    /// Services whose update locks the supervisor holds now.
+    pub locks_held: u64,
+}
+
+/// How a plugin has fared since the supervisor started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginTally {
+    /// Its name.
+    pub name: String,
+    /// Calls of it.
+    pub calls: u64,
+    /// Calls that failed through its fault.
+    pub faults: u64,
+    /// What all calls took, until their answer was there.
+    pub time: Duration,
 }
 
 /// What the device knows of itself that changes rarely.

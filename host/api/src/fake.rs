@@ -19,9 +19,10 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::device::{
-    Device, Endpoints, Facts, Found, LogEvent, PluginRoutes, Request, Response, SetTargetError,
+    Device, DeviceTally, Endpoints, Facts, Found, LogEvent, PluginRoutes, PluginTally, Request,
+    Response, SetTargetError,
 };
-use crate::{App, Body, DevicePlan, LocalModeAuth, Settings, answer};
+use crate::{App, Body, DevicePlan, Events, LocalModeAuth, Settings, answer};
 use std::sync::Arc;
 
 /// A device with what a test needs to be different.
@@ -46,6 +47,8 @@ pub(crate) struct FakeDevice {
     pub(crate) leased: Mutex<Vec<LockRequest>>,
     pub(crate) given_back: Mutex<Vec<(AppId, ServiceName)>>,
     pub(crate) lock_refusal: Option<LockRefusal>,
+    pub(crate) events: Events,
+    pub(crate) tally: DeviceTally,
 }
 
 impl Default for FakeDevice {
@@ -70,6 +73,8 @@ impl Default for FakeDevice {
             leased: Mutex::default(),
             given_back: Mutex::default(),
             lock_refusal: None,
+            events: Events::default(),
+            tally: DeviceTally::default(),
         }
     }
 }
@@ -191,6 +196,14 @@ impl Device for FakeDevice {
         std::future::ready(self.lock_refusal.clone().map_or(Ok(()), Err)).boxed()
     }
 
+    fn tally(&self) -> DeviceTally {
+        self.tally
+    }
+
+    fn events(&self) -> &Events {
+        &self.events
+    }
+
     fn problems(&self) -> Vec<String> {
         self.problems.clone()
     }
@@ -240,10 +253,13 @@ impl Endpoints for FakeEndpoints {
         if *method != has {
             return Found::OtherMethods(vec![has]);
         }
-        Found::Route(Box::new(|request: Request| {
-            let text = format!("hello from {}", request.uri().path());
-            async move { answer::text(StatusCode::OK, text) }.boxed()
-        }))
+        Found::Route {
+            pattern: path.to_owned(),
+            call: Box::new(|request: Request| {
+                let text = format!("hello from {}", request.uri().path());
+                async move { answer::text(StatusCode::OK, text) }.boxed()
+            }),
+        }
     }
 
     fn identify(&self) {
@@ -259,6 +275,15 @@ impl Endpoints for FakeEndpoints {
             plugin: "greet".to_owned(),
             routes: vec![(Method::GET, "/v3/greet".to_owned())],
             description: None,
+        }]
+    }
+
+    fn tallies(&self) -> Vec<PluginTally> {
+        vec![PluginTally {
+            name: "greet".into(),
+            calls: 3,
+            faults: 1,
+            time: std::time::Duration::from_millis(2),
         }]
     }
 }

@@ -22,7 +22,9 @@ mod call;
 mod connection;
 mod device;
 mod drawn;
+mod events;
 mod lenient;
+mod metrics;
 mod moment;
 mod openapi;
 mod operation;
@@ -44,7 +46,12 @@ pub use app::{App, Settings};
 pub use auth::LocalModeAuth;
 pub use axum::body::Body;
 pub use device::{
-    Device, Endpoints, Facts, Found, LogEvent, PluginRoutes, Request, Response, SetTargetError,
+    Device, DeviceTally, Endpoints, Facts, Found, LogEvent, PluginRoutes, PluginTally, Request,
+    Response, SetTargetError,
+};
+pub use events::{
+    ApplyBegin, ApplyEnd, Audience, Download, EventType, Events, Happening, LockWait, PluginFault,
+    PowerRequested, ReleaseChanged, ServiceChanged, StepFailed,
 };
 pub use moment::Moment;
 pub use routes::{Route, core_routes};

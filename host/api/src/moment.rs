@@ -1,5 +1,8 @@
 //! Moments as clients read them: ISO 8601 with milliseconds and `Z`.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
 /// A moment, in milliseconds since the epoch; written as text.
@@ -25,6 +28,20 @@ impl Serialize for Moment {
         // Further away than any clock goes; the epoch says so as well as anything.
         let epoch = || "1970-01-01T00:00:00.000Z".to_owned();
         serializer.serialize_str(&self.to_iso_8601().unwrap_or_else(epoch))
+    }
+}
+
+impl JsonSchema for Moment {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Moment".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "date-time" })
     }
 }
 

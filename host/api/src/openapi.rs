@@ -234,6 +234,11 @@ fn add_answer(
             Some("application/json; charset=utf-8"),
             schema_of(generator, schema),
         ),
+        Content::Events(schema) => (
+            Some("text/event-stream; charset=utf-8"),
+            schema_of(generator, schema),
+        ),
+        Content::Page(media) => (Some(media), json!({ "type": "string" })),
         Content::Lines(schema) => (
             Some("application/x-ndjson; charset=utf-8"),
             schema_of(generator, schema),

@@ -71,6 +71,10 @@ pub(crate) enum Content {
     Json(SchemaOf),
     /// JSON of one shape a line, for as long as the reader stays.
     Lines(SchemaOf),
+    /// Server-sent events with JSON of one shape each, for as long as the reader stays.
+    Events(SchemaOf),
+    /// Text of this media type.
+    Page(&'static str),
 }
 
 impl Operation {
@@ -186,6 +190,22 @@ impl Answer {
             status: StatusCode::OK,
             about,
             content: Content::Lines(schema),
+        }
+    }
+
+    pub(crate) const fn events(about: &'static str, schema: SchemaOf) -> Self {
+        Answer {
+            status: StatusCode::OK,
+            about,
+            content: Content::Events(schema),
+        }
+    }
+
+    pub(crate) const fn page(about: &'static str, media: &'static str) -> Self {
+        Answer {
+            status: StatusCode::OK,
+            about,
+            content: Content::Page(media),
         }
     }
 

@@ -13,11 +13,12 @@ use crate::app::Api;
 use crate::call::Call;
 use crate::device::Response;
 use crate::operation::Operation;
-use crate::{ping, v1, v2, v3};
+use crate::{metrics, ping, v1, v2, v3};
 
 /// The core families; every other route is a plugin's.
-const FAMILIES: [&[Route]; 20] = [
+const FAMILIES: [&[Route]; 22] = [
     ping::ROUTES,
+    metrics::ROUTES,
     v1::health::ROUTES,
     v1::device::ROUTES,
     v1::blink::ROUTES,
@@ -33,6 +34,7 @@ const FAMILIES: [&[Route]; 20] = [
     v2::actions::ROUTES,
     v2::volumes::ROUTES,
     v2::local::ROUTES,
+    v3::events::ROUTES,
     v3::locks::ROUTES,
     v3::openapi::ROUTES,
     v3::plan::ROUTES,
@@ -67,9 +69,15 @@ pub fn core_routes() -> impl Iterator<Item = &'static Route> {
     FAMILIES.into_iter().flatten()
 }
 
+/// The place of a core route among all.
+pub(crate) fn place_of(method: &Method, path: &str) -> Option<usize> {
+    core_routes().position(|route| route.method == *method && route.path == path)
+}
+
 /// What the core has for a method and a path.
 pub(crate) enum Core {
-    Route(Handler, Vec<String>),
+    /// By its place among all, with what its `:names` stand for.
+    Route(usize, Handler, Vec<String>),
     /// The path is known, with these methods; none where it is not known.
     OtherMethods(Vec<Method>),
 }
@@ -82,10 +90,10 @@ pub(crate) fn find(method: &Method, path: &str) -> Core {
         method
     };
     let mut others = Vec::new();
-    for route in core_routes() {
+    for (place, route) in core_routes().enumerate() {
         if let Some(params) = matches(route.path, path) {
             if route.method == *wanted {
-                return Core::Route(route.handler, params);
+                return Core::Route(place, route.handler, params);
             }
             others.push(route.method.clone());
         }

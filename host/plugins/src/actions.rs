@@ -100,7 +100,7 @@ impl Actions {
         let none = ActionError::NoProvider(action.name());
         let (provider, pool) = self.provider(action).ok_or(none)?;
         let task = tokio::spawn(async move {
-            provider.counters.called();
+            let _timed = provider.counters.called();
             let limit = provider.limits.wall;
             let work = async {
                 let _permit = provider.permit().await?;
@@ -111,7 +111,7 @@ impl Actions {
                 .unwrap_or(Err(Failure::Wall { limit }));
             outcome.map_err(|failure| {
                 let name = provider.manifest.name.as_str();
-                provider.counters.failed(name, &failure);
+                provider.failed(&failure);
                 ActionError::Failed(failure.message(name))
             })
         });

@@ -40,7 +40,7 @@ impl Caller {
             params,
         } = matched;
         let name = plugin.manifest.name.as_str();
-        plugin.counters.called();
+        let _timed = plugin.counters.called();
         let head_only = request.method() == Method::HEAD;
         let outcome = self.outcome(&plugin, route, params, request).await;
         match outcome {
@@ -70,7 +70,7 @@ impl Caller {
                 failed(status, &error.message)
             }
             Err(failure) => {
-                plugin.counters.failed(name, &failure);
+                plugin.failed(&failure);
                 failure.response(name)
             }
         }

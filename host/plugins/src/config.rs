@@ -51,6 +51,10 @@ pub trait Device: Send + Sync + 'static {
     fn identity(&self) -> Identity;
     /// The object that `GET /v1/device` answers.
     fn state(&self) -> serde_json::Value;
+    /// Told that a plugin failed at a call through its own fault. Must not wait for anything.
+    fn faulted(&self, plugin: &str, message: &str) {
+        let _ = (plugin, message);
+    }
 }
 
 /// The device's cloud, as far as plugins reach it (`wit/cloud.wit`).

@@ -139,7 +139,7 @@ impl Shared {
     /// One call in a fresh instance, ended by force soon after the window.
     async fn call(&self, pool: &Pool, provider: &Loaded) -> Result<(), String> {
         let name = provider.manifest.name.as_str();
-        provider.counters.called();
+        let _timed = provider.counters.called();
         let outcome = tokio::select! {
             outcome = call(pool, provider) => outcome,
             limit = self.past_window() => Err(Failure::Wall { limit }),
@@ -151,7 +151,7 @@ impl Shared {
                 Err(message)
             }
             Err(failure) => {
-                provider.counters.failed(name, &failure);
+                provider.failed(&failure);
                 Err(failure.message(name))
             }
         }

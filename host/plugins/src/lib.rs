@@ -59,4 +59,4 @@ pub use manifest::{Action, INTERFACE, Manifest, ManifestError, Need, Route, SECT
 pub use pattern::{Pattern, PatternError};
 pub use plugins::{Found, Plugins, RouteMatch, StartError};
 pub use policy::PolicyError;
-pub use report::{DescribedRoutes, PluginReport, PluginState, RouteReport};
+pub use report::{DescribedRoutes, PluginReport, PluginState, PluginTally, RouteReport};

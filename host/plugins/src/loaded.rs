@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::component::InstancePre;
@@ -48,6 +49,18 @@ impl std::fmt::Debug for Loaded {
 }
 
 impl Loaded {
+    /// Takes note of a call that failed: in the log, in the counters, and towards the device where it is the
+    /// plugin's fault.
+    pub(crate) fn failed(&self, failure: &Failure) {
+        let name = &self.manifest.name;
+        failure.log(name);
+        if failure.is_the_plugins() {
+            let message = failure.message(name);
+            self.around.device.faulted(name, &message);
+            self.counters.failed(message);
+        }
+    }
+
     /// Waits until one of the plugin's calls is free.
     pub(crate) async fn permit(&self) -> Result<OwnedSemaphorePermit, Failure> {
         if let Ok(permit) = Arc::clone(&self.calls).try_acquire_owned() {
@@ -66,24 +79,34 @@ impl Loaded {
 pub(crate) struct Counters {
     calls: AtomicU64,
     failures: AtomicU64,
+    /// Of all calls together.
+    nanoseconds: AtomicU64,
     last_error: Mutex<Option<String>>,
 }
 
 impl Counters {
-    pub(crate) fn called(&self) {
+    /// Counts a call, and the time until what is answered is dropped: when it is answered, or its caller has
+    /// gone.
+    pub(crate) fn called(&self) -> Timed<'_> {
         self.calls.fetch_add(1, Relaxed);
+        Timed {
+            counters: self,
+            begun: Instant::now(),
+        }
     }
 
-    /// Logs a failure, and counts it if it is the plugin's.
-    pub(crate) fn failed(&self, plugin: &str, failure: &Failure) {
-        failure.log(plugin);
-        if failure.is_the_plugins() {
-            self.failures.fetch_add(1, Relaxed);
-            *self
-                .last_error
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner) = Some(failure.message(plugin));
-        }
+    /// The time that all calls together have taken.
+    pub(crate) fn time(&self) -> Duration {
+        Duration::from_nanos(self.nanoseconds.load(Relaxed))
+    }
+
+    /// Counts a failure of the plugin's.
+    fn failed(&self, message: String) {
+        self.failures.fetch_add(1, Relaxed);
+        *self
+            .last_error
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(message);
     }
 
     /// Calls, failures, and what the last failure was.
@@ -94,6 +117,20 @@ impl Counters {
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
         (self.calls.load(Relaxed), self.failures.load(Relaxed), last)
+    }
+}
+
+/// A call that takes time.
+#[must_use = "the call is over as soon as this is dropped"]
+pub(crate) struct Timed<'a> {
+    counters: &'a Counters,
+    begun: Instant,
+}
+
+impl Drop for Timed<'_> {
+    fn drop(&mut self) {
+        let nanoseconds = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.counters.nanoseconds.fetch_add(nanoseconds, Relaxed);
     }
 }
 

@@ -22,7 +22,7 @@ use crate::table::Table;
 use crate::watch::Watch;
 use crate::{
     Body, BootComparison, BootConfigError, BootSetting, DescribedRoutes, PatternError,
-    PluginReport, PluginsConfig,
+    PluginReport, PluginTally, PluginsConfig,
 };
 
 /// The plugins of this device. Cloning shares them.
@@ -81,6 +81,13 @@ impl RouteMatch {
     #[must_use]
     pub fn plugin(&self) -> &str {
         &self.plugin.manifest.name
+    }
+
+    /// The route's pattern, as the manifest has it.
+    #[must_use]
+    pub fn pattern(&self) -> &str {
+        let route = self.plugin.manifest.routes.get(self.route);
+        route.map_or("", |route| route.pattern.as_str())
     }
 }
 
@@ -234,6 +241,12 @@ impl Plugins {
     #[must_use]
     pub fn routes(&self) -> Vec<DescribedRoutes> {
         self.inner.table().described_routes()
+    }
+
+    /// How each plugin that serves has fared, sorted by name.
+    #[must_use]
+    pub fn tallies(&self) -> Vec<PluginTally> {
+        self.inner.table().tallies()
     }
 
     /// What a person should look at, in sentences: plugins that do not load, a policy that is invalid.

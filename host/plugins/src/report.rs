@@ -38,6 +38,19 @@ pub struct PluginReport {
     pub last_error: Option<String>,
 }
 
+/// How a plugin has fared since the supervisor started, over all its versions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginTally {
+    /// The plugin's name.
+    pub name: String,
+    /// How often it was called.
+    pub calls: u64,
+    /// How many of these calls failed through its fault.
+    pub failures: u64,
+    /// What all calls took, until their answer was there.
+    pub time: std::time::Duration,
+}
+
 /// Whether a plugin serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -260,9 +260,7 @@ impl http_body::Body for GuestStream {
         {
             this.running = None;
             if let Err(failure) = outcome {
-                this.plugin
-                    .counters
-                    .failed(&this.plugin.manifest.name, &failure);
+                this.plugin.failed(&failure);
                 this.broken = true;
             }
         }

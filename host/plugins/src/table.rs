@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::loaded::Loaded;
 use crate::manifest::{Action, Manifest};
-use crate::report::{DescribedRoutes, PluginReport, PluginState, RouteReport};
+use crate::report::{DescribedRoutes, PluginReport, PluginState, PluginTally, RouteReport};
 use crate::routes::Routes;
 
 /// Who serves what.
@@ -82,6 +82,27 @@ impl Table {
             .collect();
         described.sort_by(|one, other| one.plugin.cmp(&other.plugin));
         described
+    }
+
+    /// How each plugin that serves has fared, sorted by name.
+    pub(crate) fn tallies(&self) -> Vec<PluginTally> {
+        let serving = self
+            .entries
+            .values()
+            .filter_map(|entry| entry.serving.as_ref());
+        let mut tallies: Vec<_> = serving
+            .map(|plugin| {
+                let (calls, failures, _) = plugin.counters.read();
+                PluginTally {
+                    name: plugin.manifest.name.clone(),
+                    calls,
+                    failures,
+                    time: plugin.counters.time(),
+                }
+            })
+            .collect();
+        tallies.sort_by(|one, other| one.name.cmp(&other.name));
+        tallies
     }
 
     /// What a person should look at.

@@ -9,7 +9,7 @@ use model::compose::DeviceFacts;
 use model::contracts::Offers;
 use store::Store;
 
-use crate::{AbortAt, Host};
+use crate::{AbortAt, Happening, Host};
 
 /// What the loop works with. Cheap parts are clones of what the binary holds.
 #[derive(Clone)]
@@ -26,6 +26,8 @@ pub struct ReconcilerConfig {
     pub host: Arc<dyn Host>,
     /// The device has a cloud. One that has none is in local mode from its start (device behaviour 4.3).
     pub managed: bool,
+    /// Told of what happens, from the loop itself: it must not wait for anything.
+    pub happened: Arc<dyn Fn(Happening) + Send + Sync>,
     /// What contracts of services are held to.
     pub offers: Offers,
     /// How much is done at a time, and how long is waited.

@@ -10,6 +10,7 @@ mod observe;
 mod quiesce;
 mod restore;
 mod sight;
+mod tell;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use crate::actions::Actions;
 use crate::config::Limits;
 use crate::definitions::Definitions;
 use crate::events::Announced;
+use crate::happenings::Downloads;
 use crate::journal::{LocalMode, Memory};
 use crate::local_mode::Snapshot;
 use crate::locks::Reach;
@@ -117,6 +119,8 @@ pub(crate) struct Lap {
     /// Callers that wait for their command to show in the status.
     taken: Vec<oneshot::Sender<()>>,
     publish: watch::Sender<Arc<DeviceStatus>>,
+    /// What was told of downloads.
+    downloads: Downloads,
 }
 
 impl Lap {
@@ -173,6 +177,7 @@ impl Lap {
             again: Arc::default(),
             taken: Vec::new(),
             publish,
+            downloads: Downloads::default(),
         }
     }
 
@@ -185,9 +190,12 @@ impl Lap {
     ) {
         let progress = Arc::clone(&self.world.progress);
         let again = Arc::clone(&self.again);
+        let checking = Arc::clone(&self.publish.borrow());
+        self.tell_changes(&DeviceStatus::default(), &checking);
         loop {
             self.keep_snapshot().await;
             self.observe();
+            self.world.counts.lap();
             let applying = self.decide();
             self.publish(applying);
             let wake = self.next_try();
@@ -265,6 +273,7 @@ impl Lap {
             self.forget_stops();
         }
         if rests && !waits {
+            self.world.counts.reached();
             if self.actions.is_empty() {
                 self.forget_definitions();
             }
@@ -386,13 +395,11 @@ impl Lap {
             downloaded: self.downloaded,
             failed: !self.failing.is_empty(),
         });
-        self.publish.send_if_modified(|held| {
-            let changed = **held != status;
-            if changed {
-                *held = Arc::new(status);
-            }
-            changed
-        });
+        let before = Arc::clone(&self.publish.borrow());
+        if *before != status {
+            self.tell_changes(&before, &status);
+            self.publish.send_replace(Arc::new(status));
+        }
         let steps = self
             .busy
             .iter()

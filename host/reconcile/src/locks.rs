@@ -252,6 +252,11 @@ impl Locks {
         Ok(guard)
     }
 
+    /// How many services' locks this process holds.
+    pub(crate) fn held(&self) -> usize {
+        lock(&self.held.services).len()
+    }
+
     /// The locks that users hold on `services` of `app`. An answer of the moment, for whoever asks: taking
     /// them is the only way to be sure.
     pub(crate) fn of_users(

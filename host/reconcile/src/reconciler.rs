@@ -29,9 +29,10 @@ use crate::messages::{Command, Message};
 use crate::observe::chain;
 use crate::progress::Progress;
 use crate::steps::World;
+use crate::tally::Counts;
 use crate::target::{Read, Reader};
 use crate::targets::{Taken, Targets, Turn};
-use crate::{AllLocks, LockError, LockPolicy, Locks, Outlook, SetTargetError, target};
+use crate::{AllLocks, LockError, LockPolicy, Locks, Outlook, SetTargetError, Tally, target};
 
 /// The network by which services reach the API, and its gateway, on which the API listens.
 const API_SUBNET: &str = "10.114.104.0/25";
@@ -133,7 +134,9 @@ impl Reconciler {
             locks,
             progress: Arc::new(Progress::default()),
             health: Health::default(),
+            counts: Counts::default(),
             targets: watch::channel(targets).0,
+            happened: config.happened,
             abort_at: config.abort_at,
             pulls: Semaphore::new(limits.pulls.max(1)),
             steps: Semaphore::new(limits.steps.max(1)),
@@ -410,6 +413,18 @@ impl Reconciler {
         let locks = self.inner.world.locks.clone();
         let looking = tokio::task::spawn_blocking(move || sight.outlook(&locks, &of_the_cloud));
         looking.await.map_err(|_| stopping().to_string())
+    }
+
+    /// What has been counted since the start.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        let world = &self.inner.world;
+        let count = |number| u64::try_from(number).unwrap_or(u64::MAX);
+        Tally {
+            downloads_running: count(world.progress.all().len()),
+            locks_held: count(world.locks.held()),
+            ..world.counts.read()
+        }
     }
 
     /// Tells the status whether somebody is asking right now what there is to do: an update is pending

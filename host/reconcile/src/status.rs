@@ -224,8 +224,9 @@ fn image(
     let held = holder(sources, name);
     let busy = sources.busy.contains(&Subject::Image(name.clone()));
     let state = match (held, busy) {
-        (Some(_), false) => ImageState::Downloaded,
-        (Some(_), true) => ImageState::Deleting,
+        // A download that is about to end is no removal.
+        (Some(_), true) if !sources.progress.contains_key(name) => ImageState::Deleting,
+        (Some(_), _) => ImageState::Downloaded,
         (None, _) => ImageState::Downloading,
     };
     let downloading = state == ImageState::Downloading;

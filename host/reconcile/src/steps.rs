@@ -23,9 +23,10 @@ use crate::logs::LogHub;
 use crate::messages::{Kept, Message, StepFailure};
 use crate::observe::chain;
 use crate::progress::Progress;
+use crate::tally::Counts;
 use crate::targets::Targets;
 use crate::view::{Effect, NETWORK_CONTAINER_LABEL};
-use crate::{AbortAt, Host, Locks, UpdateLocks};
+use crate::{AbortAt, Happening, Host, Locks, UpdateLocks};
 
 /// What every step may use.
 pub(crate) struct World {
@@ -37,8 +38,10 @@ pub(crate) struct World {
     pub host: Arc<dyn Host>,
     pub progress: Arc<Progress>,
     pub health: Health,
+    pub counts: Counts,
     /// What callers are told of targets and of local mode.
     pub targets: watch::Sender<Targets>,
+    pub happened: Arc<dyn Fn(Happening) + Send + Sync>,
     pub abort_at: Option<Arc<AbortAt>>,
     pub pulls: Semaphore,
     pub steps: Semaphore,

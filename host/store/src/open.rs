@@ -19,7 +19,7 @@ pub const FILE_NAME: &str = "store.db";
 pub const LOCK_NAME: &str = "supervisor.lock";
 
 /// What SQLite keeps beside a database.
-const COMPANIONS: [&str; 3] = ["", "-wal", "-shm"];
+pub(crate) const COMPANIONS: [&str; 3] = ["", "-wal", "-shm"];
 /// Bytes of a database's header.
 const HEADER: u64 = 100;
 /// How many files that were set aside are kept: a device whose disk fails sets one aside at each start,

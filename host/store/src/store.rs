@@ -7,6 +7,7 @@ use model::DeviceUuid;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
 use crate::keys::Keys;
+use crate::open::COMPANIONS;
 use crate::targets::named;
 use crate::{StoreError, keys};
 
@@ -81,6 +82,18 @@ impl Store {
             "this device was `{before}` and is `{uuid}` now: what ran under the old uuid is no longer its own"
         );
         Ok(())
+    }
+
+    /// Bytes that the database takes on the disk, with what SQLite keeps beside it; 0 where that cannot be
+    /// read.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        let Some(path) = self.connection().path().map(str::to_owned) else {
+            return 0;
+        };
+        let files = COMPANIONS.iter().map(|end| format!("{path}{end}"));
+        let sizes = files.filter_map(|file| std::fs::metadata(file).ok());
+        sizes.map(|about| about.len()).sum()
     }
 
     pub(crate) fn keys(&self) -> &RwLock<Keys> {

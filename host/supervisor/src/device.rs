@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::Facts;
+use api::{Audience, DeviceTally, Events, Facts, Moment};
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
@@ -18,8 +18,8 @@ use serde_json::Value;
 
 use crate::cloud::Cloud;
 use crate::facts::{Board, DeviceFacts};
-use crate::outlook;
 use crate::power::Power;
+use crate::{happenings, outlook};
 
 /// The name of a device that was not given one (device behaviour 6.6).
 pub(crate) const UNNAMED: &str = "local";
@@ -33,6 +33,7 @@ pub(crate) struct RunningDevice {
     pub(crate) cloud: Cloud,
     pub(crate) branding: Branding,
     pub(crate) power: Power,
+    pub(crate) events: Events,
 }
 
 impl api::Device for RunningDevice {
@@ -116,6 +117,23 @@ impl api::Device for RunningDevice {
         self.reconciler.give_lock_back(app, service).boxed()
     }
 
+    fn tally(&self) -> DeviceTally {
+        let tally = self.reconciler.tally();
+        DeviceTally {
+            laps: tally.laps,
+            step_failures: tally.step_failures,
+            last_reached: tally.last_reached_ms.map(Moment),
+            downloads: tally.downloads,
+            download_failures: tally.download_failures,
+            downloads_running: tally.downloads_running,
+            locks_held: tally.locks_held,
+        }
+    }
+
+    fn events(&self) -> &Events {
+        &self.events
+    }
+
     fn problems(&self) -> Vec<String> {
         let mut problems = self.reconciler.problems();
         problems.extend(self.cloud.problems());
@@ -175,6 +193,11 @@ impl plugins::Device for RunningDevice {
         let json =
             api::device_state_json(&self.reconciler.status(), &self.facts.now(), &self.branding);
         serde_json::from_slice(&json).unwrap_or_default()
+    }
+
+    fn faulted(&self, plugin: &str, message: &str) {
+        let fault = happenings::fault(plugin, message);
+        self.events.publish(Audience::Everyone, fault);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use api::{Body, Found, PluginRoutes};
+use api::{Body, Found, PluginRoutes, PluginTally};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::Method;
@@ -88,9 +88,12 @@ impl api::Endpoints for PluginEndpoints {
             return Found::Nothing;
         };
         match plugins.find(method, path) {
-            plugins::Found::Route(route) => Found::Route(Box::new(move |request| {
-                async move { plugins.call(route, request).await.map(Body::new) }.boxed()
-            })),
+            plugins::Found::Route(route) => Found::Route {
+                pattern: route.pattern().to_owned(),
+                call: Box::new(move |request| {
+                    async move { plugins.call(route, request).await.map(Body::new) }.boxed()
+                }),
+            },
             plugins::Found::MethodNotAllowed { allow } => Found::OtherMethods(
                 allow
                     .split(',')
@@ -113,6 +116,18 @@ impl api::Endpoints for PluginEndpoints {
                 });
             }
         }
+    }
+
+    fn tallies(&self) -> Vec<PluginTally> {
+        let tallies = self.plugins().map(|plugins| plugins.tallies());
+        let tallies = tallies.unwrap_or_default().into_iter();
+        let told = tallies.map(|plugin| PluginTally {
+            name: plugin.name,
+            calls: plugin.calls,
+            faults: plugin.failures,
+            time: plugin.time,
+        });
+        told.collect()
     }
 
     fn report(&self) -> Value {

@@ -10,6 +10,7 @@ mod device;
 mod endpoints;
 mod engines;
 mod facts;
+mod happenings;
 mod host;
 mod host_name;
 mod host_settings;

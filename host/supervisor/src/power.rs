@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::{Audience, Events};
 use model::{ActionError, PowerAction};
 use os::HostOs;
 use reconcile::Reconciler;
 
 use crate::boots::Boots;
+use crate::happenings;
 
 /// Files on the state partition that a host update keeps until it knows whether the new system is
 /// healthy: a reboot would roll it back.
@@ -31,6 +33,7 @@ pub(crate) struct Power {
     /// The host only says what it would do: everything goes on at once.
     pub(crate) rehearses: bool,
     pub(crate) boots: Arc<Boots>,
+    pub(crate) events: Events,
 }
 
 impl Power {
@@ -49,6 +52,8 @@ impl Power {
             return Err(ActionError::Locked(why));
         }
         let all_stopped = reconciler.quiesce(force).await?;
+        let requested = happenings::power(action, force);
+        self.events.publish(Audience::Everyone, requested);
         let (power, reconciler) = (self.clone(), reconciler.clone());
         tokio::spawn(async move {
             let stopped = tokio::time::timeout(STOPPING, all_stopped);

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
+use api::Events;
 use engine::Scope;
 use model::compose::{DeviceFacts as ServiceFacts, HostFacts};
 use plugins::PluginsConfig;
@@ -25,7 +26,7 @@ use crate::host::Host;
 use crate::host_name::HostName;
 use crate::host_settings::HostSettings;
 use crate::power::Power;
-use crate::{engines, listeners, systemd};
+use crate::{engines, happenings, listeners, systemd};
 
 /// Threads that run tasks. A device has other things to do, and each thread costs memory.
 const WORKERS: usize = 2;
@@ -160,11 +161,13 @@ impl Parts {
             ..HostFacts::default()
         };
         let boots = Arc::new(Boots::new(&configuration.host_root, branding));
+        let events = Events::default();
         let power = Power {
             os: host.os.clone(),
             host_root: configuration.host_root.clone(),
             rehearses: configuration.host_actions == HostActions::Rehearse,
             boots: boots.clone(),
+            events: events.clone(),
         };
         let host_settings = HostSettings::new(boots, host.config_json.clone(), power.clone());
         let reconciler = Reconciler::start(ReconcilerConfig {
@@ -174,6 +177,7 @@ impl Parts {
             host_root: configuration.host_root.clone(),
             host: Arc::new(host_settings.clone()),
             managed: membership.managed,
+            happened: happenings::told_to(&events),
             offers: board.offers(branding),
             limits: Limits::default(),
             abort_at: abort_at()?,
@@ -181,6 +185,7 @@ impl Parts {
         let cloud = membership.follow(store, &reconciler, &board, branding, stopping)?;
         let device = Arc::new(RunningDevice {
             reconciler,
+            events,
             cloud,
             facts: DeviceFacts::new(
                 api_port,

@@ -469,6 +469,7 @@ const ROWS: &[Row] = &[
         ],
         ..plain("DELETE /v3/locks/{appId}/{service}", "/v3/locks/1/web")
     },
+    plain("GET /metrics", "/metrics"),
     plain("GET /v3/plugins", "/v3/plugins"),
     plain("GET /v3/plan", "/v3/plan"),
     plain("GET /v3/openapi.json", "/v3/openapi.json"),
@@ -479,6 +480,7 @@ const APART: &[&str] = &[
     "POST /v1/regenerate-api-key",
     "POST /v2/local/target-state",
     "GET /v2/local/logs",
+    "GET /v3/events",
 ];
 
 const GOOD_LOCK: &str = r#"{"reason":"busy","ttl":60}"#;
@@ -522,6 +524,7 @@ async fn a_missing_a_wrong_and_another_apps_key_are_refused_as_the_endpoint_does
     let apart = [
         plain("POST /v2/local/target-state", "/v2/local/target-state"),
         plain("GET /v2/local/logs", "/v2/local/logs"),
+        plain("GET /v3/events", "/v3/events"),
         plain("POST /v1/regenerate-api-key", "/v1/regenerate-api-key"),
     ];
     for row in ROWS.iter().chain(&apart).filter(|row| row.path != "/ping") {
@@ -682,4 +685,23 @@ async fn a_key_is_replaced_whatever_the_body_and_only_the_callers() {
     assert_eq!(apps.send("GET", "/v1/device", old, None).await.status, 401);
     assert_eq!(apps.send("GET", "/v1/device", new, None).await.status, 200);
     assert_eq!(apps.device.get("/v1/device").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_type_of_event_that_there_is_not_is_refused() {
+    let apps = TwoApps::start().await;
+    let key = Some(apps.device.key());
+    for types in [
+        "nonsense",
+        "",
+        "service,",
+        "service,Service",
+        "gap",
+        "%2C",
+        "service&types=x",
+    ] {
+        let path = format!("/v3/events?types={types}");
+        let answer = apps.send("GET", &path, key, None).await;
+        assert_is(&answer, (400, Failed), &path);
+    }
 }

@@ -43,6 +43,8 @@ const OPERATIONS: &[&str] = &[
     "GET /v3/locks",
     "PUT /v3/locks/{appId}/{service}",
     "DELETE /v3/locks/{appId}/{service}",
+    "GET /metrics",
+    "GET /v3/events",
     "GET /v3/plugins",
     "GET /v3/plan",
     "GET /v3/openapi.json",

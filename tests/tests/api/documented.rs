@@ -150,8 +150,12 @@ impl Shown {
         let printed = tokio::time::timeout(tests::DEADLINE, printed);
         let printed = printed.await.expect("an answer").expect("no panic");
         let ran = if endless {
+            let media = match command.contains("/v3/events") {
+                true => "text/event-stream",
+                false => "application/x-ndjson",
+            };
             Ran {
-                head: "# 200 application/x-ndjson; charset=utf-8".to_owned(),
+                head: format!("# 200 {media}; charset=utf-8"),
                 body: self.shown(&printed),
             }
         } else {

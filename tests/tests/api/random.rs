@@ -12,7 +12,7 @@ use crate::fixture::TwoApps;
 /// Requests for each operation.
 const REQUESTS: usize = 24;
 /// Answers of these go on for as long as the reader stays.
-const STREAMS: [&str; 2] = ["/v2/local/logs", "/v2/journal-logs"];
+const STREAMS: [&str; 3] = ["/v2/local/logs", "/v2/journal-logs", "/v3/events"];
 
 /// A request to some operation, beside its method and path.
 #[derive(Debug, Clone)]

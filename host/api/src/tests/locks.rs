@@ -198,7 +198,7 @@ async fn only_locks_of_services_that_are_there_and_of_the_own_app_are_reached() 
             failed(404, "there is no app 9 on this device"),
         ),
         ("/v3/locks/1/nobody", &device.key, no_service.clone()),
-        ("/v3/locks/1/w%65b", &device.key, no_service.clone()),
+        ("/v3/locks/1/w%65bs", &device.key, no_service.clone()),
         ("/v3/locks/1/..", &device.key, no_service),
     ] {
         for method in ["PUT", "DELETE"] {

@@ -1,5 +1,6 @@
 //! What the first two versions of the API do not have.
 
+pub(crate) mod events;
 pub(crate) mod locks;
 pub(crate) mod openapi;
 pub(crate) mod plan;

@@ -72,6 +72,10 @@ impl Lap {
             Subject::Image(image) => {
                 let pulled = self.cancels.remove(image).is_some();
                 self.world.progress.remove(image);
+                let given_up = matches!(&outcome, Err(failure) if failure.cancelled);
+                if pulled && !given_up {
+                    self.world.counts.download_ended(outcome.is_ok());
+                }
                 if pulled && outcome.is_ok() {
                     self.downloaded = true;
                     self.pulled.insert(image.clone());
@@ -123,6 +127,8 @@ impl Lap {
         } else {
             self.view.forget(subject.clone());
         }
+        self.world.counts.step_failed();
+        self.tell_failure(&subject, &reason, count, delay);
         let failing = Failing {
             count,
             reason,

@@ -12,6 +12,7 @@ mod crashes;
 mod engine;
 mod failures;
 mod fake_host;
+mod happenings;
 mod host;
 mod local_mode;
 mod locks;

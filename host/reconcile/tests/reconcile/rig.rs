@@ -1,14 +1,14 @@
 //! A device in a folder of its own: store, lock folders, an engine in memory, and the reconciler.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use engine::Engines;
 use model::compose::{DeviceFacts, HostFacts};
 use model::contracts::Offers;
 use model::{Branding, DeviceStatus, DeviceUuid};
-use reconcile::{Limits, Reconciler, ReconcilerConfig};
+use reconcile::{Happening, Limits, Reconciler, ReconcilerConfig};
 use serde_json::{Map, Value, json};
 use store::Store;
 
@@ -25,7 +25,11 @@ pub(crate) struct Rig {
     store: Store,
     folder: tempfile::TempDir,
     pub managed: bool,
+    /// What it told of.
+    pub told: Told,
 }
+
+pub(crate) type Told = Arc<Mutex<Vec<Happening>>>;
 
 /// A device without a cloud.
 pub(crate) fn rig() -> Rig {
@@ -42,8 +46,10 @@ fn rig_that_is(managed: bool) -> Rig {
     let store = Store::open(&folder.path().join("state")).unwrap().store;
     let engine = MemoryEngine::new();
     let host = FakeHost::default();
-    let reconciler = start(&engine, &host, &store, &folder, managed);
+    let told = Told::default();
+    let reconciler = start(&engine, &host, &store, &folder, &told, managed);
     Rig {
+        told,
         engine,
         host,
         reconciler,
@@ -58,11 +64,14 @@ fn start(
     host: &FakeHost,
     store: &Store,
     folder: &tempfile::TempDir,
+    told: &Told,
     managed: bool,
 ) -> Reconciler {
     let uuid = store.device_uuid().clone();
     let host_root = folder.path().join("host");
     let root = host_root.display().to_string();
+    let told = Arc::clone(told);
+    let happened = Arc::new(move |happening| told.lock().unwrap().push(happening));
     let reconciler = Reconciler::start(ReconcilerConfig {
         engines: Engines::new(vec![Arc::new(engine.clone())]),
         store: store.clone(),
@@ -70,6 +79,7 @@ fn start(
         host_root,
         host: Arc::new(host.clone()),
         managed,
+        happened,
         offers: Offers {
             supervisor: "19.0.0".into(),
             arch: "amd64".into(),
@@ -108,6 +118,7 @@ impl Rig {
             &self.host,
             &self.store,
             &self.folder,
+            &self.told,
             self.managed,
         );
     }
@@ -121,6 +132,7 @@ impl Rig {
             &self.host,
             &self.store,
             &self.folder,
+            &self.told,
             self.managed,
         );
     }

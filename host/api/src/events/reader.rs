@@ -1,0 +1,152 @@
+//! One reader: from where it reads, what it wants, and the bytes that it is sent.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures::{Stream, StreamExt};
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::time::{Interval, MissedTickBehavior};
+
+use super::{EventType, Events};
+use crate::auth::Scope;
+
+/// Between two comments on a stream that has nothing to say, so that both ends notice when the other has
+/// gone.
+const HEARTBEAT: Duration = if cfg!(test) {
+    Duration::from_millis(50)
+} else {
+    Duration::from_secs(15)
+};
+/// What is sent at a time, in bytes, where there is more.
+const PIECE: usize = 16 << 10;
+/// A client's library comes back after this time, in milliseconds.
+const COME_BACK_AFTER: &str = "retry: 2000\n\n";
+
+/// From where a reader reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Position {
+    /// What happens from now on.
+    Now,
+    /// What comes after the event with this number.
+    After(u64),
+    /// Everything that is held: what the reader has seen last is of another run.
+    Elsewhere,
+}
+
+/// What a reader wants.
+#[derive(Debug, Clone)]
+pub(crate) struct Filter {
+    pub(crate) scope: Scope,
+    /// All where it is `None`.
+    pub(crate) types: Option<Vec<EventType>>,
+}
+
+impl Position {
+    /// What the header `Last-Event-ID` says.
+    pub(crate) fn after(events: &Events, last: &str) -> Self {
+        let newest = events.held().number;
+        let number = last
+            .split_once('-')
+            .filter(|(epoch, _)| epoch.parse() == Ok(events.0.epoch))
+            .and_then(|(_, number)| number.parse().ok())
+            .filter(|number| *number <= newest);
+        number.map_or(Position::Elsewhere, Position::After)
+    }
+}
+
+/// What a reader is sent, for as long as it stays.
+pub(crate) fn read(
+    events: Events,
+    from: Position,
+    filter: Filter,
+    place: OwnedSemaphorePermit,
+) -> impl Stream<Item = Result<Bytes, Infallible>> + Send {
+    // From before the position is looked up, so that nothing falls between the two.
+    let newest = events.0.newest.subscribe();
+    let oldest = events.oldest();
+    let (next, mut greeting) = match from {
+        Position::Now => (events.held().number + 1, String::new()),
+        Position::After(number) => (number + 1, String::new()),
+        Position::Elsewhere => (oldest, Events::gap(None)),
+    };
+    // The first bytes come at once: a client does not wait for a silent device.
+    greeting.insert_str(0, COME_BACK_AFTER);
+    let mut heartbeat = tokio::time::interval(HEARTBEAT);
+    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    heartbeat.reset();
+    let reader = Reader {
+        events,
+        next,
+        filter,
+        newest,
+        heartbeat,
+        _place: place,
+    };
+    let greeting = futures::stream::iter([Ok(Bytes::from(greeting))]);
+    greeting.chain(futures::stream::unfold(reader, |mut reader| async {
+        let piece = reader.piece().await?;
+        Some((Ok(piece), reader))
+    }))
+}
+
+struct Reader {
+    events: Events,
+    /// The number of the first event that it has not seen.
+    next: u64,
+    filter: Filter,
+    newest: watch::Receiver<u64>,
+    heartbeat: Interval,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Reader {
+    /// The next bytes, once there are any; `None` when there will be none any more.
+    async fn piece(&mut self) -> Option<Bytes> {
+        loop {
+            self.newest.borrow_and_update();
+            let found = self.take();
+            if !found.is_empty() {
+                self.heartbeat.reset();
+                return Some(found);
+            }
+            tokio::select! {
+                changed = self.newest.changed() => changed.ok()?,
+                _ = self.heartbeat.tick() => return Some(Bytes::from_static(b":\n\n")),
+            }
+        }
+    }
+
+    /// What is there, up to the size of a piece.
+    fn take(&mut self) -> Bytes {
+        let mut piece = BytesMut::new();
+        let held = self.events.held();
+        let oldest = held.events.front().map_or(held.number + 1, |e| e.number);
+        if let Some(missed) = oldest.checked_sub(self.next).filter(|missed| *missed > 0) {
+            piece.extend_from_slice(Events::gap(Some(missed)).as_bytes());
+            self.next = oldest;
+        }
+        let seen = usize::try_from(self.next.saturating_sub(oldest)).unwrap_or(usize::MAX);
+        for event in held.events.iter().skip(seen) {
+            self.next = event.number + 1;
+            let types = self.filter.types.as_ref();
+            let wanted = types.is_none_or(|types| types.contains(&event.kind));
+            if wanted && event.audience.includes(self.filter.scope) {
+                piece.extend_from_slice(&event.frame);
+            }
+            if piece.len() >= PIECE {
+                break;
+            }
+        }
+        piece.freeze()
+    }
+}
+
+impl Events {
+    /// The number of the oldest event that is held, or of the next one where none is.
+    fn oldest(&self) -> u64 {
+        let held = self.held();
+        let oldest = held.events.front();
+        oldest.map_or(held.number + 1, |event| event.number)
+    }
+}

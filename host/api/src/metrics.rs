@@ -1,0 +1,205 @@
+//! `GET /metrics`: how the device and its supervisor fare, in Prometheus' text format 0.0.4. It needs a key,
+//! as all else does: Prometheus sends one as `authorization: { credentials: KEY }`.
+//!
+//! What counts requests is here; everything else is asked for when somebody looks. Labels have few values:
+//! patterns of routes and never paths, names of plugins and never of services.
+
+mod exposition;
+mod histogram;
+mod process;
+mod requests;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use http::Method;
+use model::DeviceStatus;
+
+use self::exposition::Exposition;
+use self::process::Process;
+pub(crate) use self::requests::{Requests, Seen};
+use crate::app::Api;
+use crate::auth::Scope;
+use crate::call::Call;
+use crate::device::{DeviceTally, PluginTally};
+use crate::operation::{Answer, Operation};
+use crate::routes::{Handler, Outcome, Route};
+use crate::{answer, events, v2};
+
+pub(crate) const ROUTES: &[Route] = &[Route {
+    method: Method::GET,
+    path: "/metrics",
+    summary: "counters and gauges of the supervisor, for Prometheus",
+    operation: Operation::answering(&[Answer::page("the metrics", answer::PROMETHEUS)]),
+    handler: Handler::Later(|api, call| Box::pin(metrics(api, call))),
+}];
+
+/// What the API itself counts.
+pub(crate) struct Metrics {
+    pub(crate) requests: Requests,
+    begun: Instant,
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        Metrics {
+            requests: Requests::new(),
+            begun: Instant::now(),
+        }
+    }
+}
+
+async fn metrics(api: Api, call: Call) -> Outcome {
+    let store = api.keys.clone();
+    // Both touch files, if only the kernel's.
+    let looking = tokio::task::spawn_blocking(move || (Process::look(), store.size()));
+    let (process, store_size) = looking.await.unwrap_or_default();
+    let mut text = Exposition::default();
+    build(&mut text, &api.settings.branding.api_level);
+    put_process(&mut text, &process, api.metrics.begun.elapsed(), store_size);
+    api.metrics.requests.put(&mut text);
+    put_streams(&mut text, &api);
+    put_device(&mut text, &api.device.tally());
+    put_services(&mut text, &api.device.status(), call.caller.scope);
+    put_plugins(&mut text, &api.endpoints.tallies());
+    Ok(answer::metrics(text.into()))
+}
+
+fn build(text: &mut Exposition, api_level: &str) {
+    let labels = [
+        ("version", env!("CARGO_PKG_VERSION")),
+        ("api_level", api_level),
+    ];
+    text.gauge(
+        "supervisor_build_info",
+        "Always 1; its labels say what runs.",
+    )
+    .value(&labels, 1);
+}
+
+fn put_process(text: &mut Exposition, process: &Process, up: Duration, store_size: u64) {
+    text.gauge(
+        "supervisor_uptime_seconds",
+        "Since the supervisor began to answer.",
+    )
+    .seconds(&[], up);
+    text.gauge(
+        "process_resident_memory_bytes",
+        "Resident memory of the supervisor's process, shared pages whole.",
+    )
+    .value(&[], process.resident);
+    text.gauge(
+        "supervisor_anonymous_memory_bytes",
+        "The part of it that no file backs.",
+    )
+    .value(&[], process.anonymous);
+    text.counter(
+        "process_cpu_seconds_total",
+        "Processor time of the supervisor's process, user and system.",
+    )
+    .seconds(&[], process.cpu);
+    text.gauge("process_open_fds", "Open file descriptors.")
+        .value(&[], process.open_files);
+    text.gauge(
+        "supervisor_store_bytes",
+        "Size of the database on the disk, with its journal.",
+    )
+    .value(&[], store_size);
+}
+
+fn put_streams(text: &mut Exposition, api: &Api) {
+    let logs = v2::local_logs::MAX_READERS.saturating_sub(api.log_readers.available_permits());
+    let events = api.device.events().readers();
+    let mut readers = text.gauge(
+        "supervisor_stream_readers",
+        "Clients that read an endless stream now.",
+    );
+    for (stream, now) in [("events", events), ("logs", logs)] {
+        readers.value(&[("stream", stream)], count(now));
+    }
+    let mut limits = text.gauge(
+        "supervisor_stream_readers_max",
+        "How many clients may read a stream at the same time.",
+    );
+    for (stream, most) in [
+        ("events", events::MAX_READERS),
+        ("logs", v2::local_logs::MAX_READERS),
+    ] {
+        limits.value(&[("stream", stream)], count(most));
+    }
+}
+
+fn put_device(text: &mut Exposition, tally: &DeviceTally) {
+    text.counter(
+        "supervisor_reconcile_laps_total",
+        "Times that the device was compared with its target.",
+    )
+    .value(&[], tally.laps);
+    text.counter(
+        "supervisor_step_failures_total",
+        "Steps towards the target that failed.",
+    )
+    .value(&[], tally.step_failures);
+    if let Some(reached) = tally.last_reached {
+        text.gauge(
+            "supervisor_last_success_timestamp_seconds",
+            "When the target was last found reached; missing until it was.",
+        )
+        .milliseconds(&[], reached.0);
+    }
+    text.counter("supervisor_downloads_total", "Images that were downloaded.")
+        .value(&[], tally.downloads);
+    text.counter(
+        "supervisor_download_failures_total",
+        "Downloads of images that failed.",
+    )
+    .value(&[], tally.download_failures);
+    text.gauge(
+        "supervisor_downloads_running",
+        "Images that are downloaded now.",
+    )
+    .value(&[], tally.downloads_running);
+    text.gauge(
+        "supervisor_update_locks_held",
+        "Services whose update locks the supervisor holds now.",
+    )
+    .value(&[], tally.locks_held);
+}
+
+/// The services that the caller may see, by status.
+fn put_services(text: &mut Exposition, status: &DeviceStatus, scope: Scope) {
+    let mut by_status: BTreeMap<&str, u64> = BTreeMap::new();
+    let apps = status.apps.values().filter(|app| scope.covers(app.id));
+    for service in apps.flat_map(|app| &app.services) {
+        *by_status.entry(service.state.as_str()).or_default() += 1;
+    }
+    let mut services = text.gauge("supervisor_services", "Services of apps, by status.");
+    for (status, number) in by_status {
+        services.value(&[("status", status)], number);
+    }
+}
+
+fn put_plugins(text: &mut Exposition, tallies: &[PluginTally]) {
+    let mut calls = text.counter("supervisor_plugin_calls_total", "Calls of plugins.");
+    for plugin in tallies {
+        calls.value(&[("plugin", &plugin.name)], plugin.calls);
+    }
+    let mut faults = text.counter(
+        "supervisor_plugin_faults_total",
+        "Calls that failed through the plugin's fault.",
+    );
+    for plugin in tallies {
+        faults.value(&[("plugin", &plugin.name)], plugin.faults);
+    }
+    let mut seconds = text.counter(
+        "supervisor_plugin_call_seconds_total",
+        "What the calls took, until their answer was there.",
+    );
+    for plugin in tallies {
+        seconds.seconds(&[("plugin", &plugin.name)], plugin.time);
+    }
+}
+
+fn count(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,158 @@
+//! Requests by route and status, and how long they take until their answer's head is there. On the way of
+//! every request: a few atomics of a route that was found anyway.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+
+use super::exposition::Exposition;
+use super::histogram::Histogram;
+use crate::routes::core_routes;
+
+/// The statuses that are counted by themselves; the others are counted together.
+const STATUSES: [(u16, &str); 20] = [
+    (200, "200"),
+    (401, "401"),
+    (202, "202"),
+    (204, "204"),
+    (400, "400"),
+    (403, "403"),
+    (404, "404"),
+    (405, "405"),
+    (408, "408"),
+    (409, "409"),
+    (413, "413"),
+    (415, "415"),
+    (422, "422"),
+    (423, "423"),
+    (429, "429"),
+    (500, "500"),
+    (501, "501"),
+    (502, "502"),
+    (503, "503"),
+    (504, "504"),
+];
+/// Routes of plugins that are counted by themselves, so that reloads without end cost no memory without end.
+const MAX_PLUGIN_ROUTES: usize = 512;
+
+/// Which route a request was for.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Seen {
+    /// None: it was refused before one was looked up, or there is none.
+    #[default]
+    None,
+    /// By its place among the core routes.
+    Core(usize),
+    /// By method and pattern.
+    Plugin(Method, String),
+}
+
+/// All requests so far.
+pub(crate) struct Requests {
+    core: Vec<Counts>,
+    plugins: RwLock<HashMap<(Method, String), Arc<Counts>>>,
+    none: Counts,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    statuses: [AtomicU64; STATUSES.len() + 1],
+    times: Histogram,
+}
+
+impl Requests {
+    pub(super) fn new() -> Self {
+        Requests {
+            core: core_routes().map(|_| Counts::default()).collect(),
+            plugins: RwLock::default(),
+            none: Counts::default(),
+        }
+    }
+
+    pub(crate) fn count(&self, seen: Seen, status: StatusCode, time: Duration) {
+        match seen {
+            Seen::None => self.none.add(status, time),
+            Seen::Core(place) => self.core.get(place).unwrap_or(&self.none).add(status, time),
+            Seen::Plugin(method, pattern) => self.plugin(method, pattern, |counts| {
+                counts.unwrap_or(&self.none).add(status, time);
+            }),
+        }
+    }
+
+    fn plugin(&self, method: Method, pattern: String, count: impl FnOnce(Option<&Counts>)) {
+        let key = (method, pattern);
+        let known = self.plugins.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(counts) = known.get(&key) {
+            return count(Some(counts));
+        }
+        drop(known);
+        let mut known = self.plugins.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_PLUGIN_ROUTES && !known.contains_key(&key) {
+            return count(None);
+        }
+        count(Some(known.entry(key).or_default()));
+    }
+
+    pub(super) fn put(&self, page: &mut Exposition) {
+        let known = self.plugins.read().unwrap_or_else(PoisonError::into_inner);
+        let mut plugins: Vec<_> = known
+            .iter()
+            .map(|(key, counts)| (key.clone(), Arc::clone(counts)))
+            .collect();
+        drop(known);
+        plugins.sort_by(|(one, _), (other, _)| {
+            (&one.1, one.0.as_str()).cmp(&(&other.1, other.0.as_str()))
+        });
+        let core = core_routes().zip(&self.core);
+        let core = core.map(|(route, counts)| (route.method.as_str(), route.path, counts));
+        let plugins = plugins
+            .iter()
+            .map(|((method, pattern), counts)| (method.as_str(), pattern.as_str(), &**counts));
+        // A route that nobody asks for has no lines: the page is read over slow lines.
+        let asked: Vec<_> = core
+            .chain(plugins)
+            .chain([("other", "other", &self.none)])
+            .filter(|(.., counts)| counts.is_asked())
+            .collect();
+        let mut requests = page.counter(
+            "supervisor_http_requests_total",
+            "Requests by route and status; `other` where none was looked up or found.",
+        );
+        for (method, route, counts) in &asked {
+            let words = STATUSES.iter().map(|(_, word)| *word).chain(["other"]);
+            for (count, status) in counts.statuses.iter().zip(words) {
+                let count = count.load(Relaxed);
+                if count > 0 {
+                    let labels = [("method", *method), ("route", *route), ("status", status)];
+                    requests.value(&labels, count);
+                }
+            }
+        }
+        let mut times = page.histogram(
+            "supervisor_http_request_duration_seconds",
+            "From a request's head to its answer's, by route.",
+        );
+        for (method, route, counts) in &asked {
+            let labels = [("method", *method), ("route", *route)];
+            counts.times.put(&mut times, &labels);
+        }
+    }
+}
+
+impl Counts {
+    fn add(&self, status: StatusCode, time: Duration) {
+        let status = status.as_u16();
+        let place = STATUSES.iter().position(|(known, _)| *known == status);
+        if let Some(count) = self.statuses.get(place.unwrap_or(STATUSES.len())) {
+            count.fetch_add(1, Relaxed);
+        }
+        self.times.add(time);
+    }
+
+    fn is_asked(&self) -> bool {
+        self.statuses.iter().any(|count| count.load(Relaxed) > 0)
+    }
+}
