@@ -3,6 +3,7 @@
 //! - [`establish`] reads the device's identity from its config.json, and makes what is not there yet.
 //! - [`Client`] speaks to the cloud: bounded in time, in size and in depth, with the device's key.
 //! - [`Poll`] asks for the target, at its period and when somebody triggers it, and hands it on.
+//! - [`Connectivity`] says whether the cloud can be reached at all.
 //! - [`Queue`] keeps what is to be told to the cloud until the cloud has taken it.
 //!
 //! The binary starts it and implements [`Device`] over the reconciler. What a target means is not known
@@ -10,6 +11,7 @@
 //! so a cloud that is gone, slow or hostile costs the device nothing but news.
 
 mod client;
+mod connectivity;
 mod identity;
 mod payload;
 mod poll;
@@ -17,6 +19,7 @@ mod queue;
 mod retry;
 
 pub use client::{Client, CloudError, Fetched, user_agent};
+pub use connectivity::Connectivity;
 pub use identity::{ConfigFile, Established, Identity, IdentityError, establish};
 pub use poll::{Device, Poll, Refused, Settings, Source};
 pub use queue::{Queue, QueueError, Sink};

@@ -64,6 +64,8 @@ pub struct Settings {
     /// `SUPERVISOR_INSTANT_UPDATE_TRIGGER`: without it the first poll waits for one period, and only a
     /// trigger with force does anything.
     pub instant_updates: bool,
+    /// `SUPERVISOR_CONNECTIVITY_CHECK`.
+    pub connectivity_check: bool,
 }
 
 /// The poll of one device. Clones share it.

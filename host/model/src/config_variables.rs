@@ -1,21 +1,22 @@
 //! The configuration variables of a target state: one table of keys, types and defaults (device
 //! behaviour 4.8), and one function to read each type.
 //!
-//! A value that does not read as its type falls back to the default; it never makes a target invalid.
+//! A value that does not read as its type falls back to the default, and a number that is out of bounds to the
+//! bound; [`problems`] says so. Neither makes a target invalid.
 
 use std::collections::BTreeMap;
 
-use crate::{Branding, truthy_text};
+use crate::{Branding, read_flag};
 
 /// How a value is read and compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VariableKind {
-    /// True as [`truthy_text`] has it, else false; so `"1"` equals `"true"`.
+    /// As [`read_flag`] has it; so `"1"` equals `"true"`.
     Bool,
-    /// A whole number; most are milliseconds.
-    Int,
-    /// Taken as it is.
-    Text,
+    /// A whole number from the one to the other; most are milliseconds.
+    Int(i64, i64),
+    /// One of these words.
+    Word(&'static [&'static str]),
 }
 
 /// One variable that means something to this supervisor.
@@ -32,19 +33,20 @@ pub struct Variable {
 
 /// All variables with a fixed key. Keys that begin with [`HOST_PREFIXES`] are taken too.
 pub const VARIABLES: &[Variable] = &[
-    int("SUPERVISOR_POLL_INTERVAL", "900000"),
+    // A poll a second is a flood already, and a device that asks once a week is lost.
+    int("SUPERVISOR_POLL_INTERVAL", "900000", 1000, 7 * 86_400_000),
     bool("SUPERVISOR_INSTANT_UPDATE_TRIGGER", "true"),
     bool("SUPERVISOR_LOCAL_MODE", "false"),
     bool("SUPERVISOR_CONNECTIVITY_CHECK", "true"),
     bool("SUPERVISOR_LOG_CONTROL", "true"),
     bool("SUPERVISOR_VPN_CONTROL", "true"),
-    int("SUPERVISOR_API_REQUEST_TIMEOUT", "59000"),
+    int("SUPERVISOR_API_REQUEST_TIMEOUT", "59000", 1000, 3_600_000),
     bool("SUPERVISOR_DELTA", "false"),
-    int("SUPERVISOR_DELTA_REQUEST_TIMEOUT", "59000"),
-    int("SUPERVISOR_DELTA_APPLY_TIMEOUT", "0"),
-    int("SUPERVISOR_DELTA_RETRY_COUNT", "30"),
-    int("SUPERVISOR_DELTA_RETRY_INTERVAL", "10000"),
-    int("SUPERVISOR_DELTA_VERSION", "2"),
+    int("SUPERVISOR_DELTA_REQUEST_TIMEOUT", "59000", 1000, 3_600_000),
+    int("SUPERVISOR_DELTA_APPLY_TIMEOUT", "0", 0, 86_400_000),
+    int("SUPERVISOR_DELTA_RETRY_COUNT", "30", 0, 1000),
+    int("SUPERVISOR_DELTA_RETRY_INTERVAL", "10000", 100, 3_600_000),
+    int("SUPERVISOR_DELTA_VERSION", "2", 2, 3),
     bool("SUPERVISOR_OVERRIDE_LOCK", "false"),
     Variable {
         needs_reboot: true,
@@ -52,7 +54,7 @@ pub const VARIABLES: &[Variable] = &[
     },
     bool("SUPERVISOR_HARDWARE_METRICS", "true"),
     Variable {
-        kind: VariableKind::Text,
+        kind: VariableKind::Word(&["on", "off", "auto"]),
         ..bool("HOST_FIREWALL_MODE", "off")
     },
     bool("HOST_DISCOVERABILITY", "true"),
@@ -66,6 +68,10 @@ pub const HOST_PREFIXES: &[&str] = &[
     "HOST_ODMDATA_",
     "HOST_CONFIGFS_",
 ];
+
+/// The variable that overrides update locks, and what it was called once.
+const OVERRIDE_LOCK: &str = "SUPERVISOR_OVERRIDE_LOCK";
+const LEGACY_OVERRIDE_LOCK: &str = "OVERRIDE_LOCK";
 
 /// Whether a variable is about the boot configuration of the board.
 #[must_use]
@@ -83,9 +89,9 @@ const fn bool(key: &'static str, default: &'static str) -> Variable {
     }
 }
 
-const fn int(key: &'static str, default: &'static str) -> Variable {
+const fn int(key: &'static str, default: &'static str, least: i64, most: i64) -> Variable {
     Variable {
-        kind: VariableKind::Int,
+        kind: VariableKind::Int(least, most),
         ..bool(key, default)
     }
 }
@@ -109,6 +115,7 @@ pub fn prefixes(branding: &Branding) -> Vec<String> {
 #[must_use]
 pub fn known(given: BTreeMap<String, String>, prefixes: &[String]) -> BTreeMap<String, String> {
     let mut known = BTreeMap::new();
+    let mut legacy = None;
     for (key, value) in &given {
         let bare = prefixes
             .iter()
@@ -118,10 +125,18 @@ pub fn known(given: BTreeMap<String, String>, prefixes: &[String]) -> BTreeMap<S
             Some(bare) => (bare, given.contains_key(bare)),
             None => (key.as_str(), false),
         };
+        // As it was called before (device behaviour 3.7).
+        if bare == LEGACY_OVERRIDE_LOCK {
+            legacy = Some(value.clone());
+            continue;
+        }
         let means_something = variable(bare).is_some() || is_boot_config(bare);
         if means_something && !shadowed {
             known.insert(bare.to_owned(), value.clone());
         }
+    }
+    if let Some(value) = legacy {
+        known.entry(OVERRIDE_LOCK.to_owned()).or_insert(value);
     }
     known
 }
@@ -137,29 +152,78 @@ pub fn with_defaults(config: &BTreeMap<String, String>) -> BTreeMap<String, Stri
     full
 }
 
-/// The value of a boolean variable; its default where it is not set, false where it is empty.
+/// The value of a boolean variable; its default where it is not set or not readable, false where it is
+/// empty.
 #[must_use]
 pub fn flag(config: &BTreeMap<String, String>, key: &str) -> bool {
     let default = variable(key).map_or("", |variable| variable.default);
-    truthy_text(config.get(key).map_or(default, String::as_str))
+    let set = config.get(key).and_then(|text| read_flag(text));
+    set.unwrap_or_else(|| read_flag(default).unwrap_or_default())
 }
 
-/// The value of an integer variable; its default where it is not set, empty or not a number.
+/// The value of an integer variable, held to its bounds; its default where it is not set, empty or not a
+/// number.
 #[must_use]
 pub fn number(config: &BTreeMap<String, String>, key: &str) -> i64 {
-    let default = variable(key).map_or("", |variable| variable.default);
-    config
-        .get(key)
-        .and_then(|text| text.trim().parse().ok())
-        .or_else(|| default.parse().ok())
-        .unwrap_or_default()
+    let Some(variable) = variable(key) else {
+        return 0;
+    };
+    let set: Option<i64> = config.get(key).and_then(|text| text.trim().parse().ok());
+    let value = set.or_else(|| variable.default.parse().ok());
+    let value = value.unwrap_or_default();
+    match variable.kind {
+        VariableKind::Int(least, most) => value.clamp(least, most),
+        _ => value,
+    }
 }
 
-/// The value of a text variable; its default where it is not set.
+/// The value of a variable that is a word; its default where it is not set or none of those that it may be.
 #[must_use]
 pub fn text<'a>(config: &'a BTreeMap<String, String>, key: &str) -> &'a str {
-    let default = variable(key).map_or("", |variable| variable.default);
-    config.get(key).map_or(default, String::as_str)
+    let Some(variable) = variable(key) else {
+        return "";
+    };
+    let set = config.get(key).map(String::as_str);
+    match variable.kind {
+        VariableKind::Word(words) => set.filter(|word| words.contains(word)),
+        _ => set,
+    }
+    .unwrap_or(variable.default)
+}
+
+/// What of `config` is not taken as it stands, one sentence each, with what is taken in its place.
+#[must_use]
+pub fn problems(config: &BTreeMap<String, String>) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (key, value) in config {
+        let Some(variable) = variable(key) else {
+            continue;
+        };
+        let shown = crate::target::cut(value);
+        let default = variable.default;
+        let (expected, instead) = match variable.kind {
+            VariableKind::Bool if read_flag(value).is_none() => {
+                ("`true` or `false`".to_owned(), default.to_owned())
+            }
+            VariableKind::Word(words) if !words.contains(&value.as_str()) => {
+                let words = words.join("`, `");
+                (format!("one of `{words}`"), default.to_owned())
+            }
+            VariableKind::Int(least, most) => match value.trim().parse::<i64>() {
+                Err(_) => ("a whole number".to_owned(), default.to_owned()),
+                Ok(number) if (least..=most).contains(&number) => continue,
+                Ok(number) => {
+                    let bound = number.clamp(least, most).to_string();
+                    (format!("from {least} to {most}"), bound)
+                }
+            },
+            VariableKind::Bool | VariableKind::Word(_) => continue,
+        };
+        problems.push(format!(
+            "`{key}` is `{shown}`, which is not {expected}: it is taken as `{instead}`"
+        ));
+    }
+    problems
 }
 
 #[cfg(test)]
@@ -226,12 +290,55 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_taken_as_it_stands_is_told_with_what_is_taken() {
+        let set = config(&[
+            ("SUPERVISOR_VPN_CONTROL", "perhaps"),
+            ("SUPERVISOR_LOG_CONTROL", "OFF"),
+            ("SUPERVISOR_DELTA", ""),
+            ("SUPERVISOR_POLL_INTERVAL", "soon"),
+            ("SUPERVISOR_API_REQUEST_TIMEOUT", "5"),
+            ("SUPERVISOR_DELTA_VERSION", "7"),
+            ("SUPERVISOR_DELTA_RETRY_COUNT", ""),
+            ("HOST_FIREWALL_MODE", "ON"),
+            ("HOST_CONFIG_gpu_mem", "lots"),
+        ]);
+        assert_eq!(
+            problems(&set),
+            [
+                "`HOST_FIREWALL_MODE` is `ON`, which is not one of `on`, `off`, `auto`: it is taken as `off`",
+                "`SUPERVISOR_API_REQUEST_TIMEOUT` is `5`, which is not from 1000 to 3600000: it is taken as `1000`",
+                "`SUPERVISOR_DELTA_RETRY_COUNT` is ``, which is not a whole number: it is taken as `30`",
+                "`SUPERVISOR_DELTA_VERSION` is `7`, which is not from 2 to 3: it is taken as `3`",
+                "`SUPERVISOR_POLL_INTERVAL` is `soon`, which is not a whole number: it is taken as `900000`",
+                "`SUPERVISOR_VPN_CONTROL` is `perhaps`, which is not `true` or `false`: it is taken as `true`",
+            ]
+        );
+        assert!(flag(&set, "SUPERVISOR_VPN_CONTROL"));
+        assert!(!flag(&set, "SUPERVISOR_LOG_CONTROL"));
+        assert_eq!(number(&set, "SUPERVISOR_API_REQUEST_TIMEOUT"), 1000);
+        assert_eq!(number(&set, "SUPERVISOR_DELTA_VERSION"), 3);
+    }
+
+    #[test]
+    fn the_override_of_locks_has_an_older_name() {
+        let branding = prefixes(&Branding::default());
+        let older = known(config(&[("PLATFORM_OVERRIDE_LOCK", "1")]), &branding);
+        assert_eq!(older, config(&[("SUPERVISOR_OVERRIDE_LOCK", "1")]));
+        let both = config(&[("OVERRIDE_LOCK", "1"), ("SUPERVISOR_OVERRIDE_LOCK", "0")]);
+        let both = known(both, &branding);
+        assert_eq!(both, config(&[("SUPERVISOR_OVERRIDE_LOCK", "0")]));
+    }
+
+    #[test]
     fn every_default_reads_as_its_kind() {
         for variable in VARIABLES {
             match variable.kind {
-                VariableKind::Int => assert!(variable.default.parse::<i64>().is_ok()),
+                VariableKind::Int(least, most) => {
+                    let default: i64 = variable.default.parse().unwrap();
+                    assert!((least..=most).contains(&default));
+                }
                 VariableKind::Bool => assert!(["true", "false"].contains(&variable.default)),
-                VariableKind::Text => {}
+                VariableKind::Word(words) => assert!(words.contains(&variable.default)),
             }
         }
     }

@@ -14,6 +14,7 @@ mod current;
 mod desired;
 mod ids;
 mod service_config;
+mod settings;
 mod status;
 pub mod target;
 mod truthy;
@@ -39,13 +40,14 @@ pub use service_config::{
     DeviceMapping, Healthcheck, IpamPool, Mount, NetworkAttachment, NetworkMode, PortMapping,
     Protocol, RestartPolicy, ServiceConfig, Ulimit,
 };
+pub use settings::{DeltaSettings, FirewallMode, Settings};
 pub use status::{
     AppStatus, DeviceStatus, ImageState, ImageStatus, ReleaseState, ServiceState, ServiceStatus,
 };
 pub use target::{
     AppClass, LocalDefaults, TargetApp, TargetErrors, TargetRelease, TargetService, TargetState,
 };
-pub use truthy::{truthy, truthy_text};
+pub use truthy::{read_flag, truthy, truthy_text};
 pub use update_lock::{
     ApiLock, LockHolder, LockKind, LockRefusal, LockRequest, MAX_LOCK_REASON, MAX_LOCK_TTL,
     UpdateLock,

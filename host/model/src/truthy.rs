@@ -23,6 +23,19 @@ pub fn truthy_text(text: &str) -> bool {
         .any(|yes| text.eq_ignore_ascii_case(yes))
 }
 
+/// The same where what is meant as neither is told apart: `None` for a text that is no form of true and
+/// none of false, which are `"0"`, `"false"`, `"off"` and nothing at all.
+#[must_use]
+pub fn read_flag(text: &str) -> Option<bool> {
+    let is_false = ["0", "false", "off", ""]
+        .iter()
+        .any(|no| text.eq_ignore_ascii_case(no));
+    match truthy_text(text) {
+        true => Some(true),
+        false => is_false.then_some(false),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use model::{ActionError, BootId, DesiredHost, HostPart};
+use model::{ActionError, BootId, DesiredHost, HostPart, Settings};
 
 /// The host that the device runs on.
 pub trait Host: Send + Sync + 'static {
@@ -49,6 +49,15 @@ pub struct HostLook {
     pub warnings: Vec<String>,
     /// It may come out differently without anything having happened here.
     pub look_again: bool,
+}
+
+/// What the target in force says to the parts of the supervisor.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct InForce {
+    /// Typed, each with its default where it is not set or cannot be read.
+    pub settings: Settings,
+    /// As the target has them; `None` before there is one.
+    pub variables: Option<BTreeMap<String, String>>,
 }
 
 /// A host of which nothing is known and that nothing is done to.

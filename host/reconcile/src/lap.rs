@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use model::{
     AppUuid, Commit, ContainerId, ContainerState, DesiredNetwork, DesiredState, DeviceStatus,
-    EngineKind, ImageRef, ServiceKey, ServiceState, TargetState,
+    EngineKind, ImageRef, ServiceKey, ServiceState, Settings, TargetState,
 };
 use plan::{CurrentState, EngineHealth, Failure, Plan, Step, Subject, plan};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -35,12 +35,16 @@ use crate::journal::{LocalMode, Memory};
 use crate::local_mode::Snapshot;
 use crate::locks::Reach;
 use crate::logs::{LogSource, LogSources};
-use crate::messages::{Kept, Message, Settings, StepFailure, Wanted};
+use crate::messages::{Kept, Message, StepFailure, Wanted};
 use crate::steps::World;
 use crate::view::View;
-use crate::{UpdateLocks, apply, status};
+use crate::{InForce, UpdateLocks, apply, status};
 use host::HostView;
 use quiesce::Quiesce;
+
+/// What is said of `SUPERVISOR_DELTA` (device behaviour, Decisions).
+const NO_DELTAS: &str =
+    "SUPERVISOR_DELTA is set, and this device downloads full images all the same";
 
 /// Something that failed and is to be tried again.
 struct Failing {
@@ -114,6 +118,8 @@ pub(crate) struct Lap {
     /// Local mode, once left, is entered again: the device was killed while leaving it, and has no
     /// cloud.
     reenters: bool,
+    /// Whoever asks for deltas was told once that there are none.
+    told_of_deltas: bool,
     /// Another lap is due without anything having happened.
     again: Arc<Notify>,
     /// Callers that wait for their command to show in the status.
@@ -137,7 +143,7 @@ impl Lap {
         }
         let snapshot = memory.snapshot.map(serde_json::from_value::<Snapshot>);
         let boot = world.host.boot();
-        Lap {
+        let lap = Lap {
             view: View::new(&world.engines, world.branding.clone()),
             world,
             limits,
@@ -174,11 +180,29 @@ impl Lap {
             resumes: start.resumes,
             checking: false,
             reenters: !start.managed && memory.local_mode == LocalMode::Leaving,
+            told_of_deltas: false,
             again: Arc::default(),
             taken: Vec::new(),
             publish,
             downloads: Downloads::default(),
-        }
+        };
+        lap.tell_settings();
+        lap
+    }
+
+    /// Tells the other parts of the supervisor what the variables in force say.
+    fn tell_settings(&self) {
+        let now = InForce {
+            settings: self.settings.clone(),
+            variables: self.host.variables(),
+        };
+        self.world.in_force.send_if_modified(|held| {
+            let changed = **held != now;
+            if changed {
+                *held = Arc::new(now);
+            }
+            changed
+        });
     }
 
     /// Runs until `stop`. Services are left as they are.
@@ -336,6 +360,9 @@ impl Lap {
                 return;
             }
             self.cancels.insert(image.clone(), cancel.clone());
+            if self.settings.delta.wanted && !std::mem::replace(&mut self.told_of_deltas, true) {
+                self.world.hub.system(NO_DELTAS.to_owned());
+            }
         }
         apply::spawn(&self.world, step, cancel);
     }

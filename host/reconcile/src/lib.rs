@@ -54,7 +54,7 @@ mod view;
 pub use abort::{AbortAt, MOMENTS};
 pub use config::{Limits, ReconcilerConfig};
 pub use happenings::Happening;
-pub use host::{Host, HostLook, NoHost};
+pub use host::{Host, HostLook, InForce, NoHost};
 pub use locks::{AllLocks, LockError, LockPolicy, Locks, UpdateLocks};
 pub use logs::{LogEvent, LogSubscription};
 pub use outlook::{Blocker, Mood, Outlook, OutlookStep, Unplanned};

@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use model::{
     Action, AppUuid, Commit, ContainerId, DesiredState, EngineKind, ImageRef, ServiceKey,
-    ServiceState, TargetState,
+    ServiceState, Settings, TargetState,
 };
 use plan::Subject;
 use store::Definition;
@@ -119,15 +118,6 @@ pub(crate) struct Wanted {
     pub target: Option<Arc<TargetState>>,
     pub desired: DesiredState,
     pub settings: Settings,
-}
-
-/// What the target's configuration variables say to the loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Settings {
-    /// `SUPERVISOR_OVERRIDE_LOCK`: every lock is overridden (device behaviour 3.7).
-    pub override_locks: bool,
-    /// `SUPERVISOR_POLL_INTERVAL`: no failure waits longer to be tried again.
-    pub poll_interval: Duration,
 }
 
 impl StepFailure {

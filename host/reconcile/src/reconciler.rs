@@ -10,8 +10,8 @@ use model::compose::{DeviceFacts, EXTRA_FIRMWARE};
 use model::contracts::Offers;
 use model::{
     Action, ActionError, AppId, CONFIG_DIGEST_LABEL, ContainerId, DesiredHost, DesiredNetwork,
-    DeviceStatus, IpamPool, LockRefusal, LockRequest, NetworkConfig, ServiceName, TargetState,
-    UpdateLock,
+    DeviceStatus, IpamPool, LockRefusal, LockRequest, NetworkConfig, ServiceName, Settings,
+    TargetState, UpdateLock,
 };
 use serde_json::Value;
 use store::{StoreError, TargetSource};
@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::ReconcilerConfig;
 use crate::events::Announced;
 use crate::health::Health;
+use crate::host::InForce;
 use crate::journal::{Journal, LocalMode};
 use crate::lap::{Lap, Start};
 use crate::logs::{LogHub, LogSubscription};
@@ -128,6 +129,7 @@ impl Reconciler {
         let limits = config.limits;
         let world = Arc::new(World {
             host: config.host,
+            in_force: watch::channel(Arc::default()).0,
             hub: LogHub::start(config.engines.clone(), limits.log_lines, stop.clone()),
             branding: facts.branding.clone(),
             journal,
@@ -153,7 +155,7 @@ impl Reconciler {
         let announced = Announced::listen(&world.engines, limits.engine_retry_cap, &stop);
         let (desired, target, settings) = match wanted {
             Some(wanted) => (Some(wanted.desired), wanted.target, wanted.settings),
-            None => (None, None, target::settings(&TargetState::default())),
+            None => (None, None, Settings::default()),
         };
         let keeping = world.locks.clone().keep_leases();
         tokio::spawn(stop.clone().run_until_cancelled_owned(keeping));
@@ -425,6 +427,12 @@ impl Reconciler {
             locks_held: count(world.locks.held()),
             ..world.counts.read()
         }
+    }
+
+    /// What the variables in force say, typed, and told of each change.
+    #[must_use]
+    pub fn in_force(&self) -> watch::Receiver<Arc<InForce>> {
+        self.inner.world.in_force.subscribe()
     }
 
     /// Tells the status whether somebody is asking right now what there is to do: an update is pending

@@ -26,7 +26,7 @@ use crate::progress::Progress;
 use crate::tally::Counts;
 use crate::targets::Targets;
 use crate::view::{Effect, NETWORK_CONTAINER_LABEL};
-use crate::{AbortAt, Happening, Host, Locks, UpdateLocks};
+use crate::{AbortAt, Happening, Host, InForce, Locks, UpdateLocks};
 
 /// What every step may use.
 pub(crate) struct World {
@@ -36,6 +36,7 @@ pub(crate) struct World {
     pub locks: Locks,
     pub hub: LogHub,
     pub host: Arc<dyn Host>,
+    pub in_force: watch::Sender<Arc<InForce>>,
     pub progress: Arc<Progress>,
     pub health: Health,
     pub counts: Counts,

@@ -1,15 +1,13 @@
 //! Reading a target: checked whole, held to the device, and only then what the device is measured by.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use model::compose::{DeviceFacts, Resolved, resolve};
 use model::contracts::{self, Offers};
-use model::{LocalDefaults, TargetErrors, TargetState, config_variables, truthy_text};
+use model::{LocalDefaults, TargetErrors, TargetState, config_variables, read_flag};
 use serde_json::Value;
 use store::Store;
 
-use crate::messages::Settings;
 use crate::targets::Taken;
 
 /// The variable that is local mode.
@@ -87,7 +85,8 @@ impl Reader {
         let resolved = resolve(&wanted, &self.facts, &self.store);
         let mut resolved =
             resolved.map_err(|error| SetTargetError::Store(crate::observe::chain(&error)))?;
-        let mut warnings = held.dropped;
+        let mut warnings = config_variables::problems(&target.config);
+        warnings.extend(held.dropped);
         for (uuid, why) in held.rejected {
             if let Some(app) = resolved.desired.apps.get_mut(&uuid) {
                 app.rejected = true;
@@ -115,21 +114,11 @@ impl Reader {
     }
 }
 
-/// What the target's variables say to the loop.
-pub(crate) fn settings(target: &TargetState) -> Settings {
-    let interval = config_variables::number(&target.config, "SUPERVISOR_POLL_INTERVAL");
-    Settings {
-        override_locks: config_variables::flag(&target.config, "SUPERVISOR_OVERRIDE_LOCK"),
-        // Below a second it would be no wait at all.
-        poll_interval: Duration::from_millis(u64::try_from(interval).unwrap_or(0).max(1000)),
-    }
-}
-
 /// Whether a local target says that local mode is over. One that says nothing does not, though the
 /// variable's default is false: it was set in local mode.
 pub(crate) fn leaves_local_mode(target: &TargetState) -> bool {
     let value = target.config.get(LOCAL_MODE);
-    value.is_some_and(|value| !truthy_text(value))
+    value.is_some_and(|value| read_flag(value) == Some(false))
 }
 
 /// Whether the cloud's target wants local mode.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::{AppClass, AppId, AppUuid, DesiredHost, DesiredState, TargetState};
+use model::{AppClass, AppId, AppUuid, DesiredHost, DesiredState, Settings, TargetState};
 
 use crate::journal::LocalMode;
 use crate::messages::Wanted;
@@ -77,7 +77,9 @@ impl Targets {
             .map(|target| DesiredHost::of(&target.config));
         Wanted {
             desired,
-            settings: target::settings(target.as_deref().unwrap_or(&TargetState::default())),
+            settings: target
+                .as_ref()
+                .map_or_else(Settings::default, |target| Settings::of(&target.config)),
             target,
         }
     }
@@ -87,7 +89,7 @@ impl Targets {
         self.cloud.as_ref().map(|cloud| Wanted {
             target: Some(Arc::clone(&cloud.target)),
             desired: (*cloud.desired).clone(),
-            settings: target::settings(&cloud.target),
+            settings: Settings::of(&cloud.target.config),
         })
     }
 

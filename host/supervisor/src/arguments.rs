@@ -160,6 +160,11 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "PROGRAM", env = "SUPERVISOR_JOURNAL_PROGRAM")]
     pub(crate) journal_program: Option<PathBuf>,
 
+    /// The host's unit that SUPERVISOR_VPN_CONTROL of the target switches, on a device with a cloud
+    /// [default: openvpn.service] [config: vpn_unit]
+    #[arg(long, value_name = "UNIT", env = "SUPERVISOR_VPN_UNIT")]
+    pub(crate) vpn_unit: Option<String>,
+
     /// The engine is this device's alone: also objects without this device's uuid are its own
     /// [default: false] [config: exclusive]
     #[arg(

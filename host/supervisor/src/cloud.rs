@@ -1,20 +1,18 @@
 //! The device's cloud, wired: the identity from config.json and the store, and the poll that hands targets
 //! to the reconciler.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Result;
 use cloud_link::{
-    Client, CloudError, ConfigFile, Identity, Poll, Queue, QueueError, Refused, Settings,
-    establish, user_agent,
+    Client, CloudError, ConfigFile, Connectivity, Identity, Poll, Queue, QueueError, Refused,
+    Settings, establish, user_agent,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use model::Branding;
 use model::compose::CloudAccess;
-use model::{Branding, config_variables};
 use os::ConfigJson;
 use plugins::CloudRefusal;
 use reconcile::{Reconciler, SetTargetError};
@@ -23,9 +21,6 @@ use store::{Store, TargetSource};
 use tokio_util::sync::CancellationToken;
 
 use crate::facts::Board;
-
-/// The shortest period and time limit that a variable can set: below it they would be none.
-const SHORTEST: Duration = Duration::from_secs(1);
 
 /// What is known of the cloud before anything is started.
 pub(crate) struct Membership {
@@ -104,8 +99,10 @@ impl Membership {
         );
         let os = board.os_version.as_deref();
         let agent = user_agent(&branding.api_level, os, board.variant.as_deref());
+        let endpoint = identity.endpoint.clone();
         let client = Arc::new(Client::new(identity, &agent));
         let follower = Arc::new(Follower(reconciler.clone()));
+        let connectivity = Connectivity::start(&endpoint, follower.clone(), stop.clone());
         let queue = Queue::start(
             store.clone(),
             client.clone(),
@@ -118,6 +115,7 @@ impl Membership {
                 client,
                 poll,
                 queue,
+                connectivity,
             }),
             problem: None,
         })
@@ -135,6 +133,7 @@ struct Link {
     client: Arc<Client>,
     poll: Poll,
     queue: Queue,
+    connectivity: Connectivity,
 }
 
 impl Cloud {
@@ -144,7 +143,7 @@ impl Cloud {
         if let Some(link) = &self.link {
             return link.poll.trigger(force, cancel);
         }
-        let instant = settings(&reconciler.variables()).instant_updates;
+        let instant = settings(reconciler).instant_updates;
         let triggers = force || instant;
         if triggers {
             reconciler.trigger(force, cancel);
@@ -160,7 +159,7 @@ impl Cloud {
         fields: &[String],
     ) -> Result<Vec<Value>, CloudRefusal> {
         let link = self.link.as_ref().ok_or(CloudRefusal::Unmanaged)?;
-        let limit = settings(&reconciler.variables()).request_timeout;
+        let limit = settings(reconciler).request_timeout;
         let rows = link.client.records(kind, fields, limit).await;
         rows.map_err(|error| match error {
             CloudError::Unprovisioned => CloudRefusal::Unprovisioned,
@@ -189,7 +188,12 @@ impl Cloud {
     /// What is wrong with it, one sentence each.
     pub(crate) fn problems(&self) -> Vec<String> {
         let poll = self.link.as_ref().and_then(|link| link.poll.problem());
-        self.problem.iter().cloned().chain(poll).collect()
+        let unreachable = self
+            .link
+            .as_ref()
+            .and_then(|link| link.connectivity.problem());
+        let problems = self.problem.iter().cloned();
+        problems.chain(poll).chain(unreachable).collect()
     }
 }
 
@@ -233,18 +237,17 @@ impl cloud_link::Device for Follower {
     }
 
     fn settings(&self) -> Settings {
-        settings(&self.0.variables())
+        settings(&self.0)
     }
 }
 
-fn settings(variables: &BTreeMap<String, String>) -> Settings {
-    let milliseconds = |key| {
-        let number = config_variables::number(variables, key);
-        Duration::from_millis(u64::try_from(number).unwrap_or_default()).max(SHORTEST)
-    };
+fn settings(reconciler: &Reconciler) -> Settings {
+    let in_force = reconciler.in_force();
+    let settings = &in_force.borrow().settings;
     Settings {
-        interval: milliseconds("SUPERVISOR_POLL_INTERVAL"),
-        request_timeout: milliseconds("SUPERVISOR_API_REQUEST_TIMEOUT"),
-        instant_updates: config_variables::flag(variables, "SUPERVISOR_INSTANT_UPDATE_TRIGGER"),
+        interval: settings.poll_interval,
+        request_timeout: settings.request_timeout,
+        instant_updates: settings.instant_updates,
+        connectivity_check: settings.connectivity_check,
     }
 }

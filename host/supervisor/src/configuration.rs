@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use model::Branding;
+use os::UnitName;
 use serde::Deserialize;
 
 use crate::arguments::Flags;
@@ -66,6 +67,7 @@ pub(crate) struct Configuration {
     pub(crate) host_actions: HostActions,
     pub(crate) dbus_address: String,
     pub(crate) journal_program: PathBuf,
+    pub(crate) vpn_unit: UnitName,
     pub(crate) exclusive: bool,
     pub(crate) local_mode_auth: api::LocalModeAuth,
     pub(crate) log: String,
@@ -94,6 +96,7 @@ struct File {
     host_actions: Option<HostActions>,
     dbus_address: Option<String>,
     journal_program: Option<PathBuf>,
+    vpn_unit: Option<String>,
     exclusive: Option<bool>,
     local_mode_auth: Option<api::LocalModeAuth>,
     log: Option<String>,
@@ -163,6 +166,11 @@ fn merge(flags: Flags, file: File, program: &Path) -> Result<Configuration> {
             .journal_program
             .or(file.journal_program)
             .unwrap_or_else(|| "journalctl".into()),
+        vpn_unit: flags
+            .vpn_unit
+            .or(file.vpn_unit)
+            .unwrap_or_else(|| "openvpn.service".into())
+            .parse()?,
         host_root,
         exclusive: flags.exclusive.or(file.exclusive).unwrap_or(false),
         local_mode_auth: flags
@@ -287,6 +295,7 @@ mod tests {
         );
         assert_eq!(configuration.host_actions, HostActions::Dbus);
         assert_eq!(configuration.journal_program, Path::new("journalctl"));
+        assert_eq!(configuration.vpn_unit.as_str(), "openvpn.service");
         assert_eq!(
             configuration.dbus_address,
             "unix:path=/run/dbus/system_bus_socket"
@@ -347,6 +356,7 @@ mod tests {
             ("engine = \"podman\"", "line 1"),
             ("host_actions = \"none\"", "line 1"),
             ("listen = [\"localhost\"]", "localhost"),
+            ("vpn_unit = \"openvpn\"", "`openvpn`"),
             ("[branding]\napi_level = \"1.0.0\"", "api_level"),
             ("[branding]\napi_level = \"20\"", "api_level"),
             ("[branding]\nenv_prefix = \"A B\"", "env_prefix"),

@@ -23,6 +23,7 @@ mod power;
 mod remove_services;
 mod run;
 mod systemd;
+mod variables;
 
 use std::process::ExitCode;
 

@@ -26,6 +26,7 @@ use crate::host::Host;
 use crate::host_name::HostName;
 use crate::host_settings::HostSettings;
 use crate::power::Power;
+use crate::variables::Variables;
 use crate::{engines, happenings, listeners, systemd};
 
 /// Threads that run tasks. A device has other things to do, and each thread costs memory.
@@ -182,6 +183,10 @@ impl Parts {
             limits: Limits::default(),
             abort_at: abort_at()?,
         })?;
+        let vpn = configuration.vpn_unit.clone();
+        let vpn = Some(vpn).filter(|_| membership.managed);
+        let variables = Variables::new(host.os.clone(), vpn, &configuration.host_root, branding);
+        variables.follow(&reconciler, stopping);
         let cloud = membership.follow(store, &reconciler, &board, branding, stopping)?;
         let device = Arc::new(RunningDevice {
             reconciler,

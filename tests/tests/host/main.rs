@@ -8,4 +8,5 @@ mod host_config;
 mod journal_logs;
 mod proxied;
 mod test_proxy;
+mod variables;
 mod vpn;

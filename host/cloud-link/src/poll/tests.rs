@@ -11,6 +11,7 @@ const SETTINGS: Settings = Settings {
     interval: INTERVAL,
     request_timeout: Duration::from_secs(59),
     instant_updates: true,
+    connectivity_check: false,
 };
 
 /// A cloud that answers what it was told to, then that nothing is new; and the device that it has. The

@@ -49,6 +49,7 @@ impl Device for Quick {
             interval: Duration::from_millis(20),
             request_timeout: Duration::from_secs(10),
             instant_updates: true,
+            connectivity_check: false,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The loop's part in the host: looks whether it is as the target wants it, and reboots it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{ActionError, BootId, DesiredHost, TargetState, Verb};
@@ -49,6 +49,12 @@ impl HostView {
             reboots,
             told: BTreeSet::new(),
         }
+    }
+
+    /// The variables in force.
+    pub(super) fn variables(&self) -> Option<BTreeMap<String, String>> {
+        let target = self.target.as_ref();
+        target.map(|target| target.config.clone())
     }
 }
 

@@ -103,6 +103,7 @@ impl Lap {
         self.desired = Some(wanted.desired);
         self.aim_host_at(wanted.target);
         self.settings = wanted.settings;
+        self.tell_settings();
         self.failing.clear();
         self.downloaded = false;
         self.image_kinds.clear();

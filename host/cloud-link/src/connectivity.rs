@@ -1,0 +1,152 @@
+//! Whether the cloud can be reached at all: a connection every 10 s, that is closed at once (device behaviour
+//! 4.8, `SUPERVISOR_CONNECTIVITY_CHECK`). It says what is wrong long before polls are late.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use reqwest::Url;
+use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
+
+use crate::Device;
+
+/// Between two tries.
+const PERIOD: Duration = Duration::from_secs(10);
+/// How long one may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The watch over one cloud. Clones share it.
+#[derive(Clone)]
+pub struct Connectivity {
+    /// Why it could not be reached the last time; `None` where it could, or nobody asks.
+    broken: Arc<Mutex<Option<String>>>,
+}
+
+impl Connectivity {
+    /// Begins to watch, until `stop`, while the device's settings ask for it. Runs in a tokio runtime.
+    /// `endpoint` is the address of the cloud.
+    #[must_use]
+    pub fn start(endpoint: &str, device: Arc<dyn Device>, stop: CancellationToken) -> Self {
+        let watch = Connectivity {
+            broken: Arc::default(),
+        };
+        let address = address_of(endpoint);
+        let running = watch.clone();
+        tokio::spawn(async move {
+            stop.run_until_cancelled(running.run(address, device)).await;
+        });
+        watch
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        self.broken().clone()
+    }
+
+    fn broken(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.broken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn run(&self, address: Option<(String, u16)>, device: Arc<dyn Device>) {
+        let Some((host, port)) = address else { return };
+        loop {
+            let found = match device.settings().connectivity_check {
+                true => reach(&host, port).await.err(),
+                false => None,
+            };
+            let before = std::mem::replace(&mut *self.broken(), found.clone());
+            match (before, found) {
+                (None, Some(why)) => tracing::warn!("{why}"),
+                (Some(_), None) => tracing::info!("the cloud can be reached again"),
+                _ => {}
+            }
+            tokio::time::sleep(PERIOD).await;
+        }
+    }
+}
+
+async fn reach(host: &str, port: u16) -> Result<(), String> {
+    let failed = |why: String| format!("the cloud at `{host}:{port}` cannot be reached: {why}");
+    match tokio::time::timeout(PATIENCE, TcpStream::connect((host, port))).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(error)) => Err(failed(error.to_string())),
+        Err(_) => Err(failed(format!("no answer for {} s", PATIENCE.as_secs()))),
+    }
+}
+
+fn address_of(endpoint: &str) -> Option<(String, u16)> {
+    let url = Url::parse(endpoint).ok()?;
+    // Of an address of version 6 the brackets are the URL's.
+    let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
+    Some((host, url.port_or_known_default()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use futures::future::BoxFuture;
+    use serde_json::Value;
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::{Refused, Settings};
+
+    struct Asks(bool);
+
+    impl Device for Asks {
+        fn take(&self, _: Value, _: bool) -> BoxFuture<'_, Result<(), Refused>> {
+            async { Ok(()) }.boxed()
+        }
+
+        fn apply_again(&self, _: bool, _: bool) {}
+
+        fn checking(&self, _: bool) {}
+
+        fn settings(&self) -> Settings {
+            Settings {
+                interval: PERIOD,
+                request_timeout: PATIENCE,
+                instant_updates: true,
+                connectivity_check: self.0,
+            }
+        }
+    }
+
+    #[test]
+    fn the_address_is_that_of_the_endpoint() {
+        for (endpoint, expected) in [
+            ("https://api.example.com", Some(("api.example.com", 443))),
+            ("http://127.0.0.1:8080/x", Some(("127.0.0.1", 8080))),
+            ("http://[::1]:9", Some(("::1", 9))),
+            ("nonsense", None),
+        ] {
+            let expected = expected.map(|(host, port): (&str, u16)| (host.to_owned(), port));
+            assert_eq!(address_of(endpoint), expected, "{endpoint}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_cloud_that_does_not_listen_is_a_problem_for_who_asks() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert_eq!(reach("127.0.0.1", port).await, Ok(()));
+        drop(listener);
+        let endpoint = format!("http://127.0.0.1:{port}");
+        let stop = CancellationToken::new();
+        let watch = |asks| Connectivity::start(&endpoint, Arc::new(Asks(asks)), stop.clone());
+        let (asked, unasked) = (watch(true), watch(false));
+        let problem = async {
+            loop {
+                if let Some(problem) = asked.problem() {
+                    return problem;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        let problem = tokio::time::timeout(PATIENCE, problem).await.unwrap();
+        assert!(problem.contains(&port.to_string()), "{problem}");
+        assert_eq!(unasked.problem(), None);
+        stop.cancel();
+    }
+}

@@ -1,0 +1,153 @@
+//! What a target's variables say to the supervisor, typed: the values that are in force, for whoever acts on
+//! them (device behaviour 4.8). What cannot be read has its default here, and a sentence from
+//! [`crate::config_variables::problems`].
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::config_variables::{flag, number, text};
+
+/// The values in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Between two polls of the cloud; no back-off is longer.
+    pub poll_interval: Duration,
+    /// The longest that one phase of a request to the cloud may take.
+    pub request_timeout: Duration,
+    /// The device asks for its target at its start, and when somebody triggers it.
+    pub instant_updates: bool,
+    /// Whether the cloud can be reached is watched, and part of the device's health.
+    pub connectivity_check: bool,
+    /// Services' output is sent to the cloud.
+    pub log_upload: bool,
+    /// The host's VPN is on.
+    pub vpn: bool,
+    /// Every update lock is overridden.
+    pub override_locks: bool,
+    /// The state report has measures of the hardware.
+    pub hardware_metrics: bool,
+    /// Kept and shown; full images are pulled all the same (device behaviour, Decisions).
+    pub delta: DeltaSettings,
+    /// Who reaches the host over the network.
+    pub firewall: FirewallMode,
+    /// The host tells its name on the local network.
+    pub discoverable: bool,
+}
+
+/// How images would be brought as differences.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeltaSettings {
+    /// They are asked for.
+    pub wanted: bool,
+    /// The longest that one phase of a request may take.
+    pub request_timeout: Duration,
+    /// The longest that one is applied; `None` for as long as it takes.
+    pub apply_timeout: Option<Duration>,
+    /// How often a transfer is taken up again.
+    pub retries: u32,
+    /// Between two tries.
+    pub retry_interval: Duration,
+    /// The protocol, 2 or 3.
+    pub version: u32,
+}
+
+/// Who reaches the host over the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FirewallMode {
+    On,
+    Off,
+    /// On where a service is in the host's network.
+    Auto,
+}
+
+impl Settings {
+    /// What these variables say.
+    #[must_use]
+    pub fn of(variables: &BTreeMap<String, String>) -> Self {
+        let milliseconds = |key| Duration::from_millis(whole(variables, key));
+        let count = |key| u32::try_from(whole(variables, key)).unwrap_or(u32::MAX);
+        let flag = |key| flag(variables, key);
+        Settings {
+            poll_interval: milliseconds("SUPERVISOR_POLL_INTERVAL"),
+            request_timeout: milliseconds("SUPERVISOR_API_REQUEST_TIMEOUT"),
+            instant_updates: flag("SUPERVISOR_INSTANT_UPDATE_TRIGGER"),
+            connectivity_check: flag("SUPERVISOR_CONNECTIVITY_CHECK"),
+            log_upload: flag("SUPERVISOR_LOG_CONTROL"),
+            vpn: flag("SUPERVISOR_VPN_CONTROL"),
+            override_locks: flag("SUPERVISOR_OVERRIDE_LOCK"),
+            hardware_metrics: flag("SUPERVISOR_HARDWARE_METRICS"),
+            delta: DeltaSettings {
+                wanted: flag("SUPERVISOR_DELTA"),
+                request_timeout: milliseconds("SUPERVISOR_DELTA_REQUEST_TIMEOUT"),
+                apply_timeout: Some(milliseconds("SUPERVISOR_DELTA_APPLY_TIMEOUT"))
+                    .filter(|limit| !limit.is_zero()),
+                retries: count("SUPERVISOR_DELTA_RETRY_COUNT"),
+                retry_interval: milliseconds("SUPERVISOR_DELTA_RETRY_INTERVAL"),
+                version: count("SUPERVISOR_DELTA_VERSION"),
+            },
+            firewall: match text(variables, "HOST_FIREWALL_MODE") {
+                "on" => FirewallMode::On,
+                "auto" => FirewallMode::Auto,
+                _ => FirewallMode::Off,
+            },
+            discoverable: flag("HOST_DISCOVERABILITY"),
+        }
+    }
+}
+
+impl Default for Settings {
+    /// Without a variable.
+    fn default() -> Self {
+        Settings::of(&BTreeMap::new())
+    }
+}
+
+fn whole(variables: &BTreeMap<String, String>, key: &str) -> u64 {
+    u64::try_from(number(variables, key)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_variable_all_has_the_default_that_is_written_down() {
+        let settings = Settings::default();
+        assert_eq!(settings.poll_interval, Duration::from_secs(900));
+        assert_eq!(settings.request_timeout, Duration::from_secs(59));
+        assert!(settings.instant_updates && settings.connectivity_check);
+        assert!(settings.log_upload && settings.vpn && settings.hardware_metrics);
+        assert!(!settings.override_locks && settings.discoverable);
+        assert_eq!(settings.firewall, FirewallMode::Off);
+        let delta = DeltaSettings {
+            wanted: false,
+            request_timeout: Duration::from_secs(59),
+            apply_timeout: None,
+            retries: 30,
+            retry_interval: Duration::from_secs(10),
+            version: 2,
+        };
+        assert_eq!(settings.delta, delta);
+    }
+
+    #[test]
+    fn variables_change_it() {
+        let variables = [
+            ("SUPERVISOR_POLL_INTERVAL", "60000"),
+            ("SUPERVISOR_VPN_CONTROL", "off"),
+            ("SUPERVISOR_DELTA", "1"),
+            ("SUPERVISOR_DELTA_APPLY_TIMEOUT", "5000"),
+            ("SUPERVISOR_DELTA_VERSION", "3"),
+            ("HOST_FIREWALL_MODE", "auto"),
+        ];
+        let variables = variables
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let settings = Settings::of(&variables.collect());
+        assert_eq!(settings.poll_interval, Duration::from_secs(60));
+        assert!(!settings.vpn && settings.delta.wanted);
+        assert_eq!(settings.delta.apply_timeout, Some(Duration::from_secs(5)));
+        assert_eq!(settings.delta.version, 3);
+        assert_eq!(settings.firewall, FirewallMode::Auto);
+    }
+}

@@ -1,0 +1,245 @@
+//! What the target's variables switch on the host, followed while the supervisor runs: the VPN, the host's name
+//! on the local network, and a copy of the variables for programs of the host (device behaviour 4.1 and 4.8).
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::{Branding, Settings};
+use os::{HostOs, OsError, UnitName};
+use reconcile::{InForce, Reconciler};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// The VPN is not switched again before this is over: a device that can only be reached through it must not
+/// be lost to a variable that goes to and fro.
+const VPN_REST: Duration = Duration::from_secs(3600);
+/// When what failed is tried again.
+const RETRY: Duration = Duration::from_secs(60);
+/// The copy of the variables, in the supervisor's volatile folder.
+const COPY: &str = "target-state-config";
+/// The units that tell the host's name on the local network.
+const DISCOVERY: [&str; 2] = ["avahi-daemon.service", "avahi-daemon.socket"];
+
+/// What is followed on one host.
+pub(crate) struct Variables {
+    os: Arc<dyn HostOs>,
+    /// `None` on a device without a cloud: its VPN is nobody's business here.
+    vpn: Option<UnitName>,
+    copy: PathBuf,
+    switched: Option<Instant>,
+    discoverable: Option<bool>,
+}
+
+impl Variables {
+    pub(crate) fn new(
+        os: Arc<dyn HostOs>,
+        vpn: Option<UnitName>,
+        host_root: &Path,
+        branding: &Branding,
+    ) -> Self {
+        Variables {
+            os,
+            vpn,
+            copy: host_root.join(branding.host_folder()).join(COPY),
+            switched: None,
+            discoverable: None,
+        }
+    }
+
+    /// Follows the variables of `reconciler` until `stop`.
+    pub(crate) fn follow(mut self, reconciler: &Reconciler, stop: &CancellationToken) {
+        let mut in_force = reconciler.in_force();
+        let following = async move {
+            // A device is reachable after each start, whatever its variables say of the time after.
+            let mut wake = self.switch_vpn(true).await;
+            loop {
+                let now = in_force.borrow_and_update().clone();
+                self.copy(&now).await;
+                wake = earlier(wake, self.discover(&now.settings).await);
+                wake = earlier(wake, self.switch_vpn(now.settings.vpn).await);
+                let waited = async {
+                    match wake {
+                        Some(at) => tokio::time::sleep_until(at).await,
+                        None => std::future::pending().await,
+                    }
+                };
+                tokio::select! {
+                    changed = in_force.changed() => if changed.is_err() { return },
+                    () = waited => {}
+                }
+                wake = None;
+            }
+        };
+        tokio::spawn(stop.clone().run_until_cancelled_owned(following));
+    }
+
+    /// Answers when it is to be looked at again.
+    async fn switch_vpn(&mut self, wanted: bool) -> Option<Instant> {
+        let vpn = self.vpn.clone()?;
+        match is_on(&*self.os, &vpn).await {
+            Ok(Some(is)) if is != wanted => {}
+            Ok(_) => return None,
+            Err(error) => {
+                tracing::debug!("the state of `{vpn}` is not known: {error}");
+                return Some(Instant::now() + RETRY);
+            }
+        }
+        if let Some(next) = self.switched.map(|at| at + VPN_REST)
+            && next > Instant::now()
+        {
+            return Some(next);
+        }
+        match switch(&*self.os, &vpn, wanted).await {
+            Ok(()) => {
+                tracing::info!("the VPN is switched {}", if wanted { "on" } else { "off" });
+                self.switched = Some(Instant::now());
+                None
+            }
+            Err(error) => {
+                tracing::warn!("failed to switch the VPN: {error}");
+                Some(Instant::now() + RETRY)
+            }
+        }
+    }
+
+    async fn discover(&mut self, settings: &Settings) -> Option<Instant> {
+        let wanted = settings.discoverable;
+        // A host that nobody said anything about is as its image has it.
+        if self.discoverable.unwrap_or(true) == wanted {
+            self.discoverable = Some(wanted);
+            return None;
+        }
+        for name in DISCOVERY {
+            let Ok(unit) = name.parse::<UnitName>() else {
+                continue;
+            };
+            let switched = async {
+                match is_on(&*self.os, &unit).await? {
+                    Some(is) if is != wanted => switch(&*self.os, &unit, wanted).await,
+                    _ => Ok(()),
+                }
+            };
+            if let Err(error) = switched.await {
+                tracing::warn!("failed to switch `{unit}`: {error}");
+                return Some(Instant::now() + RETRY);
+            }
+        }
+        self.discoverable = Some(wanted);
+        None
+    }
+
+    async fn copy(&self, now: &InForce) {
+        let Some(variables) = now.variables.clone() else {
+            return;
+        };
+        let path = self.copy.clone();
+        let written = tokio::task::spawn_blocking(move || write(&path, &variables)).await;
+        if let Ok(Err(error)) = written {
+            tracing::warn!(%error, "failed to write `{}`", self.copy.display());
+        }
+    }
+}
+
+fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    one.into_iter().chain(other).min()
+}
+
+/// Whether a unit is on; `None` where the host has no such unit.
+async fn is_on(os: &dyn HostOs, unit: &UnitName) -> Result<Option<bool>, OsError> {
+    let state = os.unit(unit).await?;
+    let off = ["inactive", "deactivating"].contains(&state.active_state.as_str());
+    Ok(state.is_loaded().then_some(!off))
+}
+
+async fn switch(os: &dyn HostOs, unit: &UnitName, on: bool) -> Result<(), OsError> {
+    match on {
+        true => os.start_unit(unit).await,
+        false => os.stop_unit(unit).await,
+    }
+}
+
+/// Writes the copy in one step; one that says the same stays.
+fn write(path: &Path, variables: &BTreeMap<String, String>) -> io::Result<()> {
+    let text = serde_json::to_vec(variables).map_err(io::Error::other)?;
+    if fs::read(path).is_ok_and(|before| before == text) {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let beside = path.with_extension("new");
+    File::create(&beside)?.write_all(&text)?;
+    fs::rename(beside, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use os::{Action, Rehearsal, UnitState};
+
+    use super::*;
+
+    fn on(root: &Path) -> (Arc<Rehearsal>, UnitName, Variables) {
+        let os = Arc::new(Rehearsal::new(root));
+        let vpn: UnitName = "openvpn.service".parse().unwrap();
+        let variables = Variables::new(os.clone(), Some(vpn.clone()), root, &Branding::default());
+        (os, vpn, variables)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_vpn_is_switched_once_an_hour_at_most() {
+        let root = tempfile::tempdir().unwrap();
+        let (os, vpn, mut variables) = on(root.path());
+        assert_eq!(variables.switch_vpn(false).await, None, "there is none");
+        os.set_unit(vpn.clone(), UnitState::new("loaded", "active", "running"));
+        assert_eq!(variables.switch_vpn(true).await, None, "it is on");
+        assert_eq!(variables.switch_vpn(false).await, None);
+        let next = variables.switch_vpn(true).await.unwrap();
+        assert_eq!(os.actions(), [Action::Stop(vpn.clone())]);
+        tokio::time::sleep_until(next).await;
+        assert_eq!(variables.switch_vpn(true).await, None);
+        let expected = [Action::Stop(vpn.clone()), Action::Start(vpn)];
+        assert_eq!(os.actions(), expected);
+    }
+
+    #[tokio::test]
+    async fn what_tells_the_name_is_switched_where_the_variable_changes() {
+        let root = tempfile::tempdir().unwrap();
+        let (os, _, mut variables) = on(root.path());
+        let unit: UnitName = "avahi-daemon.service".parse().unwrap();
+        os.set_unit(unit.clone(), UnitState::new("loaded", "active", "running"));
+        let mut settings = Settings::default();
+        variables.discover(&settings).await;
+        assert_eq!(os.actions(), []);
+        settings.discoverable = false;
+        variables.discover(&settings).await;
+        assert_eq!(os.actions(), [Action::Stop(unit.clone())]);
+        settings.discoverable = true;
+        variables.discover(&settings).await;
+        assert_eq!(
+            os.actions(),
+            [Action::Stop(unit.clone()), Action::Start(unit)]
+        );
+    }
+
+    #[tokio::test]
+    async fn programs_of_the_host_find_the_variables() {
+        let root = tempfile::tempdir().unwrap();
+        let (_, _, variables) = on(root.path());
+        variables.copy(&InForce::default()).await;
+        let path = root
+            .path()
+            .join("tmp/platform-supervisor/target-state-config");
+        assert!(!path.exists(), "nobody has said anything");
+        let set = [("SUPERVISOR_DELTA".to_owned(), "1".to_owned())];
+        let now = InForce {
+            variables: Some(set.into()),
+            ..InForce::default()
+        };
+        variables.copy(&now).await;
+        assert_eq!(fs::read(&path).unwrap(), br#"{"SUPERVISOR_DELTA":"1"}"#);
+    }
+}
