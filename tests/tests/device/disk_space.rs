@@ -6,14 +6,17 @@ use std::process::Command;
 use serde_json::json;
 use tests::{Registry, Supervisor, guest, service, target, until};
 
+/// What a download leaves free.
+const RESERVE: usize = 64 << 20;
+
 /// A file system of a size, in memory, over a folder.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
     /// `None`, and a line that says so, where the test may not mount.
-    fn over(folder: &Path, mebibytes: u32) -> Option<Self> {
+    fn over(folder: &Path, bytes: usize) -> Option<Self> {
         let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={mebibytes}m"), "tmpfs"])
+            .args(["-t", "tmpfs", "-o", &format!("size={bytes}"), "tmpfs"])
             .arg(folder)
             .output();
         match mounted {
@@ -25,8 +28,8 @@ impl SmallDisk {
         }
     }
 
-    fn grow(&self, mebibytes: u32) {
-        let options = format!("remount,size={mebibytes}m");
+    fn grow(&self, bytes: usize) {
+        let options = format!("remount,size={bytes}");
         let done = Command::new("mount")
             .args(["-o", &options])
             .arg(&self.0)
@@ -45,7 +48,7 @@ impl Drop for SmallDisk {
 async fn a_component_that_does_not_fit_is_refused_with_the_figures_and_tried_again() {
     let device = Supervisor::on_wasm().start().await;
     // With 64 MiB reserved there is no room for anything.
-    let Some(disk) = SmallDisk::over(&device.state_dir().join("wasm/components"), 64) else {
+    let Some(disk) = SmallDisk::over(&device.state_dir().join("wasm/components"), RESERVE) else {
         return;
     };
     let registry = Registry::start().await;
@@ -77,11 +80,48 @@ async fn a_component_that_does_not_fit_is_refused_with_the_figures_and_tried_aga
     })
     .await;
 
-    disk.grow(256);
+    disk.grow(RESERVE * 4);
     device.post("/v1/update", &json!({})).await;
     device.until_applied().await;
     let ids = device.json("/v2/containerId").await;
     assert!(ids["services"]["web"].is_string(), "{ids}");
+    let nothing = json!({ "local": { "apps": {} } });
+    device.set_target(&nothing).await;
+    device.until_applied().await;
+}
+
+#[tokio::test]
+async fn a_service_that_deletes_before_it_downloads_needs_room_for_one_image() {
+    let device = Supervisor::on_wasm().start().await;
+    let component = std::fs::read(guest("guest")).unwrap();
+    // Room for one and a half.
+    let bytes = RESERVE + component.len() * 3 / 2;
+    let Some(_disk) = SmallDisk::over(&device.state_dir().join("wasm/components"), bytes) else {
+        return;
+    };
+    let registry = Registry::start().await;
+    let set = async |image: &str, strategy: &str| {
+        let more = json!({
+            "image": image, "command": ["wait"],
+            "labels": { "io.platform.update.strategy": strategy },
+        });
+        let web = service("web", &guest("guest"), &more);
+        device.set_target(&target(7141, &[web])).await;
+    };
+    let first = registry.publish_component(&component, "one");
+    let second = registry.publish_component(&component, "two");
+    set(&first, "download-then-kill").await;
+    device.until_applied().await;
+    let before = device.json("/v2/containerId").await;
+    let mut logs = device.read_logs().await;
+    set(&second, "download-then-kill").await;
+    logs.until_message("there is no room for").await;
+    assert_eq!(device.json("/v2/containerId").await, before);
+    set(&second, "delete-then-download").await;
+    device.until_applied().await;
+    assert_ne!(device.json("/v2/containerId").await, before);
+    let status = device.json("/v2/state/status").await;
+    assert_eq!(status["images"][0]["name"], second, "{status}");
     let nothing = json!({ "local": { "apps": {} } });
     device.set_target(&nothing).await;
     device.until_applied().await;

@@ -1,5 +1,5 @@
-//! Restart and purge while an update is downloaded, on both engines: what runs comes back at once, as it
-//! is, and is updated after that.
+//! Actions while an update is downloaded, on both engines: they are done at once to what runs, as it is,
+//! and the update follows.
 
 use serde_json::{Value, json};
 use tests::{Registry, Supervisor, guest, until};
@@ -98,13 +98,23 @@ impl Story {
             let app = format!("/v2/applications/{}/state", self.app);
             assert_eq!(self.device.json(&app).await["commit"], "c1", "{verb}");
         }
+        for (verb, status) in [("stop-service", "exited"), ("start-service", "Running")] {
+            let path = format!("/v2/applications/{}/{verb}", self.app);
+            let body = json!({ "serviceName": "keeper" });
+            let done = self.device.post(&path, &body).await;
+            assert_eq!((done.status, done.text.as_str()), (200, "OK"), "{verb}");
+            let container = self.container().await;
+            assert_eq!(container["status"], status, "{verb}");
+            assert_eq!(container["containerId"], id, "{verb}");
+        }
+        logs.until_message("starts 2").await;
         let state = self.device.json("/v1/device").await;
         assert_eq!(state["update_pending"], true, "{state}");
 
         self.registry.stall(false);
         self.device.until_applied().await;
         assert_ne!(self.container().await["containerId"], id);
-        logs.until_message("starts 2").await;
+        logs.until_message("starts 3").await;
         let nothing = json!({ "local": { "apps": {} } });
         self.device.set_target(&nothing).await;
         self.device.until_applied().await;

@@ -1,6 +1,6 @@
-//! An app as it is now, written as a target: what restart and purge bring back while an update of the app
-//! is pending (device behaviour 5.9, 5.10). Without it they would wait for images that are still
-//! downloaded, with nothing running meanwhile.
+//! An app as it is now, written as a target: what actions work on while an update of the app is pending
+//! (device behaviour 5.9, 5.10). Without it they would wait for images that are still downloaded, a
+//! restart and a purge with nothing running meanwhile.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,10 +53,11 @@ impl Lap {
             return None;
         }
         match verb {
-            Verb::Restart(None) | Verb::Purge => {}
-            // A single service is made anew as the target has it, but does not wait for a download.
-            Verb::Restart(Some(_)) if !self.has_images_of(target) => {}
-            Verb::Restart(Some(_)) | Verb::Stop(_) | Verb::Start(_) => return None,
+            Verb::Restart(None) | Verb::Purge | Verb::Stop(_) => {}
+            // A single service is made anew, or started, as the target has it; but that does not wait for a
+            // download.
+            Verb::Restart(Some(_)) | Verb::Start(_) if !self.has_images_of(target) => {}
+            Verb::Restart(Some(_)) | Verb::Start(_) => return None,
         }
         let found = self.read_app(target, current);
         if found.is_none() {

@@ -1,4 +1,4 @@
-//! Restart and purge while an update is pending: the app comes back as it is, and is updated after that.
+//! Actions while an update is pending: they are done to the app as it is, which is updated after that.
 
 use std::fs;
 
@@ -111,6 +111,24 @@ async fn a_restart_of_one_service_does_not_wait_for_the_download_of_another() {
         assert_eq!(rig.engine.id_of("db") != db, service == "db");
         goes_on_with_the_update(&rig).await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_is_stopped_and_started_without_waiting_for_a_download() {
+    let rig = downloading().await;
+    let ids = (rig.engine.id_of("web"), rig.engine.id_of("db"));
+    for service in ["web", "db"] {
+        act(&rig, action(Verb::Stop(service.parse().unwrap()))).await;
+        let call = format!("stop {service}");
+        assert!(rig.engine.calls().contains(&call), "{service}");
+    }
+    let stopped = ["db_2_1_c1 Exited", "web_1_1_c1 Exited"];
+    assert_eq!(sorted(rig.engine.picture()), stopped);
+    act(&rig, action(Verb::Start("web".parse().unwrap()))).await;
+    let started = ["db_2_1_c1 Exited", "web_1_1_c1 Running"];
+    assert_eq!(sorted(rig.engine.picture()), started);
+    assert_eq!(ids, (rig.engine.id_of("web"), rig.engine.id_of("db")));
+    goes_on_with_the_update(&rig).await;
 }
 
 #[tokio::test(start_paused = true)]
