@@ -1,0 +1,73 @@
+//! Update locks, for whoever is not the loop.
+
+use model::{AppId, LockRefusal, LockRequest, ServiceName, UpdateLock};
+use tokio::sync::oneshot;
+
+use super::{Reconciler, stopping};
+use crate::messages::Command;
+use crate::observe::chain;
+use crate::{AllLocks, LockError, LockPolicy};
+
+impl Reconciler {
+    /// Takes the update locks of all apps that have containers, or none: for what may disturb any of them.
+    /// Waits up to 10 s for other operations of this supervisor, and not for a user. `force` overrides
+    /// users' locks, and so does `SUPERVISOR_OVERRIDE_LOCK` of the target.
+    ///
+    /// # Errors
+    /// [`LockError`]; then none is held.
+    pub async fn lock_all_apps(&self, force: bool) -> Result<AllLocks, LockError> {
+        let (asked, answered) = oneshot::channel();
+        self.command(Command::Locking(asked));
+        // Once the loop has ended nothing is known but the folders.
+        let (apps, override_locks) = match answered.await {
+            Ok(locking) => (locking.apps, locking.override_locks),
+            Err(_) => (None, false),
+        };
+        let policy = match force || override_locks {
+            true => LockPolicy::Override,
+            false => LockPolicy::Respect,
+        };
+        self.inner.world.locks.take_all(apps, policy).await
+    }
+
+    /// Who holds which update lock now.
+    ///
+    /// # Errors
+    /// Where the lock folders cannot be read.
+    pub async fn update_locks(&self) -> Result<Vec<UpdateLock>, String> {
+        let locks = self.inner.world.locks.clone();
+        match tokio::task::spawn_blocking(move || locks.list()).await {
+            Ok(listed) => listed.map_err(|error| chain(&error)),
+            Err(_) => Err(stopping().to_string()),
+        }
+    }
+
+    /// Takes the update lock of a service for it, or renews the one that was taken so. It ends by itself
+    /// when its time is over.
+    ///
+    /// # Errors
+    /// [`LockRefusal`]; a lock that was held before is held still.
+    pub async fn lease_lock(&self, request: LockRequest) -> Result<UpdateLock, LockRefusal> {
+        let locks = self.inner.world.locks.clone();
+        match tokio::task::spawn_blocking(move || locks.lease(&request)).await {
+            Ok(leased) => leased,
+            Err(_) => Err(LockRefusal::Failed(stopping().to_string())),
+        }
+    }
+
+    /// Gives back what [`Self::lease_lock`] took.
+    ///
+    /// # Errors
+    /// [`LockRefusal`].
+    pub async fn give_lock_back(
+        &self,
+        app: AppId,
+        service: ServiceName,
+    ) -> Result<(), LockRefusal> {
+        let locks = self.inner.world.locks.clone();
+        match tokio::task::spawn_blocking(move || locks.give_back(app, &service)).await {
+            Ok(given) => given,
+            Err(_) => Err(LockRefusal::Failed(stopping().to_string())),
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! New targets, local and the cloud's, and what is asked of those in force.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::compose::DeviceFacts;
+use model::{DesiredHost, TargetState};
+use serde_json::Value;
+use store::TargetSource;
+use tokio::sync::oneshot;
+
+use super::Reconciler;
+use crate::journal::LocalMode;
+use crate::messages::Command;
+use crate::target::Reader;
+use crate::targets::{Taken, Turn};
+use crate::{SetTargetError, target};
+
+/// How long the answer to a new target waits for what is to be said of the host.
+const SOON: Duration = Duration::from_secs(10);
+
+impl Reconciler {
+    /// Takes a new local target: checks it whole, stores it, and answers, with one sentence for each
+    /// thing in it that will not be done, once the state says that it is being applied. `force`
+    /// overrides update locks until it has been.
+    ///
+    /// # Errors
+    /// [`SetTargetError`]; then nothing has changed.
+    pub async fn set_local_target(
+        &self,
+        body: Value,
+        force: bool,
+    ) -> Result<Vec<String>, SetTargetError> {
+        let inner = &self.inner;
+        let _one_at_a_time = inner.setting.lock().await;
+        if !self.local_mode() {
+            return Err(SetTargetError::NotLocalMode);
+        }
+        let reader = self.reader();
+        let reading = move || reader.local(&body).map(|read| (read, body));
+        let read = tokio::task::spawn_blocking(reading).await;
+        let (read, body) = read.map_err(|error| SetTargetError::Store(error.to_string()))??;
+        let journal = &inner.world.journal;
+        let targets = &inner.world.targets;
+        let variables = read.taken.target.config.clone();
+        let (taken, acknowledged) = oneshot::channel();
+        let command = if target::leaves_local_mode(&read.taken.target) {
+            let noted = journal.set_local_mode(LocalMode::Leaving).await;
+            noted.map_err(SetTargetError::Store)?;
+            self.leave_local_mode(taken)
+        } else {
+            let stored = journal.set_target(TargetSource::Local, body).await;
+            stored.map_err(SetTargetError::Store)?;
+            targets.send_modify(|targets| targets.local = Some(read.taken));
+            Command::Target {
+                wanted: targets.borrow().wanted_in_local_mode(),
+                force,
+                taken,
+            }
+        };
+        self.command(command);
+        // Should the loop have ended, the next start takes the target up.
+        let _ = acknowledged.await;
+        let mut warnings = read.warnings;
+        warnings.extend(self.warnings_of_host(&variables).await);
+        Ok(warnings)
+    }
+
+    /// What of the boot configuration that these variables name will not be done, as far as that can be told
+    /// soon.
+    async fn warnings_of_host(&self, variables: &BTreeMap<String, String>) -> Vec<String> {
+        let wanted = DesiredHost::of(variables);
+        if wanted.boot_config.is_empty() {
+            return Vec::new();
+        }
+        let look = self.inner.world.host.compare(&wanted);
+        let Ok(look) = tokio::time::timeout(SOON, look).await else {
+            return Vec::new();
+        };
+        let failed = look.failed.into_iter();
+        let failed = failed.map(|(part, why)| format!("the host's {part} is not changed: {why}"));
+        look.warnings.into_iter().chain(failed).collect()
+    }
+
+    /// Takes a new target from the cloud: checks it whole, stores it, and answers, with one sentence for
+    /// each thing in it that will not be done, once the device is measured by it in place of what was
+    /// being applied. In local mode nothing of it takes effect but that the mode may end, and the apps
+    /// that are no fleet. `force` overrides update locks until it has been reached.
+    ///
+    /// # Errors
+    /// [`SetTargetError::Invalid`] or [`SetTargetError::Store`]; then nothing has changed.
+    pub async fn set_cloud_target(
+        &self,
+        body: Value,
+        force: bool,
+    ) -> Result<Vec<String>, SetTargetError> {
+        let inner = &self.inner;
+        let _one_at_a_time = inner.setting.lock().await;
+        let targets = &inner.world.targets;
+        // A mode switch in progress ends first (device behaviour 4.3).
+        let mut mode = targets.subscribe();
+        let settled = mode.wait_for(|targets| targets.mode != LocalMode::Leaving);
+        settled
+            .await
+            .map(drop)
+            .map_err(|_| SetTargetError::Store("the supervisor is stopping".into()))?;
+
+        let reader = self.reader();
+        let reading = move || reader.cloud(&body).map(|read| (read, body));
+        let read = tokio::task::spawn_blocking(reading).await;
+        let (read, body) = read.map_err(|error| SetTargetError::Store(error.to_string()))??;
+        let journal = &inner.world.journal;
+        let turn = targets.borrow().turn(&read.taken.target);
+        let (taken, acknowledged) = oneshot::channel();
+        let command = match turn {
+            Turn::Stays => {
+                let stored = journal.set_target(TargetSource::Cloud, body).await;
+                stored.map_err(SetTargetError::Store)?;
+                targets.send_modify(|targets| targets.cloud = Some(read.taken));
+                let targets = targets.borrow();
+                let wanted = match targets.local_mode() {
+                    // What runs is left alone until there is a local target that can be read.
+                    true if inner.stored_target_is_unreadable && targets.local.is_none() => None,
+                    true => Some(targets.wanted_in_local_mode()),
+                    false => targets.wanted_of_the_cloud(),
+                };
+                wanted.map(|wanted| Command::Target {
+                    wanted,
+                    force,
+                    taken,
+                })
+            }
+            Turn::Enters => {
+                // The variables and the name stay what they are, without the apps.
+                let first = TargetState {
+                    apps: Default::default(),
+                    ..(*read.taken.target).clone()
+                };
+                let local = first.to_local_json(true);
+                let stored = journal.open_local_mode(local, body).await;
+                stored.map_err(SetTargetError::Store)?;
+                targets.send_modify(|targets| {
+                    targets.mode = LocalMode::On;
+                    targets.cloud = Some(read.taken);
+                    targets.local = Some(Taken {
+                        target: Arc::new(first),
+                        desired: Arc::default(),
+                    });
+                });
+                let wanted = targets.borrow().wanted_in_local_mode();
+                Some(Command::EnterLocalMode { wanted, taken })
+            }
+            Turn::Leaves => {
+                let stored = async {
+                    journal.set_local_mode(LocalMode::Leaving).await?;
+                    journal.set_target(TargetSource::Cloud, body).await
+                };
+                stored.await.map_err(SetTargetError::Store)?;
+                targets.send_modify(|targets| targets.cloud = Some(read.taken));
+                Some(self.leave_local_mode(taken))
+            }
+        };
+        for warning in &read.warnings {
+            inner.world.hub.system(warning.clone());
+            tracing::warn!("the cloud's target: {warning}");
+        }
+        if let Some(command) = command {
+            self.command(command);
+            // Should the loop have ended, the next start takes the target up.
+            let _ = acknowledged.await;
+        }
+        Ok(read.warnings)
+    }
+
+    /// What is told of local mode as it ends, and to the loop. The store knows already.
+    fn leave_local_mode(&self, taken: oneshot::Sender<()>) -> Command {
+        let targets = &self.inner.world.targets;
+        targets.send_modify(|targets| {
+            targets.mode = LocalMode::Leaving;
+            targets.local = None;
+        });
+        Command::LeaveLocalMode {
+            resumes: targets.borrow().wanted_of_the_cloud(),
+            taken,
+        }
+    }
+
+    fn reader(&self) -> Reader {
+        Reader {
+            facts: self.facts(),
+            offers: self.inner.offers.clone(),
+            store: self.inner.world.journal.store().clone(),
+        }
+    }
+
+    /// The facts, with the name as targets have it.
+    fn facts(&self) -> DeviceFacts {
+        let facts = (self.inner.facts)();
+        let name = self
+            .inner
+            .world
+            .targets
+            .borrow()
+            .in_force()
+            .map(|target| target.name.clone());
+        DeviceFacts {
+            name: name.unwrap_or(facts.name),
+            ..facts
+        }
+    }
+
+    /// The device's name, of the target in force.
+    #[must_use]
+    pub fn device_name(&self) -> String {
+        self.facts().name
+    }
+
+    /// The configuration variables in force, without the defaults of those that are not set.
+    #[must_use]
+    pub fn variables(&self) -> BTreeMap<String, String> {
+        self.inner.world.targets.borrow().variables()
+    }
+
+    /// The object `{ "local": … }` of `GET /v2/local/target-state`. Where no local target was set it has
+    /// no apps; name and variables are the device's all the same, since clients change them and post all
+    /// of it again.
+    #[must_use]
+    pub fn local_target(&self) -> Value {
+        let targets = self.inner.world.targets.borrow();
+        if let Some(local) = &targets.local {
+            return local.target.to_local_json(targets.local_mode());
+        }
+        let (on, config) = (targets.local_mode(), targets.variables());
+        drop(targets);
+        let none = TargetState {
+            name: self.device_name(),
+            config,
+            ..TargetState::default()
+        };
+        none.to_local_json(on)
+    }
+
+    /// Whether the device is in local mode (device behaviour 4.3).
+    #[must_use]
+    pub fn local_mode(&self) -> bool {
+        self.inner.world.targets.borrow().local_mode()
+    }
+}
