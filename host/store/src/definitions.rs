@@ -9,9 +9,11 @@ use crate::{Store, StoreError};
 /// One of them. Whose it is is for the reconciler to say; this only keeps it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
+    /// What was made from it, as the reconciler names it; one subject may have several digests.
     pub subject: String,
     /// Of the configuration, as it is in the labels of what was made from it.
     pub digest: String,
+    /// The definition itself, as JSON that is not looked at.
     pub value: Value,
 }
 

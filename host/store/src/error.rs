@@ -12,45 +12,73 @@ pub enum StoreError {
         folder.display(),
         pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
     )]
-    InUse { folder: PathBuf, pid: Option<u32> },
+    InUse {
+        /// The folder of the state.
+        folder: PathBuf,
+        /// The other supervisor's process, where the lock file says it.
+        pid: Option<u32>,
+    },
     /// No supervisor has run here yet.
     #[error("there is no state in `{}`: no supervisor has been started on this folder", folder.display())]
-    NoState { folder: PathBuf },
+    NoState {
+        /// The folder that was looked in.
+        folder: PathBuf,
+    },
     /// Going on would lose what a newer supervisor has stored.
     #[error(
         "`{}` was written by a newer supervisor (schema {found}, this one knows up to {known}): install that version again, or move the file away to begin anew",
         path.display()
     )]
     Newer {
+        /// The database file.
         path: PathBuf,
+        /// The `user_version` of the file.
         found: i64,
+        /// The highest `user_version` that this supervisor migrates to.
         known: i64,
     },
     /// The folder or a file in it cannot be used.
     #[error("failed to {action} `{}`", path.display())]
     File {
+        /// What was being done, as a verb that goes before the path.
         action: &'static str,
+        /// The file or folder that it was done to.
         path: PathBuf,
+        /// What the operating system said.
         source: std::io::Error,
     },
     /// The database cannot be opened, for a reason other than its contents.
     #[error("failed to open `{}`", path.display())]
     Open {
+        /// The database file.
         path: PathBuf,
+        /// What SQLite said.
         source: rusqlite::Error,
     },
     /// A statement failed.
     #[error("failed to {action}")]
     Failed {
+        /// What was being done, as a verb and its object.
         action: &'static str,
+        /// What SQLite said.
         source: rusqlite::Error,
     },
     /// What is stored is not what was written.
     #[error("{what} in the store is unreadable: `{value}`")]
-    Damaged { what: &'static str, value: String },
+    Damaged {
+        /// Which value, as it stands in a sentence: `an API key`.
+        what: &'static str,
+        /// The text as it was found.
+        value: String,
+    },
     /// The value is one that the store cannot hold.
     #[error("{what} `{value}` is too large to be stored")]
-    TooLarge { what: &'static str, value: String },
+    TooLarge {
+        /// Which number, as it stands in a sentence: `app id`.
+        what: &'static str,
+        /// The value, written out.
+        value: String,
+    },
     /// The operating system gave no random bytes.
     #[error("failed to make a new key: no random bytes")]
     Random(#[source] getrandom::Error),
@@ -69,6 +97,7 @@ pub enum PluginDataError {
     /// Over a limit of the interface `store`; the text says which.
     #[error("{0}")]
     TooLarge(String),
+    /// The database failed, with nothing wrong in what the plugin asked.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -9,10 +9,15 @@ use crate::{Store, StoreError};
 /// One image as one service of one app uses it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ImageRecord {
+    /// As the target names it; the key of the record together with app and service.
     pub image: ImageRef,
+    /// The app that uses it.
     pub app: AppUuid,
+    /// The number of the same app, which the v1 and v2 API know it by.
     pub app_id: AppId,
+    /// The service of the app that uses it.
     pub service: ServiceName,
+    /// The image's number in the target; the newest, where the reference has had several.
     pub image_id: ImageId,
 }
 

@@ -9,8 +9,11 @@ use crate::{Store, StoreError};
 /// One intent. `kind` and `key` name it, for example `purge` of app `12`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Intent {
+    /// Which sort of intent; each has one owner, who alone knows its values.
     pub kind: String,
+    /// What it is about, unique in its kind.
     pub key: String,
+    /// What the owner needs to go on, as JSON that is not looked at.
     pub value: Value,
 }
 

@@ -19,7 +19,12 @@ pub enum KeyOwner {
     /// The device's own: covers every app.
     Global,
     /// One service's: covers its app.
-    Service { app: AppId, service: ServiceName },
+    Service {
+        /// The app that the key covers.
+        app: AppId,
+        /// The service of the app that has the key in its environment.
+        service: ServiceName,
+    },
 }
 
 impl KeyOwner {

@@ -9,6 +9,8 @@
 //! What can be observed is not in here: no container, no network, no progress. Values that belong to
 //! other rooms (target states, intents, the snapshot of local mode) are kept as JSON and not looked at.
 
+#![warn(missing_docs)]
+
 mod definitions;
 mod error;
 mod images;

@@ -33,6 +33,7 @@ const BUSY: Duration = Duration::from_secs(5);
 /// A store, open.
 #[derive(Debug)]
 pub struct Opened {
+    /// The store, migrated to this supervisor's schema.
     pub store: Store,
     /// Where the file that was found has gone, if it was corrupt; the store is empty then.
     pub set_aside: Option<PathBuf>,

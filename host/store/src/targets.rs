@@ -13,6 +13,7 @@ use crate::{Store, StoreError};
 pub enum TargetSource {
     /// `POST /v2/local/target-state`.
     Local,
+    /// The cloud's answer to the poll of the target state.
     Cloud,
 }
 

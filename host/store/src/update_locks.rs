@@ -10,10 +10,13 @@ use crate::{Store, StoreError};
 /// One such lock. Times are in milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockRecord {
+    /// The app of the service that took it.
     pub app: AppId,
+    /// The service that took it, which has one lock at most.
     pub service: ServiceName,
     /// What its file holds, and no other file.
     pub token: String,
+    /// Why it is held, as the service said when it took it.
     pub reason: String,
     /// For how long it was taken or last renewed.
     pub ttl: i64,
@@ -25,6 +28,7 @@ pub struct LockRecord {
     pub boot: String,
     /// Since that boot: what counts while it lasts, as the time of day may be set.
     pub expires_in_boot: i64,
+    /// Put back after a reboot, which removes the others.
     pub survives_reboot: bool,
     /// Its file was put into the folder: one that is missing was taken away by somebody.
     pub is_placed: bool,
