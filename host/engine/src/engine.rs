@@ -17,9 +17,11 @@ use crate::EngineError;
 /// their users, so engines list all of them; whose they are is in the store.
 #[derive(Debug, Clone)]
 pub struct Scope {
+    /// What the device label of our containers, volumes and networks says.
     pub device: DeviceUuid,
     /// The engine is this device's alone: every supervised object counts, with or without our uuid.
     pub exclusive: bool,
+    /// Where the labels' namespace comes from.
     pub branding: Branding,
 }
 
@@ -145,7 +147,9 @@ pub struct EngineInfo {
 /// What a container is made from.
 #[derive(Debug, Clone)]
 pub struct ContainerSpec<'a> {
+    /// The container's name, without a leading slash.
     pub name: &'a str,
+    /// All else that it is made from, as the target resolves to.
     pub config: &'a ServiceConfig,
     /// Added to `config.environment`.
     pub init_environment: &'a BTreeMap<String, String>,
@@ -158,6 +162,7 @@ pub struct ContainerSpec<'a> {
 /// A container that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Created {
+    /// The engine's id of it.
     pub id: ContainerId,
     /// Fields that this engine or its version has no meaning for, one sentence each.
     pub warnings: Vec<String>,
@@ -166,14 +171,18 @@ pub struct Created {
 /// What a volume is made from.
 #[derive(Debug, Clone)]
 pub struct VolumeSpec<'a> {
+    /// The name by which the engine knows it, `<appId>_<name>`.
     pub name: &'a str,
+    /// Driver, options and labels.
     pub config: &'a VolumeConfig,
 }
 
 /// What a network is made from.
 #[derive(Debug, Clone)]
 pub struct NetworkSpec<'a> {
+    /// The name by which the engine knows it, `<appUuid>_<name>`.
     pub name: &'a str,
+    /// Driver, options, address pools and labels.
     pub config: &'a NetworkConfig,
 }
 
@@ -187,7 +196,9 @@ pub struct PullProgress {
 /// Who we are to a registry. `Debug` hides the password.
 #[derive(Clone)]
 pub struct RegistryAuth {
+    /// The account at the registry, for basic authentication.
     pub user: String,
+    /// The password or token that goes with `user`.
     pub password: String,
 }
 
@@ -200,9 +211,11 @@ impl std::fmt::Debug for RegistryAuth {
 /// One line that a container printed, without its line end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
+    /// Its text; bytes that are no UTF-8 are replaced.
     pub message: String,
     /// Milliseconds since the epoch.
     pub timestamp_ms: i64,
+    /// Printed to standard error, not to standard output.
     pub stderr: bool,
 }
 
@@ -218,6 +231,8 @@ pub enum LogsFrom {
 /// Something of ours may have changed; what, is found by observing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EngineEvent {
+    /// This container was made, changed or removed.
     Container(ContainerId),
+    /// Anything else; also where events were lost.
     Other,
 }

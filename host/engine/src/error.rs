@@ -12,18 +12,32 @@ use crate::disk::{RESERVE, mebibytes};
 pub enum EngineError {
     /// The image, container, volume or network is not there.
     #[error("{what} was not found")]
-    NotFound { what: String },
+    NotFound {
+        /// Which object, as it stands in a sentence: "the volume `12_data`".
+        what: String,
+    },
     /// The name belongs to something else.
     #[error("{what} already exists and is not this device's: {hint}")]
-    Conflict { what: String, hint: String },
+    Conflict {
+        /// Which object has the name, as it stands in a sentence.
+        what: String,
+        /// What to do about it.
+        hint: String,
+    },
     /// Something else needs it.
     #[error("{what} is in use")]
-    InUse { what: String },
+    InUse {
+        /// Which object, as it stands in a sentence.
+        what: String,
+    },
     /// The image is of a kind that this engine does not run.
     #[error("`{image}` is not an image that the {engine} engine runs: {reason}")]
     WrongKind {
+        /// The image's reference.
         image: String,
+        /// The engine that was asked.
         engine: EngineKind,
+        /// What the image is instead, or lacks.
         reason: String,
     },
     /// The disk has no room for the image: it was not begun.
@@ -38,6 +52,7 @@ pub enum EngineError {
         mebibytes(*free)
     )]
     NoRoom {
+        /// The image's reference.
         image: String,
         /// What would be transferred, in bytes.
         download: u64,
@@ -51,14 +66,19 @@ pub enum EngineError {
     /// The engine does not answer.
     #[error("the {engine} engine does not answer at `{address}`")]
     Unreachable {
+        /// The engine that was asked.
         engine: EngineKind,
+        /// Where it was looked for: the URI of its socket.
         address: String,
+        /// Why the connection failed.
         source: Box<dyn Error + Send + Sync>,
     },
     /// It answered with a failure.
     #[error("failed to {action}")]
     Failed {
+        /// What was being done, as a verb and its object.
         action: String,
+        /// What the engine or the operating system said.
         source: Box<dyn Error + Send + Sync>,
     },
     /// What was asked cannot be done, and trying again would not help.

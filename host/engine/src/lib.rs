@@ -4,6 +4,8 @@
 //! An engine lists what it holds and carries out single steps. It decides nothing, remembers nothing
 //! that it could observe, and touches only what is this device's (see [`Scope`]).
 
+#![warn(missing_docs)]
+
 mod disk;
 pub mod docker;
 mod engine;

@@ -64,6 +64,7 @@ pub struct WasmConfig {
     pub folder: PathBuf,
     /// The program that is run as `wasm-service --record FOLDER`: the supervisor itself.
     pub runner: PathBuf,
+    /// Where components are compiled, and kept compiled.
     pub cache: sandbox::Cache,
     /// Where the supervisor's API listens, for services with the label that lets them reach it.
     pub api: Option<SocketAddr>,
