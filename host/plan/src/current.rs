@@ -16,15 +16,20 @@ pub struct CurrentState {
     pub engines: BTreeMap<EngineKind, EngineHealth>,
     /// Where things go that no image decides.
     pub default_engine: Option<EngineKind>,
+    /// Every container of ours that says which service it is, on every engine that answers.
     pub services: Vec<CurrentService>,
     /// Containers that share the network stack of another, and of which.
     pub network_containers: BTreeMap<ContainerId, ContainerId>,
+    /// All images of the engines that answer, whoever pulled them.
     pub images: Vec<Image>,
     /// What the registry said of images that no engine holds yet.
     pub image_kinds: BTreeMap<ImageRef, EngineKind>,
     /// The images that this supervisor pulled: the only ones that it removes.
     pub recorded_images: BTreeSet<ImageRef>,
+    /// Our volumes, on every engine that answers.
     pub volumes: Vec<CurrentComponent>,
+    /// Our networks, on every engine that answers; the one of the API is among them, whoever made
+    /// it.
     pub networks: Vec<CurrentComponent>,
     /// The network by which services reach the device's API: made on each engine that runs one which
     /// asks for it, and never removed, since the API listens on its gateway.
@@ -58,6 +63,7 @@ pub struct CurrentState {
 /// Whether an engine answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EngineHealth {
+    /// What it holds was observed, and steps can be taken on it.
     Answers,
     /// Why it does not.
     Silent(String),
@@ -66,6 +72,7 @@ pub enum EngineHealth {
 /// The last failure of a subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
+    /// One sentence, as the step's error says it.
     pub reason: String,
     /// The time to try again has not come yet.
     pub held: bool,
@@ -74,6 +81,7 @@ pub struct Failure {
 /// One volume or network of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CurrentComponent {
+    /// The engine that has it.
     pub engine: EngineKind,
     /// As the engine knows it.
     pub name: String,

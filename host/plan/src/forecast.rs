@@ -43,7 +43,9 @@ pub struct Foreseen {
     pub stage: usize,
     /// Whose it is; missing for what is no app's, or of several.
     pub app: Option<AppUuid>,
+    /// The step, and whether it needs update locks.
     pub deed: Deed,
+    /// What in the target or on the device leads to it.
     pub why: Why,
     /// It has been begun.
     pub in_flight: bool,

@@ -21,6 +21,8 @@
 //! step that disturbs a running service is a [`LockedStep`], which exists only inside
 //! [`Step::UnderLocks`]: a plan that stops a service without its locks does not type-check.
 
+#![warn(missing_docs)]
+
 mod app;
 mod components;
 mod current;

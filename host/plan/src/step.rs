@@ -13,52 +13,93 @@ use model::{
 /// Something to do now. All steps of one plan may run side by side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
+    /// Downloads an image that the target needs and no engine holds.
     PullImage {
+        /// As the target names it.
         image: ImageRef,
         /// `None` asks the registry which engine runs it.
         engine: Option<EngineKind>,
+        /// The services that run it, for the records of whose image is whose.
         users: Vec<ImageUser>,
     },
     /// Removes an image that we pulled and that nothing uses, and forgets it.
     RemoveImage {
+        /// As the record names it.
         image: ImageRef,
         /// `None` where no engine holds it, so that only the record goes.
         engine: Option<EngineKind>,
     },
+    /// Makes a volume that the target has and its engine has not.
     CreateVolume {
+        /// Where it is made.
         engine: EngineKind,
+        /// What it is made from.
         volume: DesiredVolume,
     },
     /// Nothing uses it any more.
-    RemoveVolume { engine: EngineKind, name: String },
-    CreateNetwork {
+    RemoveVolume {
+        /// Where it is.
         engine: EngineKind,
+        /// As the engine knows it.
+        name: String,
+    },
+    /// Makes a network that the target has and its engine has not.
+    CreateNetwork {
+        /// Where it is made.
+        engine: EngineKind,
+        /// What it is made from.
         network: DesiredNetwork,
     },
     /// Nothing uses it any more.
-    RemoveNetwork { engine: EngineKind, name: String },
+    RemoveNetwork {
+        /// Where it is.
+        engine: EngineKind,
+        /// As the engine knows it.
+        name: String,
+    },
     /// A container that the engine failed to remove.
     RemoveDead {
+        /// The service that it was of.
         service: ServiceKey,
+        /// The container to remove again.
         container: ContainerRef,
     },
     /// A container that is as the target wants it and was not started yet, or was stopped by us.
     /// It disturbs nothing, so it needs no lock.
     StartExisting {
+        /// The app of the service, as the API numbers it.
         app_id: AppId,
+        /// The service that it is of.
         service: ServiceKey,
+        /// The container to start.
         container: ContainerRef,
     },
     /// Everything that disturbs a service; the locks of the whole app are held around it.
     UnderLocks(Locked),
     /// The release runs whole.
-    RecordCommit { app: AppUuid, commit: Commit },
+    RecordCommit {
+        /// The app that the release is of.
+        app: AppUuid,
+        /// The release, from here on the app's current one.
+        commit: Commit,
+    },
     /// Nothing is left of the app.
-    ForgetCommit { app: AppUuid },
+    ForgetCommit {
+        /// The app that is gone.
+        app: AppUuid,
+    },
     /// No step that needs the locks is left or can be taken now.
-    ReleaseLocks { app: AppUuid },
+    ReleaseLocks {
+        /// The app whose locks are held.
+        app: AppUuid,
+    },
     /// Brings a part of the host to what the target wants.
-    Configure { part: HostPart, wanted: DesiredHost },
+    Configure {
+        /// The part that differs.
+        part: HostPart,
+        /// The whole of the wanted configuration; only `part` of it is applied.
+        wanted: DesiredHost,
+    },
     /// Everything else is done, and some of it takes effect with the next boot. It needs the locks of all
     /// apps, which are taken with it.
     Reboot {
@@ -70,7 +111,9 @@ pub enum Step {
 /// What needs the update locks of one app.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Locked {
+    /// The app whose locks are taken.
     pub app: AppUuid,
+    /// The same app's number, by which the lock folders are named.
     pub app_id: AppId,
     /// Whose locks are taken: all services of the app, current and wanted.
     pub services: BTreeSet<ServiceName>,
@@ -81,7 +124,9 @@ pub struct Locked {
 /// The steps of one service, in order: a failure leaves out the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceWork {
+    /// The service that is disturbed.
     pub service: ServiceKey,
+    /// What is done to it, each when the one before has succeeded.
     pub steps: Vec<LockedStep>,
 }
 
@@ -90,30 +135,46 @@ pub struct ServiceWork {
 pub enum LockedStep {
     /// Stops it and keeps the container.
     Stop {
+        /// The container to stop.
         container: ContainerRef,
+        /// What it is given to stop before it is killed.
         grace: Duration,
     },
     /// Stops it and removes the container.
     Kill {
+        /// The container to remove.
         container: ContainerRef,
+        /// What it is given to stop before it is killed.
         grace: Duration,
     },
     /// The release is another, the configuration the same.
     Rename {
+        /// The container, running or not.
         container: ContainerRef,
+        /// What it is called from here on: `<service>_<imageId>_<releaseId>_<commit>` (device
+        /// behaviour 4.7).
         name: String,
     },
     /// Removes the image of a container that is gone by then, before the next one is pulled. One that
     /// is in use after all is left.
-    RemoveImage { engine: EngineKind, image: ImageRef },
+    RemoveImage {
+        /// The engine that holds it.
+        engine: EngineKind,
+        /// The image to remove.
+        image: ImageRef,
+    },
     /// Starts the new container beside the old one, which is killed when the new one says that it has
     /// taken over, or when `timeout` is over (device behaviour 5.5).
     HandOver {
+        /// The running container of the service.
         old: ContainerRef,
         /// What the old one is called meanwhile; `None` where it is called so already.
         rename: Option<String>,
+        /// What the old one is given to stop before it is killed.
         grace: Duration,
+        /// How long the new one has to say that it has taken over.
         timeout: Duration,
+        /// The new container.
         start: Box<StartService>,
     },
     /// Creates the container, and starts it where the target wants it running.
@@ -123,7 +184,9 @@ pub enum LockedStep {
 /// A container to make and start: the last step of a new or replaced service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartService {
+    /// Where it is made: the engine that holds the image.
     pub engine: EngineKind,
+    /// What it is made from.
     pub service: DesiredService,
     /// What the service's image reference names now.
     pub image: EngineImageId,
@@ -136,15 +199,20 @@ pub struct StartService {
 /// A container and where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerRef {
+    /// The engine that has it.
     pub engine: EngineKind,
+    /// The engine's id of it.
     pub id: ContainerId,
 }
 
 /// A service that an image is pulled for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageUser {
+    /// The app of the service, as the API numbers it.
     pub app_id: AppId,
+    /// The service that runs the image.
     pub service: ServiceKey,
+    /// The image's number in the target, for this service.
     pub image_id: ImageId,
 }
 
@@ -152,10 +220,15 @@ pub struct ImageUser {
 /// by it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
+    /// An image, by its reference, whichever engine is to hold it.
     Image(ImageRef),
+    /// A volume, by its engine and the name there.
     Volume(EngineKind, String),
+    /// A network, by its engine and the name there.
     Network(EngineKind, String),
+    /// A service, in the target or with a container.
     Service(ServiceKey),
+    /// A container that the engine failed to remove.
     Container(ContainerId),
     /// The update locks of an app.
     Locks(AppUuid),
