@@ -29,17 +29,36 @@ struct Shared {
 /// Why the file was not read or not written. It is then as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigJsonError {
+    /// The file is there and cannot be opened or read.
     #[error("failed to read `{}`", path.display())]
-    Read { path: PathBuf, source: io::Error },
+    Read {
+        /// Where the file is.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The file holds something else than one JSON object.
     #[error("`{}` is no JSON object that can be used; it is left as it is", path.display())]
     Damaged {
+        /// Where the file is.
         path: PathBuf,
+        /// Where in the text the parser stopped, and why.
         source: serde_json::Error,
     },
+    /// The file, or what it would become, is over 1 MiB.
     #[error("`{}` would be, or is, larger than {LONGEST} bytes", path.display())]
-    TooLarge { path: PathBuf },
+    TooLarge {
+        /// Where the file is.
+        path: PathBuf,
+    },
+    /// The new text could not be written beside the file or put in its place.
     #[error("failed to write `{}`; the file before is still there", path.display())]
-    Write { path: PathBuf, source: io::Error },
+    Write {
+        /// Where the file is.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
 }
 
 impl ConfigJson {
@@ -54,6 +73,7 @@ impl ConfigJson {
         }
     }
 
+    /// Where the file is, as it was given; it need not exist.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.shared.path

@@ -48,6 +48,7 @@ pub struct UnitState {
 }
 
 impl UnitState {
+    /// A state in systemd's own words, for `LoadState`, `ActiveState` and `SubState`.
     #[must_use]
     pub fn new(load_state: &str, active_state: &str, sub_state: &str) -> Self {
         UnitState {
@@ -63,6 +64,7 @@ impl UnitState {
         UnitState::new("not-found", "inactive", "dead")
     }
 
+    /// Whether systemd has read the unit's file: it is neither missing, masked nor broken.
     #[must_use]
     pub fn is_loaded(&self) -> bool {
         self.load_state == "loaded"

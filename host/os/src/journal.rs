@@ -56,14 +56,19 @@ struct Shared {
 /// What to print; what is `None` is left to the command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JournalOptions {
+    /// Every field and character is shown, of whatever length (`--all`).
     pub all: bool,
+    /// New entries are printed as they come, without an end (`--follow`).
     pub follow: bool,
+    /// Only entries of this unit (`--unit`).
     pub unit: Option<String>,
     /// The syslog identifier, which for a container is its id.
     pub identifier: Option<String>,
+    /// Only the newest so many (`--lines`); more than an `i32` holds is cut to that.
     pub count: Option<u64>,
     /// A time as the command takes it, for example `2026-01-31 12:00:00` or `yesterday`.
     pub since: Option<String>,
+    /// The time of the newest entry, in the form of `since`.
     pub until: Option<String>,
     /// For example `short` or `json`.
     pub format: Option<String>,
@@ -72,15 +77,25 @@ pub struct JournalOptions {
 /// Why the journal is not read.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
+    /// An option has a value that is not given to the command.
     #[error("`{option}` of the journal {reason}")]
     Invalid {
+        /// The command's long name of it: `lines` is the count, `output` the format.
         option: &'static str,
+        /// What is wrong with its value, as the end of a sentence.
         reason: &'static str,
     },
+    /// As many readers as may be are at work, and none ended within 5 s.
     #[error("{AT_ONCE} readers of the journal are at work already")]
     Busy,
+    /// The command is not there, or the system starts no more processes.
     #[error("the journal command `{}` cannot be started", program.display())]
-    Start { program: PathBuf, source: io::Error },
+    Start {
+        /// The command, as it was configured.
+        program: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
 }
 
 impl Journal {

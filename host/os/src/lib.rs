@@ -6,6 +6,8 @@
 //! The binary makes one of each and hands them to whoever needs them; nothing here decides whether an
 //! action is allowed, which is for update locks, scopes and the plugins' policy.
 
+#![warn(missing_docs)]
+
 mod config_json;
 mod dbus;
 mod error;

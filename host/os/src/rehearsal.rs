@@ -27,11 +27,17 @@ struct Memory {
 /// What would have been done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
+    /// The host is started anew.
     Reboot,
+    /// The host is switched off.
     PowerOff,
+    /// This unit is started.
     Start(UnitName),
+    /// This unit is stopped.
     Stop(UnitName),
+    /// This unit is stopped where it runs, and started.
     Restart(UnitName),
+    /// The host gets this name, which is written to `etc/hostname`.
     SetHostName(String),
 }
 
@@ -39,6 +45,7 @@ pub enum Action {
 const REMEMBERED: usize = 256;
 
 impl Rehearsal {
+    /// With no unit and no action yet. `host_root` is the folder whose `etc/hostname` is written.
     #[must_use]
     pub fn new(host_root: impl Into<PathBuf>) -> Self {
         Rehearsal {

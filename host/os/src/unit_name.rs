@@ -33,6 +33,7 @@ const TYPES: [&str; 11] = [
 ];
 
 impl UnitName {
+    /// With its type at the end, as systemd takes it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
