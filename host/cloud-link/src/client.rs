@@ -51,8 +51,12 @@ pub struct Client {
 pub enum Fetched {
     /// It is the one that the ETag stands for, or the cloud has none to give.
     Unchanged,
+    /// There is another target than the one before.
     New {
+        /// The target as the cloud gave it, not checked yet.
         body: Value,
+        /// What to ask with next time (RFC 9110, 8.8.3); missing where none came, or one too long
+        /// to keep.
         etag: Option<String>,
     },
 }
@@ -60,22 +64,34 @@ pub enum Fetched {
 /// Why the cloud did not answer what it was asked. The text says no key and no part of a target.
 #[derive(Debug, thiserror::Error)]
 pub enum CloudError {
+    /// The device has no number at its cloud yet: nothing was sent.
     #[error("this device is not registered with its cloud")]
     Unprovisioned,
+    /// No connection could be made, or it broke before the answer was whole.
     #[error("the cloud cannot be reached")]
     Unreachable(#[source] Box<dyn Error + Send + Sync>),
+    /// It took longer than its limit to begin its answer, or to end it.
     #[error("the cloud did not {what} within {} s", limit.as_secs_f64())]
-    Timeout { what: &'static str, limit: Duration },
+    Timeout {
+        /// What it did not do in time, as the rest of a sentence.
+        what: &'static str,
+        /// The limit that it did not keep.
+        limit: Duration,
+    },
+    /// The cloud refused: with any status but a success or 304.
     #[error("the cloud answered {status}{}", told(reason))]
     Status {
+        /// The status of the answer.
         status: StatusCode,
         /// How long the cloud wants not to be asked again.
         retry_after: Option<Duration>,
         /// The beginning of its text.
         reason: String,
     },
+    /// The body is too large, cannot be unpacked, or is no JSON.
     #[error("the cloud's answer cannot be used")]
     Payload(#[from] payload::PayloadError),
+    /// The answer has another form than it was asked for: this one, as the end of a sentence.
     #[error("the cloud's answer is not {0}")]
     Shape(&'static str),
     /// What was to be sent is not what can be.
@@ -147,11 +163,13 @@ impl Client {
         }
     }
 
+    /// Who the device is to its cloud, as it was when this client was made.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
+    /// The device's own uuid, from its identity.
     #[must_use]
     pub fn uuid(&self) -> &DeviceUuid {
         &self.identity.uuid

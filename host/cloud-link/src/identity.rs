@@ -36,6 +36,7 @@ pub trait ConfigFile: Send + Sync {
 /// Who the device is.
 #[derive(Debug, Clone)]
 pub struct Established {
+    /// The device's uuid, the same with a cloud and without.
     pub uuid: DeviceUuid,
     /// Missing where the device has no cloud.
     pub cloud: Option<Identity>,
@@ -44,6 +45,7 @@ pub struct Established {
 /// Who the device is to its cloud.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Identity {
+    /// The device's uuid, `uuid` of config.json.
     pub uuid: DeviceUuid,
     /// `apiEndpoint`, without a slash at its end.
     pub endpoint: String,
@@ -93,13 +95,21 @@ impl fmt::Debug for Identity {
 /// Why the device does not know who it is.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
+    /// The file cannot be read.
     #[error("failed to read the device's identity from its config.json")]
     Read(#[source] Box<dyn Error + Send + Sync>),
+    /// What was made or learnt, such as a new key, cannot be kept.
     #[error("failed to write the device's identity to its config.json")]
     Write(#[source] Box<dyn Error + Send + Sync>),
     /// The value is not shown: it may be a key.
     #[error("`{key}` in config.json is not {expected}")]
-    Value { key: String, expected: &'static str },
+    Value {
+        /// The key of config.json.
+        key: String,
+        /// What its value has to be, as the end of a sentence.
+        expected: &'static str,
+    },
+    /// The operating system gave no random bytes.
     #[error("failed to make a key for this device: the system gives no random numbers")]
     Random,
 }

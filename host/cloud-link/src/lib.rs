@@ -10,6 +10,8 @@
 //! here: it is JSON of a bounded size until the reconciler has checked it. Nothing here touches a service,
 //! so a cloud that is gone, slow or hostile costs the device nothing but news.
 
+#![warn(missing_docs)]
+
 mod client;
 mod connectivity;
 mod identity;

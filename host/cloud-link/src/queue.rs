@@ -36,6 +36,7 @@ const INTENT: &str = "cloud-queue";
 
 /// Where what waits is sent. [`Client`] is the one; tests have others.
 pub trait Sink: Send + Sync + 'static {
+    /// The uuid by which the cloud keeps the device's records.
     fn uuid(&self) -> &DeviceUuid;
 
     /// `PATCH /device/v3/<what>`.
@@ -65,16 +66,21 @@ impl Sink for Client {
 /// Why something is not queued. Nothing of what was to be added is.
 #[derive(Debug, thiserror::Error)]
 pub enum QueueError {
+    /// No records are kept of this kind.
     #[error("records of the kind `{0}` cannot be sent to the cloud")]
     Kind(String),
     #[error(
         "`{0}` cannot be the name of a record: it has 1 to {MAX_NAME} characters, none of them white space"
     )]
+    /// The name is empty, too long or has white space; cut to the longest that may be.
     Name(String),
+    /// The value of this name is too long.
     #[error("the value of `{0}` has more than {MAX_VALUE} characters")]
     Value(String),
+    /// There is no room for all that was to be added.
     #[error("more than {MAX_WAITING} values wait for the cloud")]
     Full,
+    /// The store failed.
     #[error("failed to keep what is to be sent to the cloud")]
     Store(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
