@@ -14,6 +14,8 @@
 //! The guest has a thread of its own, so that nothing it does, not even blocking in a file, holds up
 //! the other one. Nothing here compiles, chooses what to run, or talks to the supervisor.
 
+#![warn(missing_docs)]
+
 mod backoff;
 mod confine;
 mod guest;

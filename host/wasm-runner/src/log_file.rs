@@ -21,7 +21,9 @@ pub const MAX_LINE: usize = 16 << 10;
 /// Which of its two streams a service printed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
+    /// Standard output.
     Output,
+    /// Standard error.
     Error,
 }
 
@@ -30,7 +32,9 @@ pub enum Stream {
 pub struct Entry {
     /// Milliseconds since the epoch.
     pub timestamp_ms: i64,
+    /// Where it was printed.
     pub stream: Stream,
+    /// The text, without its line end; bytes that are no UTF-8 are replaced.
     pub message: String,
 }
 

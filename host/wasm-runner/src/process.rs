@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 /// One process of one boot, never another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessId {
+    /// The process's number, in the PID namespace of the supervisor.
     pub pid: i32,
     /// Clock ticks from the boot to its start.
     pub start: u64,

@@ -36,11 +36,15 @@ const MAX_RECORD: u64 = 4 << 20;
 pub struct Launch {
     /// The compiled component, in the folder of a `sandbox::Cache`.
     pub component: PathBuf,
+    /// What the program is called with; the first is its own name.
     pub arguments: Vec<String>,
+    /// All variables that it sees: none are inherited.
     pub environment: BTreeMap<String, String>,
     /// Empty is `/`.
     pub working_dir: String,
+    /// What it sees of the file system, and nothing else.
     pub folders: Vec<Folder>,
+    /// When the process starts it again after it ended.
     pub restart: RestartPolicy,
     /// Bytes of linear memory and tables; 0 is no limit.
     pub memory_limit: u64,
@@ -48,18 +52,25 @@ pub struct Launch {
     pub nano_cpus: u64,
     /// Numbers of the CPUs to run on; empty is all.
     pub cpuset: Vec<usize>,
+    /// As the kernel has it, -1000 to 1000; more is cut to that, and 0 takes the runner's own
+    /// default.
     pub oom_score_adj: i64,
     /// Control groups to enter before anything runs, each the folder of one.
     pub cgroups: Vec<PathBuf>,
+    /// Which sockets it may have, and towards whom.
     pub network: Network,
+    /// Ports of the host that lead to the service.
     pub ports: Vec<PortMapping>,
 }
 
 /// A folder that the service sees.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Folder {
+    /// On the host.
     pub host: PathBuf,
+    /// The absolute path by which the service sees it.
     pub guest: String,
+    /// The service can change nothing in it.
     pub read_only: bool,
     /// Emptied at each start of the process, as memory would be.
     pub volatile: bool,
@@ -80,6 +91,7 @@ pub enum Network {
 /// The place of a service that has a loopback address of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnNetwork {
+    /// In 127.0.0.0/8: its own, or that of the container whose network stack it shares.
     pub address: Ipv4Addr,
     /// The [`Members`] file of each network that it is in.
     pub tables: Vec<PathBuf>,
@@ -108,6 +120,7 @@ impl OwnNetwork {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExtraHost {
+    /// A fixed address, of either version.
     Address(IpAddr),
     /// The host itself, by its address towards other machines.
     HostGateway,
@@ -116,6 +129,7 @@ pub enum ExtraHost {
 /// Where the supervisor's API is, and what services call it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Api {
+    /// Where it listens, as this host reaches it.
     pub address: SocketAddr,
     /// The host's name or address in the service's environment.
     pub host: String,
@@ -128,9 +142,11 @@ pub struct Members(pub Vec<Member>);
 /// One container in a network. Those that share one network stack have the same address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
+    /// The container's loopback address.
     pub address: Ipv4Addr,
     /// The container's folder, where its [`State`] and [`PortTable`] are.
     pub folder: PathBuf,
+    /// What the others call it: the service's name, its aliases. Compared without case.
     pub names: Vec<String>,
 }
 
@@ -138,13 +154,16 @@ pub struct Member {
 /// address.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortTable {
+    /// Of TCP, by the port that the service asked for.
     pub tcp: BTreeMap<u16, u16>,
+    /// Of UDP, by the port that the service asked for.
     pub udp: BTreeMap<u16, u16>,
 }
 
 /// How a container is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
+    /// Where it is in its life.
     pub status: Status,
     /// The process that serves it, or the last one that did.
     pub process: Option<ProcessId>,
@@ -164,10 +183,13 @@ pub struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
+    /// Never started.
     Created,
+    /// Its process is there.
     Running,
     /// Ended, and waiting to be started again.
     Restarting,
+    /// Ended, and left so.
     Exited,
 }
 
