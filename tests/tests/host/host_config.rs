@@ -150,6 +150,18 @@ async fn a_lock_that_a_running_service_holds_is_respected_and_overridden_by_forc
     .await;
     assert_eq!(answer.status, 200);
 
+    // One that was taken over the API counts as a file does.
+    let leased = "/v3/locks/7/other";
+    let wish = json!({ "reason": "writes flash", "ttl": 600 });
+    let taken = device.send(device.request("PUT", leased).json(&wish)).await;
+    assert_eq!(taken.status, 200, "{taken:?}");
+    let refused = "Lockfile exists for { appId: 7, service: other }".to_owned();
+    let named = json!({ "hostname": "z" });
+    assert_eq!(patched(&device, named).await, (423, refused));
+    set(&device, json!({ "hostname": "z", "force": true })).await;
+    let given = device.send(device.request("DELETE", leased)).await;
+    assert_eq!(given.status, 404, "it was overridden: {given:?}");
+
     // The device's configuration overrides every lock.
     target["local"]["config"] = json!({ "SUPERVISOR_OVERRIDE_LOCK": "1" });
     device.set_target(&target).await;
