@@ -7,7 +7,9 @@ use crate::{AppUuid, ServiceName};
 /// What is to be done, and with what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Action {
+    /// The app that it is done to.
     pub app: AppUuid,
+    /// What is done; the services are named with it where it is not the whole app.
     pub verb: Verb,
     /// Update locks are overridden.
     pub force: bool,
@@ -31,7 +33,9 @@ pub enum Verb {
 /// How the host goes down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PowerAction {
+    /// The host is started anew.
     Reboot,
+    /// The host is switched off.
     PowerOff,
 }
 
@@ -41,6 +45,7 @@ pub enum ActionError {
     /// An update lock is in the way; nothing was done.
     #[error("{0}")]
     Locked(String),
+    /// A step did not succeed; one sentence that says which, and why.
     #[error("{0}")]
     Failed(String),
 }

@@ -24,6 +24,7 @@ pub enum VariableKind {
 pub struct Variable {
     /// Without the prefix that the cloud's form has.
     pub key: &'static str,
+    /// Which values it takes; any other counts as not set.
     pub kind: VariableKind,
     /// What holds where it is not set, or not readable.
     pub default: &'static str,

@@ -28,7 +28,9 @@ pub const DEPENDS_ON_LABEL: &str = "depends-on";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineKind {
+    /// A Docker Engine, over its API.
     Docker,
+    /// The supervisor's own, for WebAssembly components.
     Wasm,
 }
 
@@ -45,26 +47,39 @@ impl fmt::Display for EngineKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ContainerState {
+    /// Made, and never started.
     Created,
+    /// Its process is there.
     Running,
+    /// Its processes are frozen; nothing of ours does that.
     Paused,
+    /// Ended, and about to be started by its restart policy.
     Restarting,
+    /// The engine is taking it away.
     Removing,
+    /// Ended, and left so.
     Exited,
+    /// The engine failed to remove it; it can only be removed again.
     Dead,
 }
 
 /// One container, running or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Container {
+    /// The engine that has it.
     pub engine: EngineKind,
+    /// The engine's id of it.
     pub id: ContainerId,
     /// Without the leading slash that Docker puts before it.
     pub name: String,
+    /// All of its labels, ours and the release's.
     pub labels: BTreeMap<String, String>,
     /// The reference that it was made from, as its configuration says.
     pub image: String,
+    /// The id of the image that it was made from, which a later pull under the same reference
+    /// leaves alone.
     pub image_id: EngineImageId,
+    /// The engine's last word on it.
     pub state: ContainerState,
     /// Of the last run, once it has ended.
     pub exit_code: Option<i64>,
@@ -75,7 +90,9 @@ pub struct Container {
 /// One image that an engine holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
+    /// The engine that holds it.
     pub engine: EngineKind,
+    /// The engine's id of it.
     pub id: EngineImageId,
     /// Every reference, by tag and by digest, that names it.
     pub references: Vec<ImageRef>,
@@ -86,16 +103,23 @@ pub struct Image {
 /// One named volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Volume {
+    /// The engine that has it.
     pub engine: EngineKind,
+    /// As the engine knows it; ours are `<appId>_<name>`.
     pub name: String,
+    /// All of its labels, ours and the release's.
     pub labels: BTreeMap<String, String>,
 }
 
 /// One network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
+    /// The engine that has it.
     pub engine: EngineKind,
+    /// The engine's id of it.
     pub id: String,
+    /// As the engine knows it; ours are `<appUuid>_<name>`.
     pub name: String,
+    /// All of its labels, ours and the release's.
     pub labels: BTreeMap<String, String>,
 }

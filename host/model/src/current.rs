@@ -16,21 +16,29 @@ pub const HANDING_OVER_PREFIX: &str = "old_";
 /// One container of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CurrentService {
+    /// App and service, from the labels.
     pub key: ServiceKey,
+    /// The app's number, from the label `app-id`.
     pub app_id: AppId,
+    /// The service's number, from the label `service-id`.
     pub id: ServiceId,
     /// Of the device that made it; missing on containers from before this supervisor.
     pub device: Option<DeviceUuid>,
     /// From the name; missing where somebody gave the container another one.
     pub release: Option<CurrentRelease>,
+    /// The engine that has it.
     pub engine: EngineKind,
+    /// The engine's id of it.
     pub container: ContainerId,
     /// As it is now, with [`HANDING_OVER_PREFIX`] where it has that.
     pub name: String,
     /// The reference that it was made from.
     pub image: String,
+    /// The id of the image that it was made from.
     pub engine_image: EngineImageId,
+    /// The engine's last word on it.
     pub state: ContainerState,
+    /// Of the last run, once it has ended.
     pub exit_code: Option<i64>,
     /// Milliseconds since the epoch.
     pub created_at_ms: i64,
@@ -51,7 +59,9 @@ const STOP_GRACE: Duration = Duration::from_secs(10);
 /// What a container's name says of the release that it belongs to; a rename changes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CurrentRelease {
+    /// The image's number, the first of the three after the service's name.
     pub image_id: ImageId,
+    /// The release's number, the second of the three.
     pub id: ReleaseId,
     /// Missing in names of old.
     pub commit: Option<Commit>,
@@ -63,8 +73,11 @@ pub struct CurrentRelease {
     "container `{name}` is labelled as supervised, but its label `{label}` is missing or unreadable"
 )]
 pub struct UnreadableContainer {
+    /// The engine's id of it.
     pub container: ContainerId,
+    /// Its name, without a leading slash.
     pub name: String,
+    /// The label in full, with its namespace.
     pub label: String,
 }
 

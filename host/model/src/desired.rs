@@ -15,6 +15,7 @@ use crate::{
 /// What all apps of the device should run, and how its host should be configured.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DesiredState {
+    /// Every app that the device is to have; one that is missing here goes, with all that is its.
     pub apps: BTreeMap<AppUuid, DesiredApp>,
     /// `None` where no target was ever given: then the host is left as it is.
     pub host: Option<DesiredHost>,
@@ -32,7 +33,9 @@ pub struct DesiredHost {
 /// A part of the host that a target configures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HostPart {
+    /// The boot configuration: variables `HOST_CONFIG_*` and the like (device behaviour 4.8).
     BootConfig,
+    /// Whether the journal is kept over a boot (`SUPERVISOR_PERSISTENT_LOGGING`).
     PersistentLogging,
 }
 
@@ -69,16 +72,22 @@ impl DesiredHost {
 /// One app. An app without a release has no services.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DesiredApp {
+    /// The app's number, by which lock folders and volumes are named.
     pub id: AppId,
+    /// The app's uuid, by which networks are named.
     pub uuid: AppUuid,
+    /// As the target has it, for people and for the environment of services.
     pub name: String,
+    /// The commit of the wanted release; `None` for an app without one.
     pub commit: Option<Commit>,
+    /// The number of the wanted release; `None` for an app without one.
     pub release: Option<ReleaseId>,
     /// Host apps and the supervisor's own: shown, never run or removed.
     pub not_ours: bool,
     /// The release was refused (a field that does not parse, a contract that is not met). Nothing is
     /// wanted of it, and what runs is left alone.
     pub rejected: bool,
+    /// The services of the release, but optional ones whose contract the device does not meet.
     pub services: BTreeMap<ServiceName, DesiredService>,
     /// By the name that the release gives.
     pub volumes: BTreeMap<String, DesiredVolume>,
@@ -89,20 +98,29 @@ pub struct DesiredApp {
 /// One service of the release.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DesiredService {
+    /// App and service, the same over all releases.
     pub key: ServiceKey,
+    /// The number of its app.
     pub app_id: AppId,
+    /// The service's number, in the labels of its container.
     pub id: ServiceId,
+    /// The image's number, in the container's name.
     pub image_id: ImageId,
+    /// The release's number, in the container's name.
     pub release: ReleaseId,
+    /// The release's commit, in the container's name.
     pub commit: Commit,
     /// `false` keeps a container that is stopped.
     pub running: bool,
+    /// In which order an update replaces its container.
     pub strategy: UpdateStrategy,
+    /// How long a new container has to say that it has taken over (device behaviour 5.5).
     pub handover_timeout: Duration,
     /// The container is started only after a reboot (`io.platform.update.requires-reboot`).
     pub requires_reboot: bool,
     /// Services of the same app that must have been started before this one is.
     pub depends_on: Vec<ServiceName>,
+    /// What its container is made from, and compared by.
     #[serde(with = "whole")]
     pub config: ServiceConfig,
     /// SHA-256 of `config`'s canonical form, in hexadecimal; also `config.labels` holds it.
@@ -127,10 +145,14 @@ impl DesiredService {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UpdateStrategy {
+    /// Download all images of the app, then stop the old container and start the new one.
     #[default]
     DownloadThenKill,
+    /// Stop the old container before the download, then start the new one.
     KillThenDownload,
+    /// As [`Self::KillThenDownload`], and the old image is removed before the download.
     DeleteThenDownload,
+    /// Start the new container beside the old one, which goes when the new one has taken over.
     HandOver,
 }
 
@@ -139,6 +161,7 @@ pub enum UpdateStrategy {
 pub struct DesiredVolume {
     /// `<appId>_<name>`.
     pub engine_name: String,
+    /// What the engine makes it from, and what is compared.
     pub config: VolumeConfig,
     /// SHA-256 of `config`'s canonical form, in hexadecimal; also `config.labels` holds it.
     pub digest: String,
@@ -147,8 +170,11 @@ pub struct DesiredVolume {
 /// What a volume is made from (device behaviour 4.4).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct VolumeConfig {
+    /// The driver that keeps it; `local` where the release names none.
     pub driver: String,
+    /// Options for the driver, which alone knows what they mean.
     pub driver_opts: BTreeMap<String, String>,
+    /// The release's labels and the supervisor's own.
     pub labels: BTreeMap<String, String>,
 }
 
@@ -157,6 +183,7 @@ pub struct VolumeConfig {
 pub struct DesiredNetwork {
     /// `<appUuid>_<name>`.
     pub engine_name: String,
+    /// What the engine makes it from, and what is compared.
     pub config: NetworkConfig,
     /// SHA-256 of `config`'s canonical form, in hexadecimal; also `config.labels` holds it.
     pub digest: String,
@@ -165,14 +192,23 @@ pub struct DesiredNetwork {
 /// What a network is made from (device behaviour 4.4).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct NetworkConfig {
+    /// The driver that makes it; `bridge` where the release names none.
     pub driver: String,
+    /// Options for the driver, which alone knows what they mean.
     pub driver_opts: BTreeMap<String, String>,
+    /// The driver that gives addresses; `default` where the release names none.
     pub ipam_driver: String,
+    /// Options for the driver of addresses.
     pub ipam_options: BTreeMap<String, String>,
+    /// The address pools; empty lets the engine choose.
     pub ipam: Vec<IpamPool>,
+    /// Containers get IPv6 addresses too.
     pub enable_ipv6: bool,
+    /// Without a way out of the host.
     pub internal: bool,
+    /// Only a configuration for other networks to be made from: no container joins it.
     pub config_only: bool,
+    /// The release's labels and the supervisor's own.
     pub labels: BTreeMap<String, String>,
 }
 

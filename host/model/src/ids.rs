@@ -192,7 +192,9 @@ fn without_tag(name: &str) -> &str {
 /// A service of an app: what steps, locks and back-offs are about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ServiceKey {
+    /// The app, by its uuid: numbers are the cloud's to give anew.
     pub app: AppUuid,
+    /// The service's name, unique in the app.
     pub service: ServiceName,
 }
 

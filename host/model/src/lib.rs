@@ -4,6 +4,8 @@
 //! this crate alone, can be tested by tables. Wire shapes are parsed here where a whole type is defined
 //! by them (target states, compose fields) and live beside their handler everywhere else.
 
+#![warn(missing_docs)]
+
 mod action;
 mod branding;
 pub mod compose;

@@ -15,23 +15,33 @@ use crate::{ImageRef, ServiceName};
 /// upgrade of the supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceConfig {
+    /// As the target names it.
     pub image: ImageRef,
     /// `None` leaves the image's own.
     pub command: Option<Vec<String>>,
     /// `None` leaves the image's own.
     pub entrypoint: Option<Vec<String>>,
+    /// All variables but those of the image: the release's, and the supervisor's (device behaviour
+    /// 4.6).
     pub environment: BTreeMap<String, String>,
+    /// The release's labels, and the supervisor's own, which win (device behaviour 4.7).
     pub labels: BTreeMap<String, String>,
+    /// What the engine does when the container ends; `always` where the release does not say.
     pub restart: RestartPolicy,
+    /// The network stack that the container is made with.
     pub network_mode: NetworkMode,
     /// By the engine's network name (`<appUuid>_<name>`). The one that `network_mode` names is joined
     /// at creation, the others before the start.
     pub networks: BTreeMap<String, NetworkAttachment>,
+    /// Published ports, sorted.
     pub ports: Vec<PortMapping>,
+    /// All that is mounted but `tmpfs`; among them what feature labels add (device behaviour 4.5).
     pub mounts: Vec<Mount>,
     /// Path to options.
     pub tmpfs: BTreeMap<String, String>,
+    /// Devices of the host, sorted.
     pub devices: Vec<DeviceMapping>,
+    /// `None` leaves the image's own.
     pub healthcheck: Option<Healthcheck>,
     /// Bytes; 0 is no limit.
     pub mem_limit: u64,
@@ -43,39 +53,66 @@ pub struct ServiceConfig {
     pub stop_grace_period: u64,
     /// `None` leaves the image's own, or SIGTERM.
     pub stop_signal: Option<String>,
+    /// By the kernel's name, without `RLIMIT_` and in lower case: `nofile`.
     pub ulimits: BTreeMap<String, Ulimit>,
+    /// Kernel parameters of the container's namespaces, by name with dots.
     pub sysctls: BTreeMap<String, String>,
+    /// Name servers, in the order that they are asked.
     pub dns: Vec<String>,
+    /// Domains that short names are looked up in, in that order.
     pub dns_search: Vec<String>,
+    /// Options of the resolver (resolv.conf(5)), sorted.
     pub dns_opt: Vec<String>,
+    /// Capabilities beside the engine's default ones, as the release writes them, sorted.
     pub cap_add: Vec<String>,
+    /// Capabilities that the engine would give and that are taken away, sorted; `ALL` is all.
     pub cap_drop: Vec<String>,
     /// `host:address`.
     pub extra_hosts: Vec<String>,
+    /// Groups beside the user's own, by name or number, sorted.
     pub group_add: Vec<String>,
+    /// Options such as `apparmor=unconfined`, sorted.
     pub security_opt: Vec<String>,
     /// CPUs in billionths; 0 is no limit. Not compared (device behaviour 4.4).
     #[serde(skip)]
     pub nano_cpus: i64,
+    /// The weight against other containers; 0 leaves the engine's.
     pub cpu_shares: i64,
+    /// Microseconds of processor time in each period; 0 leaves the engine's, -1 is no limit.
     pub cpu_quota: i64,
+    /// -1000 to 1000, as the kernel has it (proc_pid_oom_score_adj(5)).
     pub oom_score_adj: i64,
+    /// The CPUs that it may run on, for example `0-2,4`; empty is all.
     pub cpuset: String,
+    /// Empty is none.
     pub domainname: String,
+    /// Empty leaves the engine's, which is from the container's id.
     pub hostname: String,
+    /// With colons; empty leaves the engine's choice.
     pub mac_address: String,
+    /// Whose processes it sees: `host`, or empty for its own alone.
     pub pid: String,
+    /// Whose users it has: `host`, or empty for what the engine is set to.
     pub userns_mode: String,
+    /// The control group that the container's is made in; empty leaves the engine's.
     pub cgroup_parent: String,
+    /// `user[:group]`, by name or number; empty leaves the image's own.
     pub user: String,
+    /// Without a slash at its end; empty leaves the image's own.
     pub working_dir: String,
+    /// The System V IPC namespace: `shareable` where the release does not say, `private`, `host`.
     pub ipc: String,
     /// 0 is no limit.
     pub pids_limit: i64,
+    /// With all capabilities and all devices of the host.
     pub privileged: bool,
+    /// The root file system cannot be written to.
     pub read_only: bool,
+    /// The kernel does not kill it for want of memory.
     pub oom_kill_disable: bool,
+    /// A small init runs as process 1; `None` leaves the engine's default.
     pub init: Option<bool>,
+    /// With a terminal; so it is where the release does not say.
     pub tty: bool,
     /// One graphics processor of the host, whichever.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -86,9 +123,13 @@ pub struct ServiceConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RestartPolicy {
+    /// Never.
     No,
+    /// However it ended, and when the engine starts.
     Always,
+    /// Where it ended with another exit code than 0, however often.
     OnFailure,
+    /// However it ended, but not when the engine starts after the container was stopped.
     UnlessStopped,
 }
 
@@ -96,8 +137,11 @@ pub enum RestartPolicy {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NetworkMode {
+    /// The engine's default bridge.
     Bridge,
+    /// The host's own.
     Host,
+    /// Loopback and nothing else.
     None,
     /// The stack of another service of the same app, which must have a container.
     Service(ServiceName),
@@ -110,8 +154,11 @@ pub enum NetworkMode {
 pub struct NetworkAttachment {
     /// Names beside the container's own; the service's name is always one.
     pub aliases: Vec<String>,
+    /// A fixed address in the network's pool; `None` lets the engine choose.
     pub ipv4_address: Option<String>,
+    /// A fixed address in the network's pool; `None` lets the engine choose.
     pub ipv6_address: Option<String>,
+    /// Link-local addresses that it has besides.
     pub link_local_ips: Vec<String>,
 }
 
@@ -122,7 +169,9 @@ pub struct PortMapping {
     pub host_ip: String,
     /// `None` lets the engine choose.
     pub host_port: Option<u16>,
+    /// The port that the service listens on.
     pub container_port: u16,
+    /// What it carries; TCP where the release does not say.
     pub protocol: Protocol,
 }
 
@@ -130,7 +179,9 @@ pub struct PortMapping {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
+    /// Connections (RFC 9293).
     Tcp,
+    /// Datagrams (RFC 768).
     Udp,
 }
 
@@ -140,18 +191,32 @@ pub enum Protocol {
 pub enum Mount {
     /// A named volume, by its engine name (`<appId>_<name>`).
     Volume {
+        /// The volume's name in the engine.
         source: String,
+        /// Absolute path in the container.
         target: String,
+        /// The service cannot write to it.
         read_only: bool,
     },
     /// A volume without a name, which goes with its container.
-    Anonymous { target: String },
+    Anonymous {
+        /// Absolute path in the container.
+        target: String,
+    },
     /// Memory; 0 is no limit in bytes.
-    Tmpfs { target: String, size: u64 },
+    Tmpfs {
+        /// Absolute path in the container.
+        target: String,
+        /// Bytes.
+        size: u64,
+    },
     /// A folder or file of the host, as it is seen from the engine. Only the supervisor adds these.
     Bind {
+        /// Absolute path on the host.
         source: String,
+        /// Absolute path in the container.
         target: String,
+        /// The service cannot write to it.
         read_only: bool,
     },
 }
@@ -159,8 +224,11 @@ pub enum Mount {
 /// A device of the host in a container.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct DeviceMapping {
+    /// Absolute path on the host.
     pub host: String,
+    /// Absolute path in the container; the one on the host where the release does not say.
     pub container: String,
+    /// Of `r`, `w` and `m` (make nodes); `rwm` where the release does not say.
     pub permissions: String,
 }
 
@@ -171,23 +239,32 @@ pub struct Healthcheck {
     pub test: Vec<String>,
     /// Nanoseconds, as the other durations here.
     pub interval: Option<i64>,
+    /// How long one check may take.
     pub timeout: Option<i64>,
+    /// For how long after the start failing checks do not count.
     pub start_period: Option<i64>,
+    /// How many checks in a row fail before the container is unhealthy.
     pub retries: Option<i64>,
 }
 
 /// A limit of the kernel for each process of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ulimit {
+    /// The limit that holds; a process may raise it up to `hard`. -1 is none.
     pub soft: i64,
+    /// The limit of the limit. -1 is none.
     pub hard: i64,
 }
 
 /// One address pool of a network.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct IpamPool {
+    /// In CIDR form, for example `172.28.0.0/16`.
     pub subnet: Option<String>,
+    /// The host's address in the subnet.
     pub gateway: Option<String>,
+    /// The part of the subnet that containers get addresses from, in CIDR form.
     pub ip_range: Option<String>,
+    /// Addresses of the subnet that no container gets, by the host that has them.
     pub aux_addresses: BTreeMap<String, String>,
 }

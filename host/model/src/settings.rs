@@ -54,7 +54,9 @@ pub struct DeltaSettings {
 /// Who reaches the host over the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FirewallMode {
+    /// Filtered, whatever the services are.
     On,
+    /// Not filtered.
     Off,
     /// On where a service is in the host's network.
     Auto,

@@ -30,13 +30,17 @@ pub struct DeviceStatus {
 /// An app, as far as it has come towards its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppStatus {
+    /// The app's number.
     pub id: AppId,
+    /// As the target has it.
     pub name: String,
     /// The release that runs whole; missing until one does.
     pub commit: Option<Commit>,
     /// The release that the target names.
     pub target_commit: Option<Commit>,
+    /// The number of that release.
     pub target_release: Option<ReleaseId>,
+    /// How far the target's release is.
     pub state: ReleaseState,
     /// Services that have a container or a place in the target, by creation of the container.
     pub services: Vec<ServiceStatus>,
@@ -45,22 +49,35 @@ pub struct AppStatus {
 /// How far a release is (device behaviour 5.7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReleaseState {
+    /// It was refused: nothing of it is applied.
     Rejected,
+    /// The update to it was given up. A word of the API that this supervisor has no cause to say.
     Aborted,
+    /// An image of it is not whole here.
     Downloading,
+    /// All images are here, and a service of it has no container yet.
     Downloaded,
+    /// Containers are being made, replaced, started or stopped for it.
     ApplyingChanges,
+    /// All of the above are over.
     Done,
 }
 
 /// A service of an app: its container, or its image while there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceStatus {
+    /// The service's name, unique in the app.
     pub name: ServiceName,
+    /// The service's number.
     pub id: ServiceId,
+    /// The number of the container's image, or of the wanted one; 0 where the container does not
+    /// say.
     pub image_id: ImageId,
+    /// The release of the container, or the wanted one; 0 where the container does not say.
     pub release: ReleaseId,
+    /// The reference that the container was made from, or the wanted one.
     pub image: ImageRef,
+    /// The engine's last word on the container, or what is being done to it.
     pub state: ServiceState,
     /// Percent; only while the image is downloaded.
     pub download_progress: Option<u8>,
@@ -75,20 +92,35 @@ pub struct ServiceStatus {
 /// The status of a service (device behaviour 4.9); [`ServiceState::as_str`] gives the API's word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ServiceState {
+    /// No container; the image is not here, whether its download has begun or not.
     Downloading,
+    /// No container; the image is here.
     Downloaded,
+    /// No container; the image is being removed.
     Deleting,
+    /// The container is being made.
     Installing,
+    /// The container was made and not started.
     Installed,
+    /// The container is being started.
     Starting,
+    /// As the engine says; the v1 API calls it `Idle`.
     Running,
+    /// The container is being stopped.
     Stopping,
+    /// The older of two containers, while the newer one takes over (device behaviour 5.5).
     HandingOver,
+    /// The newer of two containers, until it has taken over.
     AwaitingHandover,
+    /// The engine failed to remove the container.
     Dead,
+    /// The container has ended.
     Exited,
+    /// The container's processes are frozen.
     Paused,
+    /// The container has ended, and the engine is about to start it again.
     Restarting,
+    /// The engine is taking the container away.
     Removing,
 }
 
@@ -134,12 +166,17 @@ impl ReleaseState {
 /// An image of the target, as far as it is here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageStatus {
+    /// As the target or a container names it.
     pub name: ImageRef,
+    /// The app whose service uses it.
     pub app_id: AppId,
+    /// The service that uses it.
     pub service: ServiceName,
+    /// The image's number for that service; 0 where nothing says it.
     pub image_id: ImageId,
     /// Missing while it is downloaded.
     pub engine_id: Option<EngineImageId>,
+    /// Where it is on its way.
     pub state: ImageState,
     /// Percent; only while it is downloaded.
     pub download_progress: Option<u8>,
@@ -148,8 +185,11 @@ pub struct ImageStatus {
 /// Where an image is on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ImageState {
+    /// Not whole here, whether its download has begun or not.
     Downloading,
+    /// An engine holds it.
     Downloaded,
+    /// It is being removed.
     Deleting,
 }
 

@@ -35,17 +35,22 @@ pub struct TargetState {
     /// Configuration variables without their prefix (`SUPERVISOR_POLL_INTERVAL`), as they came:
     /// unknown keys are dropped, values are not yet interpreted ([`crate::config_variables`]).
     pub config: BTreeMap<String, String>,
+    /// By uuid, at most [`MAX_APPS`].
     pub apps: BTreeMap<AppUuid, TargetApp>,
 }
 
 /// One app of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetApp {
+    /// The app's number.
     pub id: AppId,
     /// In a local target the app's number in digits (device behaviour 4.2).
     pub uuid: AppUuid,
+    /// For people; in the environment of its services too.
     pub name: String,
+    /// `fleet` where the target does not say; always so in a local target.
     pub class: AppClass,
+    /// The host's operating system as an app: shown, never run. Never so in a local target.
     pub is_host: bool,
     /// An app without a release has no services.
     pub release: Option<TargetRelease>,
@@ -54,17 +59,23 @@ pub struct TargetApp {
 /// What an app is to its fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum AppClass {
+    /// The one app that the device belongs to.
     #[default]
     Fleet,
+    /// An app that the device runs beside its fleet.
     App,
+    /// An app that others are built from.
     Block,
 }
 
 /// The one release of an app that is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetRelease {
+    /// The release's number.
     pub id: ReleaseId,
+    /// The release's commit.
     pub commit: Commit,
+    /// By name, at most [`MAX_PER_RELEASE`].
     pub services: BTreeMap<ServiceName, TargetService>,
     /// Definitions by name, not yet interpreted.
     pub volumes: BTreeMap<String, Map<String, Value>>,
@@ -75,13 +86,19 @@ pub struct TargetRelease {
 /// One service of a release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetService {
+    /// The name that the release gives it, unique there.
     pub name: ServiceName,
+    /// The service's number.
     pub id: ServiceId,
+    /// The image's number.
     pub image_id: ImageId,
+    /// The image's reference, by tag or digest.
     pub image: ImageRef,
     /// `false` keeps a container that is stopped.
     pub running: bool,
+    /// The target's own variables, which win over those of `composition`.
     pub environment: BTreeMap<String, String>,
+    /// The target's own labels, which win over those of `composition`.
     pub labels: BTreeMap<String, String>,
     /// Kept for `GET /v2/local/target-state`.
     pub contract: Option<Value>,

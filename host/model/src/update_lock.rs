@@ -15,11 +15,13 @@ pub const MAX_LOCK_REASON: usize = 256;
 /// One update lock that is held now, or a lock folder that cannot be looked into.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpdateLock {
+    /// The app that is locked, by the number that its lock folder has.
     pub app: AppId,
     /// Missing where the folder of the whole app cannot be read.
     pub service: Option<ServiceName>,
     /// The lock file, on the host.
     pub path: PathBuf,
+    /// Who holds it, as far as its path tells.
     pub holder: LockHolder,
     /// Milliseconds since the epoch; missing where the file system does not say.
     pub since_ms: Option<i64>,
@@ -41,7 +43,9 @@ pub enum LockHolder {
 /// What stands at the path of a lock. Anything locks (device behaviour 3.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockKind {
+    /// A regular file, empty or not.
     File,
+    /// A folder, empty or not.
     Folder,
     /// Not followed: one that leads nowhere locks as well.
     Link,
@@ -52,6 +56,7 @@ pub enum LockKind {
 /// A lock that was taken over the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiLock {
+    /// Why it is held, in the service's words: at most [`MAX_LOCK_REASON`] bytes.
     pub reason: String,
     /// For how long it was taken, or last renewed.
     pub ttl: Duration,
@@ -64,12 +69,15 @@ pub struct ApiLock {
 /// A service's wish to hold its lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockRequest {
+    /// The app of the service that asks.
     pub app: AppId,
+    /// The service that asks, and whose lock it is.
     pub service: ServiceName,
     /// At most [`MAX_LOCK_REASON`] bytes.
     pub reason: String,
     /// At most [`MAX_LOCK_TTL`].
     pub ttl: Duration,
+    /// It is to be put back after a reboot, which removes all others.
     pub survives_reboot: bool,
 }
 
@@ -85,6 +93,7 @@ pub enum LockRefusal {
     /// There is nothing to give back.
     #[error("{0}")]
     NotHeld(String),
+    /// The lock cannot be written or stored; one sentence that says why.
     #[error("{0}")]
     Failed(String),
 }

@@ -17,12 +17,16 @@ use crate::{
 /// What services are told of the device, and where the device keeps what it shares with them.
 #[derive(Debug, Clone)]
 pub struct DeviceFacts {
+    /// The device's uuid, in the environment of services and in the labels of all that is made.
     pub uuid: DeviceUuid,
     /// The device's name now.
     pub name: String,
     /// The host's name; services on the host's network have it.
     pub hostname: String,
+    /// The slug of the board, for example `raspberrypi4-64`.
     pub device_type: String,
+    /// The processor's architecture in the words of the device type's description, for example
+    /// `amd64`.
     pub arch: String,
     /// The host OS as people call it, for example `Debian GNU/Linux 12`.
     pub os_version: String,
@@ -30,7 +34,9 @@ pub struct DeviceFacts {
     pub host_root: String,
     /// The port that the device's API listens on.
     pub api_port: u16,
+    /// Prefixes of variables and labels, and the names of folders and of the API's network.
     pub branding: Branding,
+    /// What of the host and the cloud feature labels can open.
     pub host: HostFacts,
 }
 
@@ -55,7 +61,9 @@ pub struct HostFacts {
 /// How services talk to the cloud as the device.
 #[derive(Debug, Clone)]
 pub struct CloudAccess {
+    /// The cloud's `apiEndpoint`, without a slash at its end.
     pub url: String,
+    /// The device's own key at the cloud.
     pub key: ApiKey,
 }
 
@@ -85,8 +93,11 @@ pub trait ApiKeys {
 #[derive(Debug, thiserror::Error)]
 #[error("failed to get the API key of service `{service}` of app {app}")]
 pub struct KeyError {
+    /// The app of the service.
     pub app: AppId,
+    /// The service whose environment the key is for.
     pub service: ServiceName,
+    /// What the store said.
     pub source: Box<dyn std::error::Error + Send + Sync>,
 }
 

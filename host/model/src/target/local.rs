@@ -16,6 +16,7 @@ use crate::{AppId, AppUuid, Branding, ImageId, ReleaseId, ServiceId, config_vari
 pub struct LocalDefaults {
     /// The device's current name.
     pub device_name: String,
+    /// Gives the prefixes that variables of the target may have.
     pub branding: Branding,
 }
 
