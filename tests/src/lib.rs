@@ -12,6 +12,7 @@
 mod answer;
 mod client;
 mod compiled;
+mod connection;
 mod description;
 mod event_reader;
 mod host_journal;
@@ -28,6 +29,7 @@ mod until;
 
 pub use answer::Answer;
 pub use client::client;
+pub use connection::{Connection, Streamed};
 pub use description::Description;
 pub use event_reader::{Event, EventReader};
 pub use host_journal::HostJournal;

@@ -8,8 +8,9 @@ use wasmtime::{Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationCon
 
 use crate::ticker::Ticker;
 
-/// How long a request waits for a free slot before it is refused.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a request waits for a free slot, or for its turn with a plugin, before it is refused: a crowd of
+/// clients on a slow device waits, and none is sent away.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Core instances, memories and tables of one component. Tools for Rust make 4 instances, one memory
 /// and two tables.
