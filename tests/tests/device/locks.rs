@@ -1,16 +1,19 @@
 //! Update locks, as services take them: by files from inside, and over the API; on both engines.
 
+use std::ops::Deref;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use tests::{Answer, Registry, Supervisor, guest, until};
+use tests::{Answer, Stage, Supervisor, guest, until};
 
 /// A device whose app 1 keeps `keeper` and `other` running.
-struct Story {
-    device: Supervisor,
-    registry: Registry,
-    app: u64,
-    on_docker: bool,
+struct Story(Stage);
+
+impl Deref for Story {
+    type Target = Stage;
+    fn deref(&self) -> &Stage {
+        &self.0
+    }
 }
 
 /// What a target changes.
@@ -21,35 +24,6 @@ struct Release<'a> {
 }
 
 impl Story {
-    async fn on_wasm(app: u64) -> Self {
-        Self::begin(Supervisor::on_wasm().start().await, app, false).await
-    }
-
-    async fn on_docker(app: u64) -> Option<Self> {
-        let device = Supervisor::on_docker()?.start().await;
-        Some(Self::begin(device, app, true).await)
-    }
-
-    async fn begin(device: Supervisor, app: u64, on_docker: bool) -> Self {
-        Story {
-            device,
-            registry: Registry::start().await,
-            app,
-            on_docker,
-        }
-    }
-
-    fn publish(&self, note: &str) -> String {
-        let note = format!("{note}-{}", self.app);
-        match self.on_docker {
-            true => self.registry.publish_busybox(&note),
-            false => {
-                let component = std::fs::read(guest("guest")).unwrap();
-                self.registry.publish_component(&component, &note)
-            }
-        }
-    }
-
     /// A service that says what it was told, and waits.
     fn service(&self, name: &str, release: Release<'_>) -> Value {
         let command = match self.on_docker {
@@ -178,8 +152,8 @@ impl Story {
         // It holds up actions and updates, also those of the next run.
         assert_eq!(self.stop_other(false).await.status, 423);
         self.set(release(2)).await;
-        self.device.kill().await;
-        self.device.start_again().await;
+        self.0.device.kill().await;
+        self.0.device.start_again().await;
         until("the update to be held up", || async {
             let state = self.device.json("/v1/device").await;
             if state["update_failed"] == true {
@@ -271,8 +245,9 @@ impl Story {
         };
         self.set(release(1)).await;
         self.device.until_applied().await;
-        self.device.terminate().await;
-        self.device
+        self.0.device.terminate().await;
+        self.0
+            .device
             .start_again_with(&[("SUPERVISOR_TEST_ABORT_AT", "lock-taken:1")])
             .await;
         self.device.until_applied().await;
@@ -285,9 +260,9 @@ impl Story {
             .json(&body)
             .send()
             .await;
-        self.device.until_killed().await;
+        self.0.device.until_killed().await;
         assert!(self.file("keeper").exists() && self.file("other").exists());
-        self.device.start_again().await;
+        self.0.device.start_again().await;
         self.device.until_applied().await;
         assert!(!self.file("keeper").exists() && !self.file("other").exists());
 
@@ -316,13 +291,13 @@ impl Story {
 
     /// Another boot, as far as the supervisor can tell: services go on, which no reboot would let them.
     async fn reboot(&mut self) {
-        self.device.terminate().await;
+        self.0.device.terminate().await;
         let folder = self.device.host_root().join("proc/sys/kernel/random");
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("boot_id");
         let number = std::fs::read_to_string(&file).map_or(0, |text| text.len());
         std::fs::write(&file, "x".repeat(number + 1)).unwrap();
-        self.device.start_again().await;
+        self.0.device.start_again().await;
         self.device.until_applied().await;
     }
 
@@ -481,20 +456,21 @@ async fn containers_lock_at_every_place() {
 
 #[tokio::test]
 async fn a_component_takes_its_lock_over_the_api() {
-    let story = Story::on_wasm(7120).await;
+    let story = Story(Stage::on_wasm(7120).await);
     story.a_service_takes_its_lock_over_the_api().await;
 }
 
 #[tokio::test]
 async fn a_container_takes_its_lock_over_the_api() {
-    if let Some(story) = Story::on_docker(7121).await {
+    if let Some(stage) = Stage::on_docker(7121).await {
+        let story = Story(stage);
         story.a_service_takes_its_lock_over_the_api().await;
     }
 }
 
 #[tokio::test]
 async fn a_lock_taken_during_the_download_of_a_component_holds_the_update() {
-    let story = Story::on_wasm(7122).await;
+    let story = Story(Stage::on_wasm(7122).await);
     story
         .a_lock_taken_during_a_download_holds_the_update()
         .await;
@@ -502,7 +478,8 @@ async fn a_lock_taken_during_the_download_of_a_component_holds_the_update() {
 
 #[tokio::test]
 async fn a_lock_taken_during_the_download_of_a_container_image_holds_the_update() {
-    if let Some(story) = Story::on_docker(7123).await {
+    if let Some(stage) = Stage::on_docker(7123).await {
+        let story = Story(stage);
         story
             .a_lock_taken_during_a_download_holds_the_update()
             .await;
@@ -511,7 +488,7 @@ async fn a_lock_taken_during_the_download_of_a_container_image_holds_the_update(
 
 #[tokio::test]
 async fn locks_of_a_killed_supervisor_are_reclaimed_and_those_of_components_never() {
-    let story = Story::on_wasm(7124).await;
+    let story = Story(Stage::on_wasm(7124).await);
     story
         .what_a_killed_supervisor_held_is_reclaimed_and_a_users_lock_never()
         .await;
@@ -519,7 +496,8 @@ async fn locks_of_a_killed_supervisor_are_reclaimed_and_those_of_components_neve
 
 #[tokio::test]
 async fn locks_of_a_killed_supervisor_are_reclaimed_and_those_of_containers_never() {
-    if let Some(story) = Story::on_docker(7125).await {
+    if let Some(stage) = Stage::on_docker(7125).await {
+        let story = Story(stage);
         story
             .what_a_killed_supervisor_held_is_reclaimed_and_a_users_lock_never()
             .await;
@@ -528,13 +506,14 @@ async fn locks_of_a_killed_supervisor_are_reclaimed_and_those_of_containers_neve
 
 #[tokio::test]
 async fn a_lock_folder_of_components_that_cannot_be_read_holds_everything() {
-    let story = Story::on_wasm(7126).await;
+    let story = Story(Stage::on_wasm(7126).await);
     story.a_folder_that_cannot_be_read_holds_everything().await;
 }
 
 #[tokio::test]
 async fn a_lock_folder_of_containers_that_cannot_be_read_holds_everything() {
-    if let Some(story) = Story::on_docker(7127).await {
+    if let Some(stage) = Stage::on_docker(7127).await {
+        let story = Story(stage);
         story.a_folder_that_cannot_be_read_holds_everything().await;
     }
 }

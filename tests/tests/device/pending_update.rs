@@ -1,37 +1,21 @@
 //! Actions while an update is downloaded, on both engines: they are done at once to what runs, as it is,
 //! and the update follows.
 
-use serde_json::{Value, json};
-use tests::{Registry, Supervisor, guest, until};
+use std::ops::Deref;
 
-struct Story {
-    device: Supervisor,
-    registry: Registry,
-    app: u64,
-    on_docker: bool,
+use serde_json::{Value, json};
+use tests::{Stage, until};
+
+struct Story(Stage);
+
+impl Deref for Story {
+    type Target = Stage;
+    fn deref(&self) -> &Stage {
+        &self.0
+    }
 }
 
 impl Story {
-    async fn begin(device: Supervisor, app: u64, on_docker: bool) -> Self {
-        Story {
-            device,
-            registry: Registry::start().await,
-            app,
-            on_docker,
-        }
-    }
-
-    fn publish(&self, note: &str) -> String {
-        let note = format!("{note}-{}", self.app);
-        match self.on_docker {
-            true => self.registry.publish_busybox(&note),
-            false => {
-                let component = std::fs::read(guest("guest")).unwrap();
-                self.registry.publish_component(&component, &note)
-            }
-        }
-    }
-
     async fn set(&self, release: u64, image: &str) {
         let command = match self.on_docker {
             true => json!([
@@ -123,14 +107,12 @@ impl Story {
 
 #[tokio::test]
 async fn components_come_back_before_their_update_is_downloaded() {
-    let device = Supervisor::on_wasm().start().await;
-    Story::begin(device, 7130, false).await.tell().await;
+    Story(Stage::on_wasm(7130).await).tell().await;
 }
 
 #[tokio::test]
 async fn containers_come_back_before_their_update_is_downloaded() {
-    if let Some(device) = Supervisor::on_docker() {
-        let device = device.start().await;
-        Story::begin(device, 7131, true).await.tell().await;
+    if let Some(stage) = Stage::on_docker(7131).await {
+        Story(stage).tell().await;
     }
 }

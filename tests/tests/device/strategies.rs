@@ -1,48 +1,23 @@
 //! The four ways to replace a service, chosen by its label (device behaviour 5.4 and 5.5), on both engines.
 
+use std::ops::Deref;
+
 use serde_json::{Value, json};
-use tests::{Registry, Supervisor, guest, until};
+use tests::{Stage, until};
 
 /// A device whose app has one service, `main`, which is updated.
-struct Story {
-    device: Supervisor,
-    registry: Registry,
-    app: u64,
-    on_docker: bool,
+struct Story(Stage);
+
+impl Deref for Story {
+    type Target = Stage;
+    fn deref(&self) -> &Stage {
+        &self.0
+    }
 }
 
 const HANDED_OVER: &str = "/tmp/platform/handover-complete";
 
 impl Story {
-    async fn on_wasm(app: u64) -> Self {
-        Self::begin(Supervisor::on_wasm().start().await, app, false).await
-    }
-
-    async fn on_docker(app: u64) -> Option<Self> {
-        let device = Supervisor::on_docker()?.start().await;
-        Some(Self::begin(device, app, true).await)
-    }
-
-    async fn begin(device: Supervisor, app: u64, on_docker: bool) -> Self {
-        Story {
-            device,
-            registry: Registry::start().await,
-            app,
-            on_docker,
-        }
-    }
-
-    fn publish(&self, note: &str) -> String {
-        let note = format!("{note}-{}", self.app);
-        match self.on_docker {
-            true => self.registry.publish_busybox(&note),
-            false => {
-                let component = std::fs::read(guest("guest")).unwrap();
-                self.registry.publish_component(&component, &note)
-            }
-        }
-    }
-
     fn waits(&self) -> Value {
         match self.on_docker {
             true => json!(["sh", "-c", "exec sleep 1000"]),
@@ -219,20 +194,21 @@ impl Story {
 
 #[tokio::test]
 async fn components_are_killed_and_downloaded_in_the_order_of_their_strategy() {
-    let story = Story::on_wasm(51).await;
+    let story = Story(Stage::on_wasm(51).await);
     story.each_kills_and_downloads_in_its_own_order().await;
 }
 
 #[tokio::test]
 async fn containers_are_killed_and_downloaded_in_the_order_of_their_strategy() {
-    if let Some(story) = Story::on_docker(51).await {
+    if let Some(stage) = Stage::on_docker(51).await {
+        let story = Story(stage);
         story.each_kills_and_downloads_in_its_own_order().await;
     }
 }
 
 #[tokio::test]
 async fn a_component_hands_over_to_its_successor() {
-    let story = Story::on_wasm(52).await;
+    let story = Story(Stage::on_wasm(52).await);
     story
         .the_new_one_runs_beside_the_old_until_it_has_taken_over()
         .await;
@@ -240,7 +216,8 @@ async fn a_component_hands_over_to_its_successor() {
 
 #[tokio::test]
 async fn a_container_hands_over_to_its_successor() {
-    if let Some(story) = Story::on_docker(52).await {
+    if let Some(stage) = Stage::on_docker(52).await {
+        let story = Story(stage);
         story
             .the_new_one_runs_beside_the_old_until_it_has_taken_over()
             .await;

@@ -1,0 +1,52 @@
+//! A device with an app of its own and a registry, for suites that tell one story on both engines.
+
+use crate::layout::guest;
+use crate::registry::Registry;
+use crate::supervisor::Supervisor;
+
+/// A device on one engine, the number of the app that a test has to itself there, and a registry whose
+/// images nobody has yet.
+pub struct Stage {
+    pub device: Supervisor,
+    pub registry: Registry,
+    pub app: u64,
+    pub on_docker: bool,
+}
+
+impl Stage {
+    /// On the wasm engine.
+    pub async fn on_wasm(app: u64) -> Self {
+        Self::with(Supervisor::on_wasm().start().await, app, false).await
+    }
+
+    /// On Docker; `None`, and a line that says so, where there is none.
+    pub async fn on_docker(app: u64) -> Option<Self> {
+        let device = Supervisor::on_docker()?.start().await;
+        Some(Self::with(device, app, true).await)
+    }
+
+    async fn with(device: Supervisor, app: u64, on_docker: bool) -> Self {
+        Stage {
+            device,
+            registry: Registry::start().await,
+            app,
+            on_docker,
+        }
+    }
+
+    /// Publishes an image for the engine, unlike any other: the guest program, or busybox.
+    ///
+    /// # Panics
+    /// Where the guest was not built.
+    #[must_use]
+    pub fn publish(&self, note: &str) -> String {
+        let note = format!("{note}-{}", self.app);
+        match self.on_docker {
+            true => self.registry.publish_busybox(&note),
+            false => {
+                let component = std::fs::read(guest("guest")).expect("the guest is built");
+                self.registry.publish_component(&component, &note)
+            }
+        }
+    }
+}
