@@ -101,6 +101,9 @@ pub trait Device: Send + Sync + 'static {
 
 /// The endpoint families that are plugins.
 pub trait Endpoints: Send + Sync + 'static {
+    /// What keeps plugins as a whole from working, one sentence each (device behaviour 6.7).
+    fn problems(&self) -> Vec<String>;
+
     /// Whether plugins have been loaded; until then there may be more than `find` and `report` know.
     fn are_loaded(&self) -> bool;
 

@@ -228,9 +228,14 @@ pub(crate) struct FakeEndpoints {
     pub(crate) identified: AtomicUsize,
     /// Nothing is found before somebody has waited for the plugins to be loaded.
     waited: AtomicBool,
+    pub(crate) problems: Mutex<Vec<String>>,
 }
 
 impl Endpoints for FakeEndpoints {
+    fn problems(&self) -> Vec<String> {
+        self.problems.lock().unwrap().clone()
+    }
+
     fn are_loaded(&self) -> bool {
         self.waited.load(Ordering::Relaxed)
     }

@@ -58,7 +58,7 @@ impl Meter {
 }
 
 /// Nanoseconds since the first call.
-fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
     nanoseconds(START.get_or_init(Instant::now).elapsed())
 }

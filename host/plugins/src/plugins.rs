@@ -1,11 +1,13 @@
 //! The plugins as the rest of the supervisor sees them.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::actions::Actions;
 use crate::boot_config;
@@ -25,6 +27,9 @@ use crate::{
     PluginReport, PluginTally, PluginsConfig,
 };
 
+/// How long one look at the plugin folders may take: each compilation is limited in time.
+const LONGEST_LAP: Duration = Duration::from_secs(1800);
+
 /// The plugins of this device. Cloning shares them.
 #[derive(Clone)]
 pub struct Plugins {
@@ -37,6 +42,8 @@ struct Inner {
     identify: Identify,
     actions: Actions,
     reloading: Mutex<Option<JoinHandle<()>>>,
+    /// Since when the folders are being looked at.
+    lap: Arc<Mutex<Option<Instant>>>,
     /// Why changes of files are not noticed.
     watch_problem: Option<String>,
 }
@@ -144,8 +151,10 @@ impl Plugins {
                 (None, Some(problem))
             }
         };
+        let lap = Arc::<Mutex<Option<Instant>>>::default();
         let reloading = watch.map(|watch| {
             let reload = Reload {
+                lap: Arc::clone(&lap),
                 table: Arc::clone(&table),
                 actions: actions.clone(),
                 spares: Arc::clone(&caller.spares),
@@ -161,6 +170,7 @@ impl Plugins {
                 identify,
                 actions,
                 reloading,
+                lap,
                 watch_problem,
             }),
         })
@@ -257,6 +267,38 @@ impl Plugins {
         problems
     }
 
+    /// What keeps plugins as a whole from working, in sentences: for the device's health. A plugin that does
+    /// not load is none of it.
+    #[must_use]
+    pub fn runtime_problems(&self) -> Vec<String> {
+        let mut problems = self.inner.caller.pool.problems();
+        if !self.inner.caller.spares.are_made() {
+            problems.push("the task that readies plugins has ended".to_owned());
+        }
+        let reloading = self
+            .inner
+            .reloading
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let has_ended = reloading.as_ref().map(JoinHandle::is_finished);
+        if has_ended == Some(true) {
+            problems.push("the task that takes up changed plugins has ended".to_owned());
+        }
+        let lap = *self
+            .inner
+            .lap
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(since) = lap
+            && since.elapsed() > LONGEST_LAP
+        {
+            let minutes = since.elapsed().as_secs() / 60;
+            problems.push(format!("plugins are being loaded for {minutes} minutes"));
+        }
+        problems.extend(self.inner.watch_problem.clone());
+        problems
+    }
+
     /// Ends what runs in the background and gives LEDs back. Calls that are under way go on.
     pub async fn shutdown(&self) {
         let reloading = self
@@ -296,6 +338,7 @@ struct Reload {
     actions: Actions,
     spares: Arc<Spares>,
     loader: Loader,
+    lap: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Reload {
@@ -306,7 +349,9 @@ impl Reload {
                 tracing::error!("some changes of plugins and policy are not noticed: {error}");
             }
             let before = Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner));
+            *self.lap.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
             let next = self.loader.lap(&before).await;
+            *self.lap.lock().unwrap_or_else(PoisonError::into_inner) = None;
             self.actions.set_providers(&next.providers);
             *self.table.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(next);
             drop(before);

@@ -1,9 +1,10 @@
 //! The engine and its slots: how many instances can be there at a time.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 use wasmtime::{Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use crate::ticker::Ticker;
@@ -11,6 +12,10 @@ use crate::ticker::Ticker;
 /// How long a request waits for a free slot, or for its turn with a plugin, before it is refused: a crowd of
 /// clients on a slow device waits, and none is sent away.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long no call may get a slot before something is wrong: calls have limits in time, so that places come
+/// free.
+const STARVED: Duration = Duration::from_secs(60);
 
 /// Core instances, memories and tables of one component. Tools for Rust make 4 instances, one memory
 /// and two tables.
@@ -31,6 +36,8 @@ pub(crate) struct Pool {
     pub(crate) ticker: Ticker,
     free: Arc<Semaphore>,
     slots: usize,
+    /// Since when every request for a slot was refused.
+    starved: Mutex<Option<Instant>>,
 }
 
 /// A place in the pool. To be dropped after the store that takes it.
@@ -67,6 +74,7 @@ impl Pool {
             ticker,
             free: Arc::new(Semaphore::new(slots)),
             slots,
+            starved: Mutex::default(),
         })
     }
 
@@ -83,10 +91,49 @@ impl Pool {
     /// A slot, once one is free; none after [`PATIENCE`].
     pub(crate) async fn slot(&self) -> Option<Slot> {
         let acquire = Arc::clone(&self.free).acquire_owned();
-        tokio::time::timeout(PATIENCE, acquire)
-            .await
-            .ok()?
-            .ok()
-            .map(Slot)
+        let slot = tokio::time::timeout(PATIENCE, acquire).await;
+        let slot = slot.ok().and_then(Result::ok).map(Slot);
+        let mut starved = self.starved.lock().unwrap_or_else(PoisonError::into_inner);
+        match slot {
+            Some(_) => *starved = None,
+            None => {
+                starved.get_or_insert_with(Instant::now);
+            }
+        }
+        slot
+    }
+
+    /// What keeps plugins from being called.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let starved = *self.starved.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that is free now may have been for long: nobody asked.
+        let starved = starved.filter(|_| self.free.available_permits() == 0);
+        let starved = starved
+            .map(|since| since.elapsed())
+            .filter(|since| *since > STARVED);
+        let starved = starved.map(|since| {
+            let seconds = since.as_secs();
+            format!("no plugin could be called for {seconds} s: all places are taken")
+        });
+        self.ticker.problem().into_iter().chain(starved).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn places_that_stay_taken_are_a_problem_and_one_that_comes_free_ends_it() {
+        let pool = Pool::new(2).unwrap();
+        let (first, _second) = (pool.slot().await.unwrap(), pool.slot().await.unwrap());
+        assert!(pool.slot().await.is_none());
+        assert!(pool.problems().is_empty(), "calls take a while");
+        tokio::time::advance(STARVED).await;
+        assert!(pool.slot().await.is_none());
+        let problems = pool.problems();
+        assert!(problems[0].contains("all places are taken"), "{problems:?}");
+        drop(first);
+        assert!(pool.problems().is_empty());
     }
 }

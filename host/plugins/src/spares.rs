@@ -19,6 +19,7 @@ const EACH: usize = 2;
 /// The ready instances.
 pub(crate) struct Spares {
     shared: Arc<Shared>,
+    task: tokio::task::JoinHandle<()>,
     work: mpsc::UnboundedSender<Work>,
 }
 
@@ -49,7 +50,7 @@ impl Spares {
             ready: Mutex::default(),
         });
         let of_task = Arc::clone(&shared);
-        tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             while let Some(Work { used, plugin }) = todo.recv().await {
                 drop(used);
                 if let Some(plugin) = plugin.upgrade()
@@ -59,7 +60,12 @@ impl Spares {
                 }
             }
         });
-        Spares { shared, work }
+        Spares { shared, task, work }
+    }
+
+    /// Whether the task that makes them is there.
+    pub(crate) fn are_made(&self) -> bool {
+        !self.task.is_finished()
     }
 
     /// An instance of `plugin` that is ready, if there is one. The plugin is the one called last now.

@@ -3,22 +3,27 @@
 //! When none has run for a while it sleeps until the next one does, so that an idle device is not woken.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::thread::{self, Thread};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use wasmtime::Engine;
+
+use crate::meter::now;
 
 /// The time between two ticks: how exactly CPU time is limited, and how long a guest can hold a thread
 /// before it has to let others run.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
 /// How many ticks without a guest it takes to fall asleep. Waking up costs a call some microseconds.
 const LINGER: u32 = 50;
+/// How long guests may run without a tick before something is wrong: a busy machine lets a thread wait, but not
+/// for so long.
+const STALLED: Duration = Duration::from_secs(10);
 
 /// The ticking of one engine; it ends when this is dropped.
 pub(crate) struct Ticker {
     shared: Arc<Shared>,
-    thread: Thread,
+    thread: JoinHandle<()>,
 }
 
 #[derive(Default)]
@@ -28,6 +33,8 @@ struct Shared {
     /// Whether any has begun since the last tick.
     recent: AtomicBool,
     asleep: AtomicBool,
+    /// When it last ticked or was woken, in nanoseconds.
+    ticked: AtomicU64,
     stop: AtomicBool,
 }
 
@@ -44,18 +51,16 @@ impl Ticker {
                     return;
                 }
                 engine.increment_epoch();
+                of_thread.ticked.store(now(), SeqCst);
                 drop(engine);
                 of_thread.wait();
             }
         };
-        let handle = thread::Builder::new()
+        let thread = thread::Builder::new()
             .name("plugin-ticker".to_owned())
             .stack_size(64 << 10)
             .spawn(tick)?;
-        Ok(Ticker {
-            shared,
-            thread: handle.thread().clone(),
-        })
+        Ok(Ticker { shared, thread })
     }
 
     /// A guest runs from now on.
@@ -63,9 +68,26 @@ impl Ticker {
         self.shared.running.fetch_add(1, SeqCst);
         self.shared.recent.store(true, SeqCst);
         if self.shared.asleep.load(SeqCst) && self.shared.asleep.swap(false, SeqCst) {
-            self.thread.unpark();
+            self.shared.ticked.store(now(), SeqCst);
+            self.thread.thread().unpark();
         }
         Running(&self.shared)
+    }
+}
+
+impl Ticker {
+    /// What keeps it from interrupting guests.
+    pub(crate) fn problem(&self) -> Option<String> {
+        if self.thread.is_finished() {
+            return Some("the thread that interrupts plugins has ended".to_owned());
+        }
+        let since = now().saturating_sub(self.shared.ticked.load(SeqCst));
+        let since = Duration::from_nanos(since);
+        let runs = self.shared.running.load(SeqCst) > 0 && !self.shared.asleep.load(SeqCst);
+        (runs && since > STALLED).then(|| {
+            let seconds = since.as_secs();
+            format!("plugins run, and the thread that interrupts them stands still for {seconds} s")
+        })
     }
 }
 
@@ -98,6 +120,29 @@ impl Drop for Running<'_> {
 impl Drop for Ticker {
     fn drop(&mut self) {
         self.shared.stop.store(true, SeqCst);
-        self.thread.unpark();
+        self.thread.thread().unpark();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ticker_without_its_thread_is_a_problem() {
+        let engine = Engine::default();
+        let ticker = Ticker::start(&engine).unwrap();
+        drop(ticker.run());
+        assert_eq!(ticker.problem(), None);
+        // It ends with its engine.
+        drop(engine);
+        let running = ticker.run();
+        let deadline = std::time::Instant::now() + Duration::from_secs(30);
+        while ticker.problem().is_none() {
+            assert!(std::time::Instant::now() < deadline, "it goes on");
+            thread::yield_now();
+        }
+        drop(running);
+        assert!(ticker.problem().unwrap().contains("has ended"));
     }
 }

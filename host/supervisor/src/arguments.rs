@@ -165,6 +165,11 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "UNIT", env = "SUPERVISOR_VPN_UNIT")]
     pub(crate) vpn_unit: Option<String>,
 
+    /// The uuid of the app that this supervisor is itself a release of: shown in the plan, never run or
+    /// removed [default: by its name, as in aarch64-supervisor] [config: own_app]
+    #[arg(long, value_name = "UUID", env = "SUPERVISOR_OWN_APP")]
+    pub(crate) own_app: Option<String>,
+
     /// The engine is this device's alone: also objects without this device's uuid are its own
     /// [default: false] [config: exclusive]
     #[arg(

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use model::Branding;
+use model::{AppUuid, Branding};
 use os::UnitName;
 use serde::Deserialize;
 
@@ -68,6 +68,7 @@ pub(crate) struct Configuration {
     pub(crate) dbus_address: String,
     pub(crate) journal_program: PathBuf,
     pub(crate) vpn_unit: UnitName,
+    pub(crate) own_app: Option<AppUuid>,
     pub(crate) exclusive: bool,
     pub(crate) local_mode_auth: api::LocalModeAuth,
     pub(crate) log: String,
@@ -97,6 +98,7 @@ struct File {
     dbus_address: Option<String>,
     journal_program: Option<PathBuf>,
     vpn_unit: Option<String>,
+    own_app: Option<String>,
     exclusive: Option<bool>,
     local_mode_auth: Option<api::LocalModeAuth>,
     log: Option<String>,
@@ -171,6 +173,10 @@ fn merge(flags: Flags, file: File, program: &Path) -> Result<Configuration> {
             .or(file.vpn_unit)
             .unwrap_or_else(|| "openvpn.service".into())
             .parse()?,
+        own_app: match flags.own_app.or(file.own_app) {
+            Some(uuid) => Some(uuid.parse()?),
+            None => None,
+        },
         host_root,
         exclusive: flags.exclusive.or(file.exclusive).unwrap_or(false),
         local_mode_auth: flags

@@ -10,14 +10,19 @@ use http::Method;
 use plugins::{Plugins, PluginsConfig};
 use serde_json::Value;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// How long a request waits for plugins to be loaded.
 const LOAD_WITHIN: Duration = Duration::from_secs(30);
+
+/// How long that may take before the device is not healthy: a slow board compiles each at its first start.
+const LOADED_WITHIN: Duration = Duration::from_secs(1800);
 
 /// The plugins, loaded or not yet.
 #[derive(Clone)]
 pub(crate) struct PluginEndpoints {
     state: watch::Receiver<State>,
+    begun: Instant,
 }
 
 #[derive(Clone)]
@@ -33,8 +38,14 @@ impl PluginEndpoints {
     pub(crate) fn start(config: PluginsConfig) -> Self {
         let (publish, state) = watch::channel(State::Loading);
         tokio::spawn(async move {
-            let loaded = match Plugins::start(config).await {
-                Ok(plugins) => State::Loaded(plugins),
+            // In a task of its own, so that a panic in it is seen.
+            let loaded = tokio::spawn(Plugins::start(config)).await;
+            let loaded = match loaded {
+                Ok(Ok(plugins)) => State::Loaded(plugins),
+                Ok(Err(error)) => {
+                    tracing::error!("no plugin can be loaded: {error}");
+                    State::Failed
+                }
                 Err(error) => {
                     tracing::error!("no plugin can be loaded: {error}");
                     State::Failed
@@ -42,7 +53,10 @@ impl PluginEndpoints {
             };
             publish.send_replace(loaded);
         });
-        PluginEndpoints { state }
+        PluginEndpoints {
+            state,
+            begun: Instant::now(),
+        }
     }
 
     /// Gives back what plugins hold of the device.
@@ -75,6 +89,18 @@ impl PluginEndpoints {
 }
 
 impl api::Endpoints for PluginEndpoints {
+    fn problems(&self) -> Vec<String> {
+        match &*self.state.borrow() {
+            State::Loaded(plugins) => plugins.runtime_problems(),
+            State::Failed => vec!["no plugin can be loaded: the log says why".to_owned()],
+            State::Loading if self.begun.elapsed() > LOADED_WITHIN => {
+                let minutes = self.begun.elapsed().as_secs() / 60;
+                vec![format!("plugins are being loaded for {minutes} minutes")]
+            }
+            State::Loading => Vec::new(),
+        }
+    }
+
     fn are_loaded(&self) -> bool {
         !matches!(&*self.state.borrow(), State::Loading)
     }

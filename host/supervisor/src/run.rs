@@ -159,6 +159,7 @@ impl Parts {
             board_revision: board.revision.clone(),
             os_build: board.os_build.clone(),
             cloud: membership.access(),
+            own_app: configuration.own_app.clone(),
             ..HostFacts::default()
         };
         let boots = Arc::new(Boots::new(&configuration.host_root, branding));

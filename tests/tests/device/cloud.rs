@@ -446,3 +446,40 @@ async fn a_device_without_a_cloud_has_no_tags_and_is_healthy() {
     assert_eq!(device.get("/v1/healthy").await.status, 200);
     update(&device, &json!({"force": true, "cancel": true})).await;
 }
+
+#[tokio::test]
+async fn the_supervisors_own_app_and_the_hosts_are_shown_and_never_run() {
+    let (cloud, device) = following().await;
+    cloud.change(|device| {
+        let apps = device["apps"].as_object_mut().unwrap();
+        let fleet = apps.values().next().unwrap().clone();
+        for (id, uuid, name, is_host) in [
+            (901, "supervisorapp", "aarch64-supervisor", false),
+            (902, "hostapp", "raspberrypi4-64", true),
+        ] {
+            let mut app = fleet.clone();
+            app["id"] = json!(id);
+            app["name"] = json!(name);
+            app["class"] = json!("app");
+            app["is_host"] = json!(is_host);
+            apps.insert(uuid.to_owned(), app);
+        }
+    });
+    update(&device, &json!({})).await;
+    let plan = until("the apps to be in the plan", || async {
+        let plan = device.json("/v3/plan").await;
+        let left = plan["unplanned"].as_array().unwrap().len();
+        if left == 2 && plan["state"] == "settled" {
+            Ok(plan)
+        } else {
+            Err(plan)
+        }
+    })
+    .await;
+    for left in plan["unplanned"].as_array().unwrap() {
+        assert_eq!(left["blockedBy"][0]["kind"], "not-ours", "{plan}");
+    }
+    assert_eq!(services_of(device.state_dir()).len(), 1);
+    let status = device.json("/v2/state/status").await;
+    assert_eq!(status["containers"].as_array().unwrap().len(), 1);
+}

@@ -77,6 +77,13 @@ async fn ping_and_health_answer_without_a_key() {
         sick.ask(request("GET", "/v1/healthy", "")).await,
         answer(500, TEXT, "Unhealthy")
     );
+    // Plugins as a whole are part of it.
+    let problem = "the thread that interrupts plugins has ended".to_owned();
+    device.endpoints.problems.lock().unwrap().push(problem);
+    assert_eq!(
+        device.ask(request("GET", "/v1/healthy", "")).await,
+        answer(500, TEXT, "Unhealthy")
+    );
 }
 
 #[tokio::test]

@@ -32,7 +32,8 @@ pub(crate) const ROUTES: &[Route] = &[Route {
 
 /// 200 and empty, or 500 with the text `Unhealthy`; what is wrong goes to the log.
 pub(crate) fn health(api: &Api) -> Response {
-    let problems = api.device.problems();
+    let mut problems = api.device.problems();
+    problems.extend(api.endpoints.problems());
     if problems.is_empty() {
         return answer::empty(StatusCode::OK);
     }

@@ -10,8 +10,8 @@ use super::service::{Place, service};
 use super::{dependencies, networks, volumes};
 use crate::target::{Path, Problems};
 use crate::{
-    ApiKey, AppId, AppUuid, Branding, DesiredApp, DesiredHost, DesiredService, DesiredState,
-    DeviceUuid, NetworkMode, ServiceName, TargetApp, TargetErrors, TargetState,
+    ApiKey, AppClass, AppId, AppUuid, Branding, DesiredApp, DesiredHost, DesiredService,
+    DesiredState, DeviceUuid, NetworkMode, ServiceName, TargetApp, TargetErrors, TargetState,
 };
 
 /// What services are told of the device, and where the device keeps what it shares with them.
@@ -56,6 +56,8 @@ pub struct HostFacts {
     pub os_build: Option<String>,
     /// `None` on a device without a cloud.
     pub cloud: Option<CloudAccess>,
+    /// The app that this supervisor is itself a release of, where configuration names it.
+    pub own_app: Option<AppUuid>,
 }
 
 /// How services talk to the cloud as the device.
@@ -135,7 +137,8 @@ pub fn resolve(
     let mut taken = BTreeMap::new();
     for (uuid, app) in &target.apps {
         let mut problems = Problems::default();
-        let desired = resolve_app(app, facts, keys, &mut findings, &mut problems)?;
+        let not_ours = app.is_host || is_supervisors_own(app, facts);
+        let desired = resolve_app(app, not_ours, facts, keys, &mut findings, &mut problems)?;
         check_container_names(&desired, &mut taken, &mut problems);
         let desired = match problems.into_result(desired) {
             Ok(desired) => desired,
@@ -143,7 +146,7 @@ pub fn resolve(
                 resolved.rejected.insert(uuid.clone(), errors);
                 DesiredApp {
                     rejected: true,
-                    ..empty(app)
+                    ..empty(app, not_ours)
                 }
             }
         };
@@ -154,14 +157,21 @@ pub fn resolve(
     Ok(resolved)
 }
 
-fn empty(app: &TargetApp) -> DesiredApp {
+/// Whether the app is the supervisor itself. A cloud names the apps that its supervisors are releases of for
+/// the architecture, `aarch64-supervisor`, and they are no fleets (cloud behaviour 5.12).
+fn is_supervisors_own(app: &TargetApp, facts: &DeviceFacts) -> bool {
+    let named = facts.host.own_app.as_ref() == Some(&app.uuid);
+    named || (app.class == AppClass::App && app.name.ends_with("-supervisor"))
+}
+
+fn empty(app: &TargetApp, not_ours: bool) -> DesiredApp {
     DesiredApp {
         id: app.id,
         uuid: app.uuid.clone(),
         name: app.name.clone(),
         commit: app.release.as_ref().map(|release| release.commit.clone()),
         release: app.release.as_ref().map(|release| release.id),
-        not_ours: app.is_host,
+        not_ours,
         rejected: false,
         services: BTreeMap::new(),
         volumes: BTreeMap::new(),
@@ -171,14 +181,15 @@ fn empty(app: &TargetApp) -> DesiredApp {
 
 fn resolve_app(
     app: &TargetApp,
+    not_ours: bool,
     facts: &DeviceFacts,
     keys: &dyn ApiKeys,
     findings: &mut Findings,
     problems: &mut Problems,
 ) -> Result<DesiredApp, KeyError> {
-    let mut desired = empty(app);
-    // What is in a host app is for others to run, so its fields are none of our business.
-    let Some(release) = app.release.as_ref().filter(|_| !app.is_host) else {
+    let mut desired = empty(app, not_ours);
+    // What is in such an app is for others to run, so its fields are none of our business.
+    let Some(release) = app.release.as_ref().filter(|_| !not_ours) else {
         return Ok(desired);
     };
     let root = Path::root("apps");

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -128,10 +129,13 @@ fn flood() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../os/tests/programs/flood")
 }
 
-struct TestDevice;
+struct TestDevice {
+    breaks: Arc<AtomicBool>,
+}
 
 impl Device for TestDevice {
     fn identity(&self) -> Identity {
+        assert!(!self.breaks.load(SeqCst), "as the test wanted");
         Identity {
             uuid: "0123456789abcdef0123456789abcdef".to_owned(),
             name: "kitchen".to_owned(),
@@ -151,6 +155,7 @@ pub(crate) struct Setup {
     pub(crate) os: Arc<Rehearsal>,
     config: String,
     slots: usize,
+    breaks: Arc<AtomicBool>,
 }
 
 pub(crate) fn setup() -> Setup {
@@ -169,6 +174,7 @@ pub(crate) fn setup() -> Setup {
         root,
         config: String::new(),
         slots: 16,
+        breaks: Arc::default(),
     }
 }
 
@@ -217,7 +223,9 @@ impl Setup {
             host_root: root.join("host"),
             plugin_config: toml::from_str(&self.config).unwrap(),
             data: Arc::new(store),
-            device: Arc::new(TestDevice),
+            device: Arc::new(TestDevice {
+                breaks: self.breaks.clone(),
+            }),
             cloud: Arc::new(plugins::NoCloud),
             os: self.os,
             locks: Arc::new(plugins::Absent),
@@ -232,6 +240,7 @@ impl Setup {
         let plugins = Plugins::start(config).await.unwrap();
         Fixture {
             plugins,
+            breaks: self.breaks,
             root: self.root,
         }
     }
@@ -240,6 +249,8 @@ impl Setup {
 /// Plugins that run.
 pub(crate) struct Fixture {
     pub(crate) plugins: Plugins,
+    /// Whoever asks who the device is comes to an end.
+    pub(crate) breaks: Arc<AtomicBool>,
     pub(crate) root: tempfile::TempDir,
 }
 

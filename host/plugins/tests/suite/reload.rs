@@ -212,3 +212,20 @@ async fn a_changed_policy_is_in_force_at_once() {
     );
     assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
 }
+
+#[tokio::test]
+async fn a_runtime_that_takes_up_no_plugins_any_more_is_not_healthy() {
+    let device = setup().guest("a", "").start().await;
+    assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
+    assert_eq!(device.plugins.runtime_problems(), Vec::<String>::new());
+    device.breaks.store(true, SeqCst);
+    device.replace("a.wasm", &version(7));
+    device
+        .until("its end shows", |plugins| {
+            let problems = plugins.runtime_problems();
+            problems == ["the task that takes up changed plugins has ended"]
+        })
+        .await;
+    // What was loaded serves on.
+    assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
+}

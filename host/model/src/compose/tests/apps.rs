@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::{DesiredApp, NetworkAttachment, NetworkMode};
+use crate::{AppClass, DesiredApp, NetworkAttachment, NetworkMode};
 
 fn app(resolved: &Resolved) -> &DesiredApp {
     &resolved.desired.apps[&"12".parse().unwrap()]
@@ -363,6 +363,29 @@ fn host_apps_are_shown_and_not_run() {
         app.commit.as_ref().map(ToString::to_string).as_deref(),
         Some("c0ffee")
     );
+}
+
+#[test]
+fn the_supervisors_own_app_is_shown_and_not_run() {
+    let mut of_any_name = facts();
+    of_any_name.host.own_app = Some("12".parse().unwrap());
+    for (name, class, facts, own) in [
+        ("aarch64-supervisor", AppClass::App, facts(), true),
+        // A fleet may be called anything.
+        ("aarch64-supervisor", AppClass::Fleet, facts(), false),
+        ("pump", AppClass::App, facts(), false),
+        ("pump", AppClass::Fleet, of_any_name, true),
+    ] {
+        let mut target = release(&json!({ "web": {} }), &json!({}), &json!({}));
+        for app in target.apps.values_mut() {
+            app.name = name.to_owned();
+            app.class = class;
+        }
+        let resolved = resolve(&target, &facts, &Keys).unwrap();
+        let app = app(&resolved);
+        assert_eq!(app.not_ours, own, "{name} {class:?}");
+        assert_eq!(app.services.is_empty(), own, "{name} {class:?}");
+    }
 }
 
 #[test]
