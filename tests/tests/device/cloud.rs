@@ -190,7 +190,14 @@ async fn a_cloud_that_stalls_or_is_gone_leaves_the_services_running_and_the_api_
     update(&device, &json!({})).await;
     cloud.until_polls(2).await;
     // An update is pending for as long as the cloud is asked.
-    assert_eq!(device.json("/v1/device").await["update_pending"], true);
+    until("an update to be pending", || async {
+        let state = device.json("/v1/device").await;
+        match state["update_pending"] == true {
+            true => Ok(()),
+            false => Err(state),
+        }
+    })
+    .await;
     assert_eq!(device.terminate().await.code(), Some(0));
 
     cloud.go();

@@ -1,0 +1,63 @@
+//! The path: which records a request is about.
+
+use winnow::combinator::{alt, cut_err, eof, opt};
+use winnow::prelude::*;
+use winnow::token::literal;
+
+use crate::error::Fault;
+use crate::raw::{self, Plus};
+use crate::request::{Address, Key, Name, ResourcePath, Tail};
+use crate::token::{Input, key, name, read_all, refuse, sign, wanted};
+
+/// Reads the path behind the version.
+pub(crate) fn read(path: &str) -> Result<Address, Fault> {
+    let decoded = raw::decode(path, 0, Plus::Plus)?;
+    read_all(&decoded, "the end of the path", address)
+}
+
+fn address(input: &mut Input<'_>) -> ModalResult<Address> {
+    sign('/', "`/` and the name of a resource").parse_next(input)?;
+    if opt(literal("$metadata")).parse_next(input)?.is_some() {
+        return Ok(Address::Metadata);
+    }
+    let (resource, key) = cut_err(segment)
+        .context(wanted("the name of a resource"))
+        .parse_next(input)?;
+    let mut links = Vec::new();
+    let tail = loop {
+        if opt(literal('/')).parse_next(input)?.is_none() {
+            break Tail::Records;
+        }
+        if opt(literal("$count")).parse_next(input)?.is_some() {
+            break Tail::Count;
+        }
+        if opt(literal("$links/")).parse_next(input)?.is_some() {
+            break Tail::Links(cut_err(name).parse_next(input)?);
+        }
+        if opt(alt((literal("$"), eof))).parse_next(input)?.is_some() {
+            return refuse(input, "a link, `$count` or `$links/` and a link");
+        }
+        links.push(cut_err(segment).parse_next(input)?);
+    };
+    cut_err(eof)
+        .context(wanted(
+            "the end of the path, a key in parentheses, or `/` and a link",
+        ))
+        .parse_next(input)?;
+    Ok(Address::Resource(ResourcePath {
+        resource,
+        key,
+        links,
+        tail,
+    }))
+}
+
+/// A name, with a key in parentheses where one is given.
+fn segment(input: &mut Input<'_>) -> ModalResult<(Name, Option<Key>)> {
+    let name = name.parse_next(input)?;
+    let key = match opt(literal('(')).parse_next(input)? {
+        Some(_) => Some(key.parse_next(input)?),
+        None => None,
+    };
+    Ok((name, key))
+}

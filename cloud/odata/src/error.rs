@@ -1,0 +1,88 @@
+//! Why a request is not of the language, and where.
+
+use std::fmt;
+
+/// The longest request, in bytes of path and query.
+pub const MAX_LENGTH: usize = 64 << 10;
+/// How deep parentheses, functions, lambdas and expansions may stand in each other.
+pub const MAX_DEPTH: usize = 32;
+
+/// A request that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ParseError {
+    /// The byte of `path?query` at which it stops to be a request.
+    pub at: usize,
+    /// For people: what is wrong there.
+    pub message: String,
+}
+
+impl ParseError {
+    pub(crate) fn too_long(length: usize) -> Self {
+        ParseError {
+            at: MAX_LENGTH,
+            message: format!("the request has {length} bytes, more than {MAX_LENGTH}"),
+        }
+    }
+}
+
+/// The same before it is known what the whole request is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) at: usize,
+    pub(crate) what: What,
+}
+
+/// What is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum What {
+    /// Something else should stand here.
+    Expected(&'static str),
+    /// A sentence.
+    Said(String),
+}
+
+impl Fault {
+    pub(crate) fn expected(at: usize, what: &'static str) -> Self {
+        Fault {
+            at,
+            what: What::Expected(what),
+        }
+    }
+
+    pub(crate) fn said(at: usize, what: impl Into<String>) -> Self {
+        Fault {
+            at,
+            what: What::Said(what.into()),
+        }
+    }
+
+    /// For people, with what stands there in `whole`.
+    pub(crate) fn within(self, whole: &str) -> ParseError {
+        let Fault { at, what } = self;
+        let here = Here { whole, at };
+        let message = match what {
+            What::Expected(expected) => format!("expected {expected} {here}"),
+            What::Said(said) => format!("{said} {here}"),
+        };
+        ParseError { at, message }
+    }
+}
+
+struct Here<'a> {
+    whole: &'a str,
+    at: usize,
+}
+
+impl fmt::Display for Here<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 24;
+        let rest = self.whole.get(self.at..).unwrap_or_default();
+        let shown: String = rest.chars().take(SHOWN).collect();
+        let more = if shown.len() < rest.len() { "…" } else { "" };
+        match rest.is_empty() {
+            true => write!(f, "at character {}, the end", self.at),
+            false => write!(f, "at character {}: `{shown}{more}`", self.at),
+        }
+    }
+}

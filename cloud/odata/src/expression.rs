@@ -1,0 +1,334 @@
+//! `$filter` and `$orderby`: conditions and values.
+//!
+//! From the loosest to the tightest: `or`, `and`, comparisons, `add` and `sub`, `mul`, `div` and `mod`,
+//! `not` and `-` (OData 4.01 part 2, 5.1.1.16).
+
+use winnow::combinator::{alt, cut_err, opt, peek, repeat, separated, terminated};
+use winnow::prelude::*;
+use winnow::token::{any, literal, one_of};
+
+use crate::request::{
+    Arithmetic, Comparison, Count, Expression, Function, Lambda, Operand, PathSegment,
+    PropertyPath, Quantifier, Value,
+};
+use crate::token::{
+    Input, constant, deeper, key, name, place, refuse, sign, spaces, value, wanted, word,
+};
+
+/// A whole expression, with the spaces around it.
+pub(crate) fn expression(input: &mut Input<'_>) -> ModalResult<Expression> {
+    deeper(input, |input: &mut Input<'_>| {
+        spaces.parse_next(input)?;
+        let found = either(input)?;
+        spaces.parse_next(input)?;
+        Ok(found)
+    })
+}
+
+/// Takes an operator that is the word `wanted`, with the spaces around it; spaces are put back where it is
+/// another.
+fn operator<'a>(
+    input: &mut Input<'a>,
+    names: &[&'static str],
+) -> ModalResult<Option<&'static str>> {
+    let taken = (spaces, word)
+        .verify_map(|((), found): ((), &'a str)| names.iter().copied().find(|name| *name == found));
+    let mut taken = opt(terminated(
+        taken,
+        peek(alt((one_of([' ', '\t', '(']).void(), literal('-').void()))),
+    ));
+    let taken = taken.parse_next(input)?;
+    if taken.is_some() {
+        spaces.parse_next(input)?;
+    }
+    Ok(taken)
+}
+
+fn either(input: &mut Input<'_>) -> ModalResult<Expression> {
+    joined(input, "or", both, Operand::Or)
+}
+
+fn both(input: &mut Input<'_>) -> ModalResult<Expression> {
+    joined(input, "and", comparison, Operand::And)
+}
+
+/// One or more of what `part` reads, with `between` between them.
+fn joined(
+    input: &mut Input<'_>,
+    between: &'static str,
+    part: fn(&mut Input<'_>) -> ModalResult<Expression>,
+    join: fn(Vec<Expression>) -> Operand,
+) -> ModalResult<Expression> {
+    let at = place(input);
+    let first = part(input)?;
+    let mut all = vec![first];
+    while operator(input, &[between])?.is_some() {
+        all.push(cut_err(part).parse_next(input)?);
+    }
+    Ok(match (all.pop(), all.is_empty()) {
+        (Some(only), true) => only,
+        (last, _) => Expression {
+            operand: join(all.into_iter().chain(last).collect()),
+            at,
+        },
+    })
+}
+
+fn comparison(input: &mut Input<'_>) -> ModalResult<Expression> {
+    let at = place(input);
+    let left = sum(input)?;
+    let Some(found) = operator(input, &["eq", "ne", "gt", "ge", "lt", "le", "in"])? else {
+        return Ok(left);
+    };
+    let operand = match found {
+        "in" => Operand::In(Box::new(left), list(input)?),
+        "eq" => compared(input, Comparison::Equal, left)?,
+        "ne" => compared(input, Comparison::NotEqual, left)?,
+        "gt" => compared(input, Comparison::Greater, left)?,
+        "ge" => compared(input, Comparison::GreaterOrEqual, left)?,
+        "lt" => compared(input, Comparison::Less, left)?,
+        _ => compared(input, Comparison::LessOrEqual, left)?,
+    };
+    Ok(Expression { operand, at })
+}
+
+fn compared(input: &mut Input<'_>, how: Comparison, left: Expression) -> ModalResult<Operand> {
+    let right = cut_err(sum).parse_next(input)?;
+    Ok(Operand::Compare(how, Box::new([left, right])))
+}
+
+/// `(1,2)`, of at least one value.
+fn list(input: &mut Input<'_>) -> ModalResult<Vec<Expression>> {
+    sign('(', "`(` and a list of values").parse_next(input)?;
+    let item = |input: &mut Input<'_>| deeper(input, padded_sum);
+    let items: Vec<Expression> = cut_err(separated(1.., item, literal(','))).parse_next(input)?;
+    sign(')', "`,` or `)` in the list of values").parse_next(input)?;
+    Ok(items)
+}
+
+fn padded_sum(input: &mut Input<'_>) -> ModalResult<Expression> {
+    spaces.parse_next(input)?;
+    let found = sum(input)?;
+    spaces.parse_next(input)?;
+    Ok(found)
+}
+
+fn sum(input: &mut Input<'_>) -> ModalResult<Expression> {
+    arithmetic(input, &["add", "sub"], product)
+}
+
+fn product(input: &mut Input<'_>) -> ModalResult<Expression> {
+    arithmetic(input, &["mul", "div", "mod"], unary)
+}
+
+fn arithmetic(
+    input: &mut Input<'_>,
+    operators: &[&'static str],
+    part: fn(&mut Input<'_>) -> ModalResult<Expression>,
+) -> ModalResult<Expression> {
+    let at = place(input);
+    let mut left = part(input)?;
+    // Each step puts what was read so far one level deeper.
+    let mut steps = 0;
+    while let Some(found) = operator(input, operators)? {
+        steps += 1;
+        if steps > crate::error::MAX_DEPTH {
+            return refuse(input, "fewer values in one calculation");
+        }
+        let how = match found {
+            "add" => Arithmetic::Add,
+            "sub" => Arithmetic::Subtract,
+            "mul" => Arithmetic::Multiply,
+            "div" => Arithmetic::Divide,
+            _ => Arithmetic::Remainder,
+        };
+        let right = cut_err(part).parse_next(input)?;
+        left = Expression {
+            operand: Operand::Arithmetic(how, Box::new([left, right])),
+            at,
+        };
+    }
+    Ok(left)
+}
+
+fn unary(input: &mut Input<'_>) -> ModalResult<Expression> {
+    let at = place(input);
+    let not = opt(terminated("not", peek(one_of([' ', '\t', '('])))).parse_next(input)?;
+    if not.is_some() {
+        spaces.parse_next(input)?;
+        let inner = deeper(input, cut_err(unary))?;
+        return Ok(Expression {
+            operand: Operand::Not(Box::new(inner)),
+            at,
+        });
+    }
+    let mut negated = opt((literal('-'), peek(one_of(|c: char| !c.is_ascii_digit()))));
+    if negated.parse_next(input)?.is_some() {
+        spaces.parse_next(input)?;
+        let inner = deeper(input, cut_err(unary))?;
+        return Ok(Expression {
+            operand: Operand::Negative(Box::new(inner)),
+            at,
+        });
+    }
+    primary(input)
+}
+
+fn primary(input: &mut Input<'_>) -> ModalResult<Expression> {
+    const EXPECTED: &str = "a field, a value, a function or `(`";
+    let at = place(input);
+    let Some(first) = opt(peek(any)).parse_next(input)? else {
+        return refuse(input, EXPECTED);
+    };
+    let operand = match first {
+        '(' => {
+            literal('(').parse_next(input)?;
+            let inner = expression(input)?;
+            sign(')', "an operator or `)`").parse_next(input)?;
+            return Ok(Expression { at, ..inner });
+        }
+        '\'' | '-' | '@' | '0'..='9' => value.map(Operand::Value).parse_next(input)?,
+        'a'..='z' | 'A'..='Z' | '_' => named(input)?,
+        _ => return refuse(input, EXPECTED),
+    };
+    Ok(Expression { operand, at })
+}
+
+/// What begins with a word: a constant, a function, or a path.
+fn named(input: &mut Input<'_>) -> ModalResult<Operand> {
+    let boundary = peek(winnow::combinator::not(one_of(['/', '('])));
+    let literal_value = opt(terminated(constant, boundary)).parse_next(input)?;
+    if let Some(found) = literal_value {
+        return Ok(Operand::Value(Value::Literal(found)));
+    }
+    let called = opt(peek(terminated(word, literal('(')))).parse_next(input)?;
+    if let Some(function) = called.and_then(Function::of_name) {
+        return call(input, function);
+    }
+    path(input)
+}
+
+fn call(input: &mut Input<'_>, function: Function) -> ModalResult<Operand> {
+    (word, literal('(')).parse_next(input)?;
+    spaces.parse_next(input)?;
+    let mut arguments: Vec<Expression> = Vec::new();
+    if opt(literal(')')).parse_next(input)?.is_none() {
+        arguments = cut_err(separated(1.., expression, literal(','))).parse_next(input)?;
+        sign(')', "`,` or `)` behind the argument").parse_next(input)?;
+    }
+    if !function.arguments().contains(&arguments.len()) {
+        return refuse(input, arguments_of(function));
+    }
+    Ok(Operand::Call(function, arguments))
+}
+
+fn arguments_of(function: Function) -> &'static str {
+    match (*function.arguments().start(), *function.arguments().end()) {
+        (0, 0) => "a function without arguments",
+        (1, 1) => "a function of one argument",
+        (1, 2) => "a function of one or two arguments",
+        (2, 2) => "a function of two arguments",
+        (2, 3) => "a function of two or three arguments",
+        _ => "a function of three arguments",
+    }
+}
+
+/// A field, a count or a lambda at the end of links.
+fn path(input: &mut Input<'_>) -> ModalResult<Operand> {
+    let mut segments = vec![segment(input)?];
+    loop {
+        if opt(literal('/')).parse_next(input)?.is_none() {
+            return Ok(Operand::Property(PropertyPath { segments }));
+        }
+        if opt(literal("$count")).parse_next(input)?.is_some() {
+            let path = PropertyPath { segments };
+            let filter = count_filter(input)?;
+            return Ok(Operand::Count(Box::new(Count { path, filter })));
+        }
+        let quantifier = opt(terminated(alt(("any", "all")), literal('('))).parse_next(input)?;
+        if let Some(word) = quantifier {
+            let quantifier = match word {
+                "any" => Quantifier::Any,
+                _ => Quantifier::All,
+            };
+            return lambda(input, PropertyPath { segments }, quantifier);
+        }
+        segments.push(cut_err(segment).parse_next(input)?);
+    }
+}
+
+fn segment(input: &mut Input<'_>) -> ModalResult<PathSegment> {
+    let name = name.parse_next(input)?;
+    let key = match opt(literal('(')).parse_next(input)? {
+        Some(_) => Some(key.parse_next(input)?),
+        None => None,
+    };
+    Ok(PathSegment { name, key })
+}
+
+/// `($filter=…)` behind `$count`.
+pub(crate) fn count_filter(input: &mut Input<'_>) -> ModalResult<Option<Expression>> {
+    if opt(literal('(')).parse_next(input)?.is_none() {
+        return Ok(None);
+    }
+    spaces.parse_next(input)?;
+    if opt(literal(')')).parse_next(input)?.is_some() {
+        return Ok(None);
+    }
+    cut_err(literal("$filter="))
+        .context(wanted("`$filter=`, the one option of a count"))
+        .parse_next(input)?;
+    let filter = cut_err(expression).parse_next(input)?;
+    sign(')', "an operator or `)`").parse_next(input)?;
+    Ok(Some(filter))
+}
+
+fn lambda(
+    input: &mut Input<'_>,
+    path: PropertyPath,
+    quantifier: Quantifier,
+) -> ModalResult<Operand> {
+    spaces.parse_next(input)?;
+    let variable = cut_err(name)
+        .context(wanted("a variable and `:`, as in `any(d:…)`"))
+        .parse_next(input)?;
+    spaces.parse_next(input)?;
+    sign(':', "`:` and a condition").parse_next(input)?;
+    let body = cut_err(expression).parse_next(input)?;
+    sign(')', "an operator or `)`").parse_next(input)?;
+    Ok(Operand::Lambda(Box::new(Lambda {
+        path,
+        quantifier,
+        variable,
+        body,
+    })))
+}
+
+/// Fields or counts with a direction each.
+pub(crate) fn orders(input: &mut Input<'_>) -> ModalResult<Vec<crate::Order>> {
+    let comma = (spaces, literal(','), spaces);
+    cut_err(separated(1.., order, comma)).parse_next(input)
+}
+
+fn order(input: &mut Input<'_>) -> ModalResult<crate::Order> {
+    use crate::Direction::{Ascending, Descending};
+    let by = padded_path(input)?;
+    let direction =
+        opt((repeat::<_, _, (), _, _>(1.., one_of([' ', '\t'])), word)).parse_next(input)?;
+    let direction = match direction.map(|((), word)| word) {
+        None | Some("asc") => Ascending,
+        Some("desc") => Descending,
+        Some(_) => return refuse(input, "`asc` or `desc`"),
+    };
+    Ok(crate::Order { by, direction })
+}
+
+fn padded_path(input: &mut Input<'_>) -> ModalResult<Expression> {
+    spaces.parse_next(input)?;
+    let at = place(input);
+    let operand = cut_err(path).context(wanted("a field")).parse_next(input)?;
+    if matches!(operand, Operand::Lambda(_)) {
+        return refuse(input, "a field or a count, not a condition");
+    }
+    Ok(Expression { operand, at })
+}

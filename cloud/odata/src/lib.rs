@@ -1,0 +1,61 @@
+//! Reads the requests of the cloud's data API: which records a URL names, and what it asks of them.
+//!
+//! [`parse`] takes the path behind the version and the query, both as they came, and answers a
+//! [`Request`]. It knows the language and no resource: whether a name is a field, a link or nothing at all
+//! is for whoever has the model to say, at the place in the URL that each [`Name`] carries.
+//!
+//! ```text
+//! raw URL ─ raw        parts of the query, each decoded once, with the place of each character
+//!         ├─ address   /device(uuid='…')/owns__device/$count
+//!         ├─ options   $select, $expand, $orderby, …
+//!         └─ expression  $filter
+//! ```
+//!
+//! It refuses what is no URL of the data API with the character at which it stops to be one, and bounds
+//! how long a request may be and how deep it may nest, so that reading it costs no more than its length.
+//! (OData 4.01 part 2; cloud behaviour 2.1 to 2.4, which wins where they differ.)
+
+#![warn(missing_docs)]
+
+mod address;
+mod error;
+mod expression;
+mod options;
+mod raw;
+mod request;
+mod token;
+
+pub use error::{MAX_DEPTH, MAX_LENGTH, ParseError};
+pub use request::{
+    Address, Arithmetic, Comparison, Count, Direction, Expand, Expression, Function, Key, Lambda,
+    Literal, Name, Operand, Options, Order, PathSegment, PropertyPath, Quantifier, Request,
+    ResourcePath, Select, Tail, Value,
+};
+
+/// Reads a request: `path` is what follows the version (`/device(7)`), `query` what follows the `?`, both
+/// still percent-encoded. Places in errors and names count the bytes of `path?query` from 0.
+///
+/// # Errors
+/// [`ParseError`] where it is not of the language.
+pub fn parse(path: &str, query: Option<&str>) -> Result<Request, ParseError> {
+    let length = path.len() + query.map_or(0, |query| query.len() + 1);
+    if length > MAX_LENGTH {
+        return Err(ParseError::too_long(length));
+    }
+    let whole = || match query {
+        Some(query) => format!("{path}?{query}"),
+        None => path.to_owned(),
+    };
+    let address = address::read(path).map_err(|fault| fault.within(&whole()))?;
+    let options = match query {
+        Some(query) => {
+            options::read(query, path.len() + 1).map_err(|fault| fault.within(&whole()))?
+        }
+        None => Options::default(),
+    };
+    let request = Request { address, options };
+    request
+        .check_aliases()
+        .map_err(|fault| fault.within(&whole()))?;
+    Ok(request)
+}

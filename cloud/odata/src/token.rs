@@ -1,0 +1,219 @@
+//! What all of the language is made of: names, literals, spaces, and keys in parentheses.
+
+use winnow::combinator::{alt, cut_err, opt, peek, separated};
+use winnow::error::{ContextError, ErrMode, StrContext, StrContextValue};
+use winnow::prelude::*;
+use winnow::stream::{LocatingSlice, Location, Stateful};
+use winnow::token::{any, literal, one_of, take_while};
+
+use crate::error::{Fault, MAX_DEPTH};
+use crate::raw::Decoded;
+use crate::request::{Key, Literal, Name, Value};
+
+/// Text being read, and how deep it nests by now.
+pub(crate) type Input<'a> = Stateful<LocatingSlice<&'a str>, Reading<'a>>;
+
+/// What the parsers share.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    decoded: &'a Decoded,
+    depth: usize,
+}
+
+/// Reads all of `decoded` with `parser`; `then` says what may stand behind what it reads.
+pub(crate) fn read_all<'a, T>(
+    decoded: &'a Decoded,
+    then: &'static str,
+    mut parser: impl Parser<Input<'a>, T, ErrMode<ContextError>>,
+) -> Result<T, Fault> {
+    let mut input = Stateful {
+        input: LocatingSlice::new(decoded.text.as_str()),
+        state: Reading { decoded, depth: 0 },
+    };
+    let found = parser.parse_next(&mut input);
+    let at = decoded.place(input.current_token_start());
+    match found {
+        Ok(found) if input.is_empty() => Ok(found),
+        Ok(_) => Err(Fault::expected(at, then)),
+        Err(error) => {
+            let context = error.into_inner().unwrap_or_default();
+            let expected = context.context().find_map(|context| match context {
+                StrContext::Expected(StrContextValue::Description(what)) => Some(*what),
+                _ => None,
+            });
+            Err(Fault::expected(at, expected.unwrap_or("something else")))
+        }
+    }
+}
+
+/// What an error says should stand here.
+pub(crate) fn wanted(what: &'static str) -> StrContext {
+    StrContext::Expected(StrContextValue::Description(what))
+}
+
+/// Fails for good, saying what should stand here.
+pub(crate) fn refuse<'a, T>(input: &mut Input<'a>, what: &'static str) -> ModalResult<T> {
+    let _: &mut Input<'a> = input;
+    let mut context = ContextError::new();
+    context.push(wanted(what));
+    Err(ErrMode::Cut(context))
+}
+
+/// Runs `parser` one level deeper.
+pub(crate) fn deeper<'a, T>(
+    input: &mut Input<'a>,
+    mut parser: impl Parser<Input<'a>, T, ErrMode<ContextError>>,
+) -> ModalResult<T> {
+    if input.state.depth >= MAX_DEPTH {
+        return refuse(input, "less that stands in each other: it nests too deep");
+    }
+    input.state.depth += 1;
+    let found = parser.parse_next(input);
+    input.state.depth -= 1;
+    found
+}
+
+/// Where the next character stands in the request.
+pub(crate) fn place(input: &Input<'_>) -> usize {
+    input.state.decoded.place(input.current_token_start())
+}
+
+/// Spaces, where there may be some.
+pub(crate) fn spaces(input: &mut Input<'_>) -> ModalResult<()> {
+    take_while(0.., [' ', '\t']).void().parse_next(input)
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// A word: letters, digits and underscores, with no digit in front.
+pub(crate) fn word<'a>(input: &mut Input<'a>) -> ModalResult<&'a str> {
+    (
+        one_of(|c: char| c.is_ascii_alphabetic() || c == '_'),
+        take_while(0.., is_word),
+    )
+        .take()
+        .parse_next(input)
+}
+
+/// A word that names something.
+pub(crate) fn name(input: &mut Input<'_>) -> ModalResult<Name> {
+    let at = place(input);
+    let text = word.context(wanted("a name")).parse_next(input)?;
+    Ok(Name {
+        text: text.to_owned(),
+        at,
+    })
+}
+
+/// The sign `sign`, or a failure that says so.
+pub(crate) fn sign<'a>(
+    sign: char,
+    what: &'static str,
+) -> impl Parser<Input<'a>, (), ErrMode<ContextError>> {
+    cut_err(literal(sign)).void().context(wanted(what))
+}
+
+/// A literal or `@name`.
+pub(crate) fn value(input: &mut Input<'_>) -> ModalResult<Value> {
+    if opt(literal('@')).parse_next(input)?.is_some() {
+        return cut_err(name).map(Value::Alias).parse_next(input);
+    }
+    constant.map(Value::Literal).parse_next(input)
+}
+
+/// A literal.
+pub(crate) fn constant(input: &mut Input<'_>) -> ModalResult<Literal> {
+    let first = peek(any).parse_next(input)?;
+    match first {
+        '\'' => quoted.map(Literal::Text).parse_next(input),
+        '-' | '0'..='9' => number.parse_next(input),
+        _ => alt((typed, keyword)).parse_next(input),
+    }
+}
+
+/// `'text'`, in which `''` is one apostrophe.
+fn quoted(input: &mut Input<'_>) -> ModalResult<String> {
+    literal('\'').parse_next(input)?;
+    let mut text = String::new();
+    loop {
+        let piece = take_while(0.., |c| c != '\'').parse_next(input)?;
+        text.push_str(piece);
+        sign('\'', "an apostrophe at the end of the text").parse_next(input)?;
+        if opt(literal('\'')).parse_next(input)?.is_none() {
+            return Ok(text);
+        }
+        text.push('\'');
+    }
+}
+
+fn number(input: &mut Input<'_>) -> ModalResult<Literal> {
+    let digits = || take_while(1.., |c: char| c.is_ascii_digit());
+    let whole = (opt(literal('-')), digits()).take().parse_next(input)?;
+    let mut fraction = opt((literal('.'), cut_err(digits()).context(wanted("a digit"))).take());
+    let fraction = fraction.parse_next(input)?.unwrap_or_default();
+    let mut exponent = opt((one_of(['e', 'E']), opt(one_of(['+', '-'])), digits()).take());
+    let exponent = exponent.parse_next(input)?.unwrap_or_default();
+    if opt(peek(one_of(is_word))).parse_next(input)?.is_some() {
+        return refuse(input, "the end of the number");
+    }
+    if fraction.is_empty() && exponent.is_empty() {
+        return match whole.parse() {
+            Ok(integer) => Ok(Literal::Integer(integer)),
+            Err(_) => refuse(input, "a number of at most 64 bits"),
+        };
+    }
+    Ok(Literal::Decimal(format!("{whole}{fraction}{exponent}")))
+}
+
+/// `datetime'…'`, `date'…'` and `duration'…'`.
+fn typed(input: &mut Input<'_>) -> ModalResult<Literal> {
+    let kind = alt(("datetimeoffset", "datetime", "duration", "date", "time"));
+    let kind = winnow::combinator::terminated(kind, peek(literal('\''))).parse_next(input)?;
+    let text = quoted.parse_next(input)?;
+    Ok(match kind {
+        "duration" | "time" => Literal::Duration(text),
+        _ => Literal::DateTime(text),
+    })
+}
+
+fn keyword(input: &mut Input<'_>) -> ModalResult<Literal> {
+    word.verify_map(|word| match word {
+        "null" => Some(Literal::Null),
+        "true" => Some(Literal::Bool(true)),
+        "false" => Some(Literal::Bool(false)),
+        _ => None,
+    })
+    .context(wanted("a value"))
+    .parse_next(input)
+}
+
+/// What stands in the parentheses of a key, and the one that closes it.
+pub(crate) fn key(input: &mut Input<'_>) -> ModalResult<Key> {
+    spaces.parse_next(input)?;
+    let named = opt(peek((word, spaces, literal('=')))).parse_next(input)?;
+    let key = match named {
+        Some(_) => separated(1.., key_field, (spaces, literal(','), spaces))
+            .map(Key::Fields)
+            .parse_next(input)?,
+        None => cut_err(value)
+            .context(wanted("a key: an id, or fields with values"))
+            .map(Key::Id)
+            .parse_next(input)?,
+    };
+    spaces.parse_next(input)?;
+    sign(')', "`)` at the end of the key").parse_next(input)?;
+    Ok(key)
+}
+
+fn key_field(input: &mut Input<'_>) -> ModalResult<(Name, Value)> {
+    let field = cut_err(name).parse_next(input)?;
+    spaces.parse_next(input)?;
+    sign('=', "`=` and the value of the key's field").parse_next(input)?;
+    spaces.parse_next(input)?;
+    let value = cut_err(value)
+        .context(wanted("a value"))
+        .parse_next(input)?;
+    Ok((field, value))
+}
