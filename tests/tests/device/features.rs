@@ -3,10 +3,11 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use tests::{Supervisor, guest, service, target};
+use tests::{DEVICE, DEVICE_KEY, RecordedCloud, Supervisor, guest, service, target, until};
 
 /// Folders of the host with something to find in them.
-const FOLDERS: [&str; 6] = [
+const FOLDERS: [&str; 7] = [
+    "proc",
     "run/dbus",
     "var/log/journal",
     "run/log/journal",
@@ -102,6 +103,7 @@ async fn a_component_finds_the_folders_that_its_labels_open() {
         ("kernel-modules", "/lib/modules/found", "in lib/modules"),
         ("firmware", "/lib/firmware/found", "in lib/firmware"),
         ("sysfs", "/sys/found", "in sys"),
+        ("procfs", "/proc/found", "in proc"),
     ] {
         let reader = |labels: Value| {
             let more = json!({"command": ["read", file], "labels": labels, "restart": "no"});
@@ -113,4 +115,165 @@ async fn a_component_finds_the_folders_that_its_labels_open() {
         device.set_target(&reader(json!({}))).await;
         logs.until_message("failed").await;
     }
+}
+
+/// A process file system at a folder, while it lives.
+struct ProcessFileSystem(std::path::PathBuf);
+
+impl ProcessFileSystem {
+    /// `None`, and a line that says so, where it may not be mounted.
+    fn at(folder: std::path::PathBuf) -> Option<Self> {
+        fs::create_dir_all(&folder).unwrap();
+        let mount = std::process::Command::new("mount")
+            .args(["-t", "proc", "proc"])
+            .arg(&folder)
+            .status();
+        if mount.is_ok_and(|status| status.success()) {
+            return Some(ProcessFileSystem(folder));
+        }
+        println!("SKIPPED: no file system may be mounted here");
+        None
+    }
+}
+
+impl Drop for ProcessFileSystem {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[tokio::test]
+async fn a_container_sees_the_hosts_processes_with_the_label_for_it_alone() {
+    let Some(builder) = Supervisor::on_docker() else {
+        return;
+    };
+    let device = builder.start().await;
+    let Some(mounted) = ProcessFileSystem::at(device.host_root().join("proc")) else {
+        return;
+    };
+    let registry = std::env::var("SUPERVISOR_TEST_REGISTRY").unwrap();
+    let pid = device.pid();
+    let mut logs = device.read_logs().await;
+    for (labels, says) in [
+        (labels(&["procfs"]), "sees it"),
+        (json!({}), "sees nothing"),
+    ] {
+        let look = format!(
+            "test -d /proc/{pid} && grep -q supervisor /proc/{pid}/comm && echo sees it || echo sees nothing; \
+             exec sleep 1000"
+        );
+        let looking = json!({
+            "serviceName": "looking", "imageId": 1, "image": format!("{registry}/busybox:latest"),
+            "environment": {}, "labels": labels, "stop_grace_period": "1s", "stop_signal": "SIGKILL",
+            "command": ["sh", "-c", look],
+        });
+        device.set_target(&target(43, &[looking])).await;
+        logs.until_message(says).await;
+    }
+    device.set_target(&json!({"local": {"apps": {}}})).await;
+    device.until_applied().await;
+    drop(mounted);
+}
+
+/// Every variable that the supervisor sets, with the labels that some of them need.
+async fn variables_are_found(builder: tests::Builder, app: u64, service: Value) {
+    let cloud = RecordedCloud::start(&guest("guest")).await;
+    cloud.change(|device| {
+        device["config"] = json!({ "PLATFORM_SUPERVISOR_LOCAL_MODE": "true" });
+    });
+    let config_json = cloud.config_json();
+    let endpoint = config_json["apiEndpoint"].as_str().unwrap().to_owned();
+    let mut device = builder.config_json(config_json).start().await;
+    // What the host says of itself is read at the start.
+    device.terminate().await;
+    let root = device.host_root();
+    let board = json!({ "slug": "raspberrypi4-64", "arch": "aarch64" });
+    fs::write(root.join("mnt/boot/device-type.json"), board.to_string()).unwrap();
+    fs::create_dir_all(root.join("etc")).unwrap();
+    let release = "PRETTY_NAME=\"Example OS 2.5\"\nBOARD_REV=b03112\n";
+    fs::write(root.join("etc/os-release"), release).unwrap();
+    device.start_again().await;
+    let mut logs = device.read_logs().await;
+    let mut service = service;
+    service["labels"] = labels(&["supervisor-api", "platform-api", "host-os.board-rev"]);
+    let mut wanted = target(app, &[service]);
+    wanted["local"]["name"] = "bench".into();
+    until("local mode", || async {
+        let answer = device.post("/v2/local/target-state", &wanted).await;
+        match answer.status {
+            200 => Ok(()),
+            _ => Err(answer),
+        }
+    })
+    .await;
+    let mut found = Vec::new();
+    loop {
+        let line = logs.next().await.expect("a line");
+        let message = line["message"].as_str().unwrap().to_owned();
+        if message == "dumped" {
+            break;
+        }
+        found.push(message);
+    }
+    let port = device.base().rsplit_once(':').unwrap().1.to_owned();
+    let app_name = format!("app{app}");
+    let app = app.to_string();
+    for (name, value) in [
+        ("APP_UUID", app.as_str()),
+        ("APP_NAME", &app_name),
+        ("APP_ID", &app),
+        ("APP_LOCK_PATH", "/tmp/platform/updates.lock"),
+        (
+            "SERVICE_HANDOVER_COMPLETE_PATH",
+            "/tmp/platform/handover-complete",
+        ),
+        ("SERVICE_NAME", "telling"),
+        ("DEVICE_UUID", DEVICE),
+        ("DEVICE_TYPE", "raspberrypi4-64"),
+        ("DEVICE_ARCH", "aarch64"),
+        ("DEVICE_NAME_AT_INIT", "bench"),
+        ("HOST_OS_VERSION", "Example OS 2.5"),
+        ("HOST_OS_BOARD_REV", "b03112"),
+        ("SUPERVISOR_PORT", &port),
+        ("SUPERVISOR_ADDRESS", "http://"),
+        ("SUPERVISOR_HOST", "1"),
+        ("SUPERVISOR_API_KEY", ""),
+        ("API_KEY", DEVICE_KEY),
+        ("API_URL", &endpoint),
+    ] {
+        let variable = format!("variable PLATFORM_{name}={value}");
+        let is_there = found.iter().any(|line| line.starts_with(&variable));
+        assert!(is_there, "{variable}: {found:#?}");
+    }
+    for variable in ["variable PLATFORM=1", "variable USER=root"] {
+        assert!(
+            found.iter().any(|line| line == variable),
+            "{variable}: {found:#?}"
+        );
+    }
+    device.set_target(&json!({"local": {"apps": {}}})).await;
+    device.until_applied().await;
+}
+
+#[tokio::test]
+async fn a_component_finds_every_variable() {
+    let more = json!({ "command": ["dump"] });
+    let telling = service("telling", &guest("guest"), &more);
+    variables_are_found(Supervisor::on_wasm(), 44, telling).await;
+}
+
+#[tokio::test]
+async fn a_container_finds_every_variable() {
+    let Some(builder) = Supervisor::on_docker() else {
+        return;
+    };
+    let registry = std::env::var("SUPERVISOR_TEST_REGISTRY").unwrap();
+    let tell =
+        "env | while read -r line; do echo \"variable $line\"; done; echo dumped; exec sleep 1000";
+    let telling = json!({
+        "serviceName": "telling", "imageId": 1, "image": format!("{registry}/busybox:latest"),
+        "environment": {}, "stop_grace_period": "1s", "stop_signal": "SIGKILL",
+        "command": ["sh", "-c", tell],
+    });
+    variables_are_found(builder, 45, telling).await;
 }
