@@ -234,11 +234,12 @@ async fn a_busy_plugin_leaves_slots_to_others() {
 #[tokio::test]
 async fn the_policy_decides_over_the_manifest() {
     let device = setup().guest("bad", LIMITS);
-    let policy = crate::fixture::grant_all(&["bad"]) + "limits = { cpu_ms = 20, wall_ms = 30 }\n";
+    let policy =
+        crate::fixture::grant_all(&["bad"]) + "limits = { cpu_ms = 5000, wall_ms = 2000 }\n";
     let device = device.policy(&policy).start().await;
     assert_eq!(
         device.get("/v3/bad/sleep").await.1,
-        failure("plugin `bad` did not answer within 30 ms")
+        failure("plugin `bad` did not answer within 2000 ms")
     );
     let (status, _) = device.get("/v3/bad/memory").await;
     assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
