@@ -6,8 +6,8 @@ use winnow::token::literal;
 
 use crate::error::Fault;
 use crate::raw::{self, Plus};
-use crate::request::{Address, Key, Name, ResourcePath, Tail};
-use crate::token::{Input, key, name, read_all, refuse, sign, wanted};
+use crate::request::{Address, ResourcePath, Tail};
+use crate::token::{Input, keyed_name, name, read_all, refuse, sign, wanted};
 
 /// Reads the path behind the version.
 pub(crate) fn read(path: &str) -> Result<Address, Fault> {
@@ -20,7 +20,7 @@ fn address(input: &mut Input<'_>) -> ModalResult<Address> {
     if opt(literal("$metadata")).parse_next(input)?.is_some() {
         return Ok(Address::Metadata);
     }
-    let (resource, key) = cut_err(segment)
+    let (resource, key) = cut_err(keyed_name)
         .context(wanted("the name of a resource"))
         .parse_next(input)?;
     let mut links = Vec::new();
@@ -35,9 +35,9 @@ fn address(input: &mut Input<'_>) -> ModalResult<Address> {
             break Tail::Links(cut_err(name).parse_next(input)?);
         }
         if opt(alt((literal("$"), eof))).parse_next(input)?.is_some() {
-            return refuse(input, "a link, `$count` or `$links/` and a link");
+            return refuse("a link, `$count` or `$links/` and a link");
         }
-        links.push(cut_err(segment).parse_next(input)?);
+        links.push(cut_err(keyed_name).parse_next(input)?);
     };
     cut_err(eof)
         .context(wanted(
@@ -50,14 +50,4 @@ fn address(input: &mut Input<'_>) -> ModalResult<Address> {
         links,
         tail,
     }))
-}
-
-/// A name, with a key in parentheses where one is given.
-fn segment(input: &mut Input<'_>) -> ModalResult<(Name, Option<Key>)> {
-    let name = name.parse_next(input)?;
-    let key = match opt(literal('(')).parse_next(input)? {
-        Some(_) => Some(key.parse_next(input)?),
-        None => None,
-    };
-    Ok((name, key))
 }

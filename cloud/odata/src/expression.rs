@@ -12,7 +12,7 @@ use crate::request::{
     PropertyPath, Quantifier, Value,
 };
 use crate::token::{
-    Input, constant, deeper, key, name, place, refuse, sign, spaces, value, wanted, word,
+    Input, constant, deeper, keyed_name, name, place, refuse, sign, spaces, value, wanted, word,
 };
 
 /// A whole expression, with the spaces around it.
@@ -133,7 +133,7 @@ fn arithmetic(
     while let Some(found) = operator(input, operators)? {
         steps += 1;
         if steps > crate::error::MAX_DEPTH {
-            return refuse(input, "fewer values in one calculation");
+            return refuse("fewer values in one calculation");
         }
         let how = match found {
             "add" => Arithmetic::Add,
@@ -178,7 +178,7 @@ fn primary(input: &mut Input<'_>) -> ModalResult<Expression> {
     const EXPECTED: &str = "a field, a value, a function or `(`";
     let at = place(input);
     let Some(first) = opt(peek(any)).parse_next(input)? else {
-        return refuse(input, EXPECTED);
+        return refuse(EXPECTED);
     };
     let operand = match first {
         '(' => {
@@ -189,7 +189,7 @@ fn primary(input: &mut Input<'_>) -> ModalResult<Expression> {
         }
         '\'' | '-' | '@' | '0'..='9' => value.map(Operand::Value).parse_next(input)?,
         'a'..='z' | 'A'..='Z' | '_' => named(input)?,
-        _ => return refuse(input, EXPECTED),
+        _ => return refuse(EXPECTED),
     };
     Ok(Expression { operand, at })
 }
@@ -217,7 +217,7 @@ fn call(input: &mut Input<'_>, function: Function) -> ModalResult<Operand> {
         sign(')', "`,` or `)` behind the argument").parse_next(input)?;
     }
     if !function.arguments().contains(&arguments.len()) {
-        return refuse(input, arguments_of(function));
+        return refuse(arguments_of(function));
     }
     Ok(Operand::Call(function, arguments))
 }
@@ -258,11 +258,7 @@ fn path(input: &mut Input<'_>) -> ModalResult<Operand> {
 }
 
 fn segment(input: &mut Input<'_>) -> ModalResult<PathSegment> {
-    let name = name.parse_next(input)?;
-    let key = match opt(literal('(')).parse_next(input)? {
-        Some(_) => Some(key.parse_next(input)?),
-        None => None,
-    };
+    let (name, key) = keyed_name(input)?;
     Ok(PathSegment { name, key })
 }
 
@@ -318,7 +314,7 @@ fn order(input: &mut Input<'_>) -> ModalResult<crate::Order> {
     let direction = match direction.map(|((), word)| word) {
         None | Some("asc") => Ascending,
         Some("desc") => Descending,
-        Some(_) => return refuse(input, "`asc` or `desc`"),
+        Some(_) => return refuse("`asc` or `desc`"),
     };
     Ok(crate::Order { by, direction })
 }
@@ -328,7 +324,7 @@ fn padded_path(input: &mut Input<'_>) -> ModalResult<Expression> {
     let at = place(input);
     let operand = cut_err(path).context(wanted("a field")).parse_next(input)?;
     if matches!(operand, Operand::Lambda(_)) {
-        return refuse(input, "a field or a count, not a condition");
+        return refuse("a field or a count, not a condition");
     }
     Ok(Expression { operand, at })
 }

@@ -1,6 +1,6 @@
 //! The query: what is asked of the records.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use winnow::combinator::{alt, cut_err, opt, separated};
 use winnow::prelude::*;
@@ -15,14 +15,14 @@ use crate::token::{Input, constant, deeper, name, read_all, refuse, sign, spaces
 /// Reads the query, which stands at `begin` of the request.
 pub(crate) fn read(query: &str, begin: usize) -> Result<Options, Fault> {
     let mut options = Options::default();
-    let mut seen = BTreeMap::new();
+    let mut seen = BTreeSet::new();
     for (part, at) in raw::parts(query, begin) {
         let (option, value, value_at) = match part.split_once('=') {
             Some((option, value)) => (option, value, at + option.len() + 1),
             None => (part, "", at + part.len()),
         };
         let option = raw::decode(option, at, Plus::Space)?.text;
-        if seen.insert(option.clone(), at).is_some() {
+        if !seen.insert(option.clone()) {
             return Err(Fault::said(at, format!("`{option}` is given twice")));
         }
         let value = raw::decode(value, value_at, Plus::Space)?;
@@ -166,7 +166,7 @@ fn inner(input: &mut Input<'_>) -> ModalResult<Options> {
         .context(wanted("an option such as `$select`, or `)`"))
         .parse_next(input)?;
         if seen.contains(&option) {
-            return refuse(input, "an option that was not given before");
+            return refuse("an option that was not given before");
         }
         seen.push(option);
         spaces.parse_next(input)?;

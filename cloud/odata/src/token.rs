@@ -52,8 +52,7 @@ pub(crate) fn wanted(what: &'static str) -> StrContext {
 }
 
 /// Fails for good, saying what should stand here.
-pub(crate) fn refuse<'a, T>(input: &mut Input<'a>, what: &'static str) -> ModalResult<T> {
-    let _: &mut Input<'a> = input;
+pub(crate) fn refuse<T>(what: &'static str) -> ModalResult<T> {
     let mut context = ContextError::new();
     context.push(wanted(what));
     Err(ErrMode::Cut(context))
@@ -65,7 +64,7 @@ pub(crate) fn deeper<'a, T>(
     mut parser: impl Parser<Input<'a>, T, ErrMode<ContextError>>,
 ) -> ModalResult<T> {
     if input.state.depth >= MAX_DEPTH {
-        return refuse(input, "less that stands in each other: it nests too deep");
+        return refuse("less that stands in each other: it nests too deep");
     }
     input.state.depth += 1;
     let found = parser.parse_next(input);
@@ -156,12 +155,12 @@ fn number(input: &mut Input<'_>) -> ModalResult<Literal> {
     let mut exponent = opt((one_of(['e', 'E']), opt(one_of(['+', '-'])), digits()).take());
     let exponent = exponent.parse_next(input)?.unwrap_or_default();
     if opt(peek(one_of(is_word))).parse_next(input)?.is_some() {
-        return refuse(input, "the end of the number");
+        return refuse("the end of the number");
     }
     if fraction.is_empty() && exponent.is_empty() {
         return match whole.parse() {
             Ok(integer) => Ok(Literal::Integer(integer)),
-            Err(_) => refuse(input, "a number of at most 64 bits"),
+            Err(_) => refuse("a number of at most 64 bits"),
         };
     }
     Ok(Literal::Decimal(format!("{whole}{fraction}{exponent}")))
@@ -189,8 +188,18 @@ fn keyword(input: &mut Input<'_>) -> ModalResult<Literal> {
     .parse_next(input)
 }
 
+/// A name, with a key in parentheses where one is given.
+pub(crate) fn keyed_name(input: &mut Input<'_>) -> ModalResult<(Name, Option<Key>)> {
+    let name = name.parse_next(input)?;
+    let key = match opt(literal('(')).parse_next(input)? {
+        Some(_) => Some(key.parse_next(input)?),
+        None => None,
+    };
+    Ok((name, key))
+}
+
 /// What stands in the parentheses of a key, and the one that closes it.
-pub(crate) fn key(input: &mut Input<'_>) -> ModalResult<Key> {
+fn key(input: &mut Input<'_>) -> ModalResult<Key> {
     spaces.parse_next(input)?;
     let named = opt(peek((word, spaces, literal('=')))).parse_next(input)?;
     let key = match named {

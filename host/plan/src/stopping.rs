@@ -28,8 +28,7 @@ pub(crate) fn dependents_first(
                     && (stopping.contains(&other.key) || in_flight(&other.key))
             })
     };
-    let goes_on = stopping.iter().any(in_flight)
-        || work.iter().any(|work| stops(work) && !waits(work))
+    let goes_on = work.iter().any(|work| stops(work) && !waits(work))
         || containers.iter().any(|other| in_flight(&other.key));
     // Containers of different releases may depend on each other in a circle: then there is no order.
     if !goes_on {
