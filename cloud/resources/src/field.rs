@@ -1,0 +1,217 @@
+//! A field of a resource.
+
+/// What a resource keeps, or works out, of each row.
+#[derive(Debug, Clone)]
+pub struct Field {
+    /// As the API calls it.
+    pub name: &'static str,
+    /// Where its value is.
+    pub column: Column,
+    /// What values it has.
+    pub kind: Type,
+    /// It may be null.
+    pub nullable: bool,
+    /// A row cannot be made without it.
+    pub required: bool,
+    /// What it is where a new row says nothing.
+    pub default: Default,
+    /// Whose word it takes.
+    pub writer: Writer,
+    /// Nobody reads it through the data API, nor filters or orders by it.
+    pub secret: bool,
+    /// What it says, for the documentation.
+    pub doc: &'static str,
+}
+
+/// Where the value of a field is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Column {
+    /// In the column of this name.
+    Stored(&'static str),
+    /// Worked out, by the expression of this name.
+    Computed(&'static str),
+}
+
+/// The values of a field, as the API shows them (cloud behaviour 1.1).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Type {
+    /// A whole number of 64 bits.
+    Integer,
+    /// A whole number of 64 bits that reads as a string of digits.
+    BigInteger,
+    /// True or false; never null. Text `"true"` and numbers 0 and 1 are taken.
+    Boolean,
+    /// Text of at most so many characters, and at least so many.
+    Text {
+        /// Characters at most.
+        max: usize,
+        /// Characters at least.
+        min: usize,
+    },
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A time, to the millisecond.
+    Timestamp,
+    /// An object or array, of at most so many bytes as text.
+    Json {
+        /// Bytes at most, in the shortest form.
+        max: usize,
+    },
+    /// JSON as above that reads as text (older versions of the API).
+    JsonText {
+        /// Bytes at most, in the shortest form.
+        max: usize,
+    },
+    /// The number of a row of another resource; reads as `{"__id": n}`.
+    Link {
+        /// The other resource.
+        to: &'static str,
+        /// What becomes of this row when that one is deleted.
+        on_delete: OnDelete,
+    },
+}
+
+/// What becomes of a row when one that it links to is deleted (cloud behaviour 1.16).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnDelete {
+    /// It goes as well.
+    Cascade,
+    /// The link becomes null.
+    SetNull,
+    /// The other one cannot be deleted.
+    Refuse,
+    /// Nothing: the link is informative, and may lead nowhere.
+    Ignore,
+}
+
+/// What a field is where a new row says nothing of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Default {
+    /// Null; or, where the field cannot be null, whatever the rules of the resource make it.
+    None,
+    /// A word or text.
+    Text(&'static str),
+    /// A number.
+    Integer(i64),
+    /// True or false.
+    Boolean(bool),
+    /// The time of the request.
+    Now,
+    /// 32 random lower-case hexadecimal digits that parse as a version-4 UUID.
+    Uuid,
+}
+
+/// Whose word a field takes. Others' is ignored, as unknown fields are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writer {
+    /// Whoever may change the row.
+    Client,
+    /// Whoever makes the row; it stays as it is then.
+    Creator,
+    /// Device keys, and the platform.
+    Device,
+    /// The platform alone.
+    Platform,
+    /// Whoever may change the row; the rules of the resource make other fields of it (`is_final`, `semver`).
+    Input,
+}
+
+impl Field {
+    pub(crate) const fn new(name: &'static str, kind: Type) -> Self {
+        Field {
+            name,
+            column: Column::Stored(name),
+            kind,
+            nullable: true,
+            required: false,
+            default: Default::None,
+            writer: Writer::Client,
+            secret: false,
+            doc: "",
+        }
+    }
+
+    /// Cannot be null, and a new row must say it.
+    pub(crate) const fn required(mut self) -> Self {
+        self.nullable = false;
+        self.required = true;
+        self
+    }
+
+    /// Cannot be null; what makes the row sees to that.
+    pub(crate) const fn never_null(mut self) -> Self {
+        self.nullable = false;
+        self
+    }
+
+    /// Cannot be null, and is this where a new row says nothing.
+    pub(crate) const fn default(mut self, default: Default) -> Self {
+        self.nullable = false;
+        self.default = default;
+        self
+    }
+
+    /// Worked out, and read only.
+    pub(crate) const fn computed(mut self) -> Self {
+        self.column = Column::Computed(self.name);
+        self.writer = Writer::Platform;
+        self
+    }
+
+    /// See [`Writer`].
+    pub(crate) const fn by(mut self, writer: Writer) -> Self {
+        self.writer = writer;
+        self
+    }
+
+    /// Nobody reads it.
+    pub(crate) const fn secret(mut self) -> Self {
+        self.secret = true;
+        self
+    }
+
+    /// What it says.
+    pub(crate) const fn doc(mut self, doc: &'static str) -> Self {
+        self.doc = doc;
+        self
+    }
+}
+
+/// Characters of a short text.
+const SHORT: usize = 255;
+
+pub(crate) const fn int(name: &'static str) -> Field {
+    Field::new(name, Type::Integer)
+}
+
+pub(crate) const fn flag(name: &'static str) -> Field {
+    Field::new(name, Type::Boolean).default(Default::Boolean(false))
+}
+
+pub(crate) const fn short(name: &'static str) -> Field {
+    text(name, SHORT)
+}
+
+pub(crate) const fn text(name: &'static str, max: usize) -> Field {
+    Field::new(name, Type::Text { max, min: 0 })
+}
+
+pub(crate) const fn words(name: &'static str, min: usize, max: usize) -> Field {
+    Field::new(name, Type::Text { max, min })
+}
+
+pub(crate) const fn word(name: &'static str, of: &'static [&'static str]) -> Field {
+    Field::new(name, Type::Word(of))
+}
+
+pub(crate) const fn time(name: &'static str) -> Field {
+    Field::new(name, Type::Timestamp)
+}
+
+pub(crate) const fn json(name: &'static str, max: usize) -> Field {
+    Field::new(name, Type::Json { max })
+}
+
+pub(crate) const fn link(name: &'static str, to: &'static str, on_delete: OnDelete) -> Field {
+    Field::new(name, Type::Link { to, on_delete })
+}
