@@ -59,6 +59,12 @@ impl Branding {
         format!("{}.{name}", self.label_namespace)
     }
 
+    /// The WebSocket subprotocol of the tunnel between device and cloud: `h2.platform`.
+    #[must_use]
+    pub fn tunnel_protocol(&self) -> String {
+        format!("h2.{}", self.folder)
+    }
+
     /// The folder of locks and hand-over files inside a service: `/tmp/platform`.
     #[must_use]
     pub fn service_folder(&self) -> String {

@@ -1,0 +1,181 @@
+//! The handshake of the WebSocket (RFC 6455, 4), as headers.
+
+use http::header::{
+    CONNECTION, HeaderName, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY,
+    SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use http::{HeaderMap, StatusCode};
+use tokio_tungstenite::tungstenite::handshake::client::generate_key;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+
+const WEBSOCKET: HeaderValue = HeaderValue::from_static("websocket");
+const VERSION: HeaderValue = HeaderValue::from_static("13");
+
+/// Why there is no tunnel.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoTunnel {
+    /// The peer did not switch protocols.
+    #[error("it answered {0} where it was asked to open a tunnel")]
+    Status(StatusCode),
+    /// A header of the handshake is missing, or has another value than it must have.
+    #[error("the header `{0}` of the tunnel's handshake is not what it has to be")]
+    Header(HeaderName),
+}
+
+/// What the device sends to open a tunnel.
+#[derive(Debug, Clone)]
+pub struct Offer {
+    key: String,
+    protocol: HeaderValue,
+}
+
+impl Offer {
+    /// A new one, with a key of its own. `protocol` is the WebSocket subprotocol, such as `h2.platform`.
+    ///
+    /// # Errors
+    /// Where `protocol` can be no header.
+    pub fn new(protocol: &str) -> Result<Offer, NoTunnel> {
+        let protocol = HeaderValue::from_str(protocol);
+        Ok(Offer {
+            key: generate_key(),
+            protocol: protocol.map_err(|_| NoTunnel::Header(SEC_WEBSOCKET_PROTOCOL))?,
+        })
+    }
+
+    /// The headers of the request.
+    #[must_use]
+    pub fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONNECTION, UPGRADE.into());
+        headers.insert(UPGRADE, WEBSOCKET);
+        headers.insert(SEC_WEBSOCKET_VERSION, VERSION);
+        headers.insert(SEC_WEBSOCKET_PROTOCOL, self.protocol.clone());
+        if let Ok(key) = HeaderValue::from_str(&self.key) {
+            headers.insert(SEC_WEBSOCKET_KEY, key);
+        }
+        headers
+    }
+
+    /// Whether this answer opens the tunnel.
+    ///
+    /// # Errors
+    /// [`NoTunnel`] where it does not.
+    pub fn is_taken(&self, status: StatusCode, headers: &HeaderMap) -> Result<(), NoTunnel> {
+        if status != StatusCode::SWITCHING_PROTOCOLS {
+            return Err(NoTunnel::Status(status));
+        }
+        is(headers, UPGRADE, WEBSOCKET.as_bytes())?;
+        let accept = derive_accept_key(self.key.as_bytes());
+        if headers
+            .get(SEC_WEBSOCKET_ACCEPT)
+            .is_none_or(|found| found.as_bytes() != accept.as_bytes())
+        {
+            return Err(NoTunnel::Header(SEC_WEBSOCKET_ACCEPT));
+        }
+        is(headers, SEC_WEBSOCKET_PROTOCOL, self.protocol.as_bytes())
+    }
+}
+
+/// What the cloud answers with 101 to a request with these headers.
+///
+/// # Errors
+/// [`NoTunnel::Header`] where the request does not open a tunnel of this protocol: 400 or 426.
+pub fn accept(headers: &HeaderMap, protocol: &str) -> Result<HeaderMap, NoTunnel> {
+    is(headers, UPGRADE, WEBSOCKET.as_bytes())?;
+    is(headers, SEC_WEBSOCKET_VERSION, VERSION.as_bytes())?;
+    let refused = |name: HeaderName| NoTunnel::Header(name);
+    let offered = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
+    let mut offered = offered
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','));
+    if !offered.any(|offered| offered.trim() == protocol) {
+        return Err(refused(SEC_WEBSOCKET_PROTOCOL));
+    }
+    let key = headers.get(SEC_WEBSOCKET_KEY);
+    // 16 bytes in base64.
+    let key = key.filter(|key| key.len() == 24);
+    let key = key.ok_or_else(|| refused(SEC_WEBSOCKET_KEY))?;
+    let mut answer = HeaderMap::new();
+    answer.insert(CONNECTION, UPGRADE.into());
+    answer.insert(UPGRADE, WEBSOCKET);
+    let accept = HeaderValue::from_str(&derive_accept_key(key.as_bytes()));
+    let protocol = HeaderValue::from_str(protocol);
+    answer.insert(
+        SEC_WEBSOCKET_ACCEPT,
+        accept.map_err(|_| refused(SEC_WEBSOCKET_KEY))?,
+    );
+    answer.insert(
+        SEC_WEBSOCKET_PROTOCOL,
+        protocol.map_err(|_| refused(SEC_WEBSOCKET_PROTOCOL))?,
+    );
+    Ok(answer)
+}
+
+fn is(headers: &HeaderMap, name: HeaderName, value: &[u8]) -> Result<(), NoTunnel> {
+    match headers.get(&name) {
+        Some(found) if found.as_bytes().eq_ignore_ascii_case(value) => Ok(()),
+        _ => Err(NoTunnel::Header(name)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROTOCOL: &str = "h2.platform";
+
+    #[test]
+    fn what_one_end_offers_the_other_takes() {
+        let offer = Offer::new(PROTOCOL).unwrap();
+        let answer = accept(&offer.headers(), PROTOCOL).unwrap();
+        let status = StatusCode::SWITCHING_PROTOCOLS;
+        assert_eq!(offer.is_taken(status, &answer), Ok(()));
+        let other = Offer::new(PROTOCOL).unwrap();
+        assert_eq!(
+            other.is_taken(status, &answer),
+            Err(NoTunnel::Header(SEC_WEBSOCKET_ACCEPT)),
+            "the answer to another request"
+        );
+        assert_eq!(
+            offer.is_taken(StatusCode::OK, &answer),
+            Err(NoTunnel::Status(StatusCode::OK))
+        );
+        assert!(Offer::new("a\nb").is_err());
+    }
+
+    #[test]
+    fn each_header_is_looked_at_at_both_ends() {
+        let offer = Offer::new(PROTOCOL).unwrap();
+        let request = offer.headers();
+        let answer = accept(&request, PROTOCOL).unwrap();
+        for name in [
+            UPGRADE,
+            SEC_WEBSOCKET_VERSION,
+            SEC_WEBSOCKET_PROTOCOL,
+            SEC_WEBSOCKET_KEY,
+        ] {
+            for value in [None, Some("x")] {
+                let found = accept(&changed(&request, &name, value), PROTOCOL);
+                assert_eq!(found, Err(NoTunnel::Header(name.clone())), "{value:?}");
+            }
+        }
+        for name in [UPGRADE, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL] {
+            for value in [None, Some("x")] {
+                let answer = changed(&answer, &name, value);
+                let found = offer.is_taken(StatusCode::SWITCHING_PROTOCOLS, &answer);
+                assert_eq!(found, Err(NoTunnel::Header(name.clone())), "{value:?}");
+            }
+        }
+        let several = changed(&request, &SEC_WEBSOCKET_PROTOCOL, Some("mqtt, h2.platform"));
+        assert!(accept(&several, PROTOCOL).is_ok());
+    }
+
+    fn changed(headers: &HeaderMap, name: &HeaderName, value: Option<&'static str>) -> HeaderMap {
+        let mut headers = headers.clone();
+        headers.remove(name);
+        if let Some(value) = value {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        headers
+    }
+}

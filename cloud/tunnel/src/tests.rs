@@ -1,0 +1,261 @@
+//! Both ends, over a connection in memory.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "also the helpers of a test fail with what they did not find"
+)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::{SinkExt, StreamExt, stream};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Frame, Incoming};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::task::JoinHandle;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::Role;
+
+use crate::{Ask, End, connect, over, serve};
+
+type Body = BoxBody<Bytes, std::io::Error>;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const PIECE: usize = 16 << 10;
+
+fn text(text: String) -> Body {
+    Full::new(Bytes::from(text))
+        .map_err(|never| match never {})
+        .boxed()
+}
+
+/// What the device of these tests knows: an echo, and a stream without an end that counts its pieces and
+/// says when nobody wants it any more.
+#[derive(Clone, Default)]
+struct Device {
+    pieces: Arc<AtomicUsize>,
+    dropped: Arc<AtomicBool>,
+}
+
+struct Gone(Arc<AtomicBool>);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Device {
+    async fn answer(self, request: Request<Incoming>) -> Response<Body> {
+        match request.uri().path() {
+            "/endless" => {
+                let gone = Gone(self.dropped);
+                let pieces = self.pieces;
+                let endless = stream::repeat_with(move || {
+                    let _held = &gone;
+                    pieces.fetch_add(1, Ordering::SeqCst);
+                    Ok(Frame::data(Bytes::from(vec![b'x'; PIECE])))
+                });
+                Response::new(BodyExt::boxed(StreamBody::new(endless)))
+            }
+            _ => {
+                let (head, body) = request.into_parts();
+                let body = body.collect().await.unwrap().to_bytes();
+                let said = format!("{} {} {}", head.method, head.uri.path(), body.len());
+                Response::new(text(said))
+            }
+        }
+    }
+}
+
+async fn tunnel(
+    device: Device,
+    stopping: impl Future<Output = ()> + Send + 'static,
+) -> (Ask<Body>, JoinHandle<hyper::Result<()>>, JoinHandle<()>) {
+    let (one, other) = tokio::io::duplex(8 << 10);
+    let served = tokio::spawn(async move {
+        let pipe = over(one, End::Device).await;
+        serve(
+            pipe,
+            move |request| device.clone().answer(request),
+            stopping,
+        )
+        .await
+    });
+    let (ask, connection) = connect(over(other, End::Cloud).await).await.unwrap();
+    let asking = tokio::spawn(async move {
+        let _ = connection.await;
+    });
+    (ask, served, asking)
+}
+
+fn request(method: Method, path: &str, body: String) -> Request<Body> {
+    Request::builder()
+        .method(method)
+        .uri(format!("http://device{path}"))
+        .body(text(body))
+        .unwrap()
+}
+
+async fn said(ask: &mut Ask<Body>, request: Request<Body>) -> String {
+    let answer = tokio::time::timeout(PATIENCE, ask.send_request(request));
+    let answer = answer.await.unwrap().unwrap();
+    assert_eq!(answer.status(), StatusCode::OK);
+    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    String::from_utf8(body.to_vec()).unwrap()
+}
+
+/// Whatever `found` says, until it says the same for as long as everybody had to say something else.
+async fn settled(found: impl Fn() -> usize) -> usize {
+    let mut last = found();
+    let mut same = 0;
+    while same < 1000 {
+        tokio::task::yield_now().await;
+        let now = found();
+        same = if now == last { same + 1 } else { 0 };
+        last = now;
+    }
+    last
+}
+
+#[tokio::test]
+async fn the_cloud_asks_and_the_device_answers_several_at_a_time() {
+    let (ask, _served, _asking) = tunnel(Device::default(), std::future::pending()).await;
+    let many = (0..100).map(|number| {
+        let mut ask = ask.clone();
+        async move {
+            ask.ready().await.unwrap();
+            let body = "b".repeat(number * 1000);
+            let found = said(&mut ask, request(Method::POST, &format!("/{number}"), body)).await;
+            assert_eq!(found, format!("POST /{number} {}", number * 1000));
+        }
+    });
+    futures::future::join_all(many).await;
+}
+
+#[tokio::test]
+async fn a_slow_reader_holds_back_its_stream_and_no_other() {
+    let device = Device::default();
+    let (mut ask, _served, _asking) = tunnel(device.clone(), std::future::pending()).await;
+    let endless = request(Method::GET, "/endless", String::new());
+    let answer = ask.send_request(endless).await.unwrap();
+    let mut body = answer.into_body();
+    let before = settled(|| device.pieces.load(Ordering::SeqCst)).await;
+    // What is on the way and what waits to be sent, and not what could be made in the meantime.
+    assert!((1..=16).contains(&before), "{before} pieces of {PIECE}");
+    let found = said(&mut ask, request(Method::GET, "/other", String::new())).await;
+    assert_eq!(found, "GET /other 0");
+    let mut read = 0;
+    while read < 40 * PIECE {
+        let frame = body.frame().await.unwrap().unwrap();
+        read += frame.into_data().unwrap().len();
+    }
+    let after = settled(|| device.pieces.load(Ordering::SeqCst)).await;
+    assert!((40..=60).contains(&after), "{after} pieces of {PIECE}");
+    assert!(!device.dropped.load(Ordering::SeqCst));
+
+    drop(body);
+    let gone = async {
+        while !device.dropped.load(Ordering::SeqCst) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, gone).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_device_that_stops_ends_what_is_under_way_first() {
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let stopping = async move {
+        let _ = stopped.await;
+    };
+    let (mut ask, served, asking) = tunnel(Device::default(), stopping).await;
+    let (sender, receiver) = tokio::sync::mpsc::channel::<Bytes>(1);
+    let pieces = stream::unfold(receiver, |mut receiver| async move {
+        let piece = receiver.recv().await?;
+        Some((Ok(Frame::data(piece)), receiver))
+    });
+    let slow = Request::post("http://device/slow").body(BodyExt::boxed(StreamBody::new(pieces)));
+    let slow = tokio::spawn(ask.send_request(slow.unwrap()));
+    sender.send(Bytes::from_static(b"12")).await.unwrap();
+    // The device has it, since it has answered what came later.
+    said(&mut ask, request(Method::GET, "/", String::new())).await;
+    stop.send(()).unwrap();
+    sender.send(Bytes::from_static(b"345")).await.unwrap();
+    drop(sender);
+    let answer = tokio::time::timeout(PATIENCE, slow).await.unwrap();
+    let body = answer
+        .unwrap()
+        .unwrap()
+        .into_body()
+        .collect()
+        .await
+        .unwrap();
+    assert_eq!(body.to_bytes(), "POST /slow 5");
+    let served = tokio::time::timeout(PATIENCE, served).await.unwrap();
+    served.unwrap().unwrap();
+    tokio::time::timeout(PATIENCE, asking)
+        .await
+        .unwrap()
+        .unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cloud_that_no_longer_answers_is_gone_after_a_ping() {
+    let (one, other) = tokio::io::duplex(8 << 10);
+    let device = Device::default();
+    let pipe = over(one, End::Device).await;
+    let answer = move |request| device.clone().answer(request);
+    let served = tokio::spawn(serve(pipe, answer, std::future::pending()));
+    let mut silent = over(other, End::Cloud).await;
+    silent
+        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
+        .await
+        .unwrap();
+    silent.flush().await.unwrap();
+    // It is read, and nothing is answered.
+    let reading = tokio::spawn(async move {
+        let mut buffer = [0; 1024];
+        while silent.read(&mut buffer).await.is_ok_and(|read| read > 0) {}
+    });
+    let served = tokio::time::timeout(4 * PATIENCE, served).await.unwrap();
+    assert!(served.unwrap().is_err());
+    reading.await.unwrap();
+}
+
+/// What comes of a device's end that gets these messages.
+async fn told(messages: Vec<Message>) -> hyper::Result<()> {
+    let (one, other) = tokio::io::duplex(1 << 20);
+    let device = Device::default();
+    let pipe = over(one, End::Device).await;
+    let answer = move |request| device.clone().answer(request);
+    let served = tokio::spawn(serve(pipe, answer, std::future::pending()));
+    let mut cloud: WebSocketStream<DuplexStream> =
+        WebSocketStream::from_raw_socket(other, Role::Server, None).await;
+    for message in messages {
+        let _ = cloud.send(message).await;
+    }
+    let reading = async { while cloud.next().await.is_some_and(|read| read.is_ok()) {} };
+    let (served, ()) = tokio::join!(tokio::time::timeout(PATIENCE, served), reading);
+    served.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn what_is_no_tunnel_ends_it() {
+    for messages in [
+        vec![Message::text("hello")],
+        vec![Message::binary(vec![0; 300 << 10])],
+        vec![Message::binary(&b"GET / HTTP/1.1\r\n\r\n"[..])],
+        vec![Message::Ping(Bytes::new()), Message::binary(vec![7; 100])],
+    ] {
+        let shown = format!("{:.40}", format!("{:?}", messages[0]));
+        assert!(told(messages).await.is_err(), "{shown}");
+    }
+    // A farewell is none.
+    let _ = told(vec![Message::Close(None)]).await;
+}
