@@ -24,6 +24,33 @@ impl Role {
         Role::ProvisioningKey,
         Role::DeviceKey,
     ];
+
+    /// What `api_key.role` says of keys.
+    pub(crate) const OF_KEYS: &[&'static str] = &[
+        Role::UserKey.word(),
+        Role::ProvisioningKey.word(),
+        Role::DeviceKey.word(),
+    ];
+
+    /// As `api_key.role` and the requests that make keys have it (cloud behaviour 3.1).
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Role::Guest => "guest",
+            Role::User => "user",
+            Role::UserKey => "named-user-api-key",
+            Role::ProvisioningKey => "provisioning-api-key",
+            Role::DeviceKey => "device-api-key",
+        }
+    }
+
+    /// The role of a key with this word; none of a word that no key has.
+    #[must_use]
+    pub fn of_key(word: &str) -> Option<Role> {
+        [Role::UserKey, Role::ProvisioningKey, Role::DeviceKey]
+            .into_iter()
+            .find(|role| role.word() == word)
+    }
 }
 
 /// What is done with a row.
@@ -74,7 +101,67 @@ impl Methods {
     }
 }
 
-/// That a role may do something with some rows of a resource.
+/// What may be done to a row beside the methods, mostly outside of the data API; `canAccess` asks about it
+/// (cloud behaviour 2.8 and 3.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Action {
+    /// Send its supervisor requests that are no GET or HEAD.
+    SupervisorProxyWrite,
+    /// Open a tunnel to its SSH server.
+    Tunnel,
+    /// Get a shell of its host.
+    SshHost,
+    /// Upload logs.
+    WriteLog,
+    /// Hold the connection on which the cloud calls it.
+    CloudLink,
+    /// Make a key of a device.
+    CreateDeviceKey,
+    /// Make a provisioning key of a fleet.
+    CreateProvisioningKey,
+    /// Make a named key of a user.
+    CreateUserKey,
+}
+
+impl Action {
+    /// All of them.
+    pub const ALL: [Action; 8] = [
+        Action::SupervisorProxyWrite,
+        Action::Tunnel,
+        Action::SshHost,
+        Action::WriteLog,
+        Action::CloudLink,
+        Action::CreateDeviceKey,
+        Action::CreateProvisioningKey,
+        Action::CreateUserKey,
+    ];
+
+    /// As requests call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Action::SupervisorProxyWrite => "supervisor-proxy-write",
+            Action::Tunnel => "tunnel-22222",
+            Action::SshHost => "ssh-host",
+            Action::WriteLog => "write-log",
+            Action::CloudLink => "cloudlink",
+            Action::CreateDeviceKey => "create-device-api-key",
+            Action::CreateProvisioningKey => "create-provisioning-api-key",
+            Action::CreateUserKey => "create-user-api-key",
+        }
+    }
+
+    /// The one that requests call so.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Action> {
+        Action::ALL.into_iter().find(|one| one.name() == name)
+    }
+}
+
+/// That a role may do something with some rows of a resource. What it may do with a resource is what all of
+/// its grants allow together, and those of [`Role::Guest`]. A row that is made or changed must be one that
+/// the role may do that with afterwards as well, and a link that is written must lead to a row that the
+/// role may read, unless it leads to a user (who is made a member before anybody there may see them).
 #[derive(Debug, Clone)]
 pub struct Grant {
     /// Who.
@@ -82,6 +169,17 @@ pub struct Grant {
     /// What.
     pub methods: Methods,
     /// With which rows.
+    pub rows: Rows,
+}
+
+/// That a role may do something else with some rows of a resource.
+#[derive(Debug, Clone)]
+pub struct Permit {
+    /// Who.
+    pub role: Role,
+    /// What.
+    pub action: Action,
+    /// With which rows; [`Rows::Through`] as for changing the row.
     pub rows: Rows,
 }
 

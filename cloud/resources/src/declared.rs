@@ -3,8 +3,14 @@
 mod catalogue;
 mod device;
 mod fleet;
+mod history;
+mod image;
+mod organization;
 mod people;
 mod release;
+mod service;
+mod tag;
+mod variable;
 
 use crate::resource::Resource;
 
@@ -12,10 +18,16 @@ use crate::resource::Resource;
 pub(crate) fn all() -> Vec<Resource> {
     [
         people::all(),
+        organization::all(),
         catalogue::all(),
         fleet::all(),
         release::all(),
+        service::all(),
+        image::all(),
         device::all(),
+        tag::all(),
+        variable::all(),
+        history::all(),
     ]
     .into_iter()
     .flatten()

@@ -19,6 +19,8 @@ pub struct Field {
     pub writer: Writer,
     /// Nobody reads it through the data API, nor filters or orders by it.
     pub secret: bool,
+    /// A link to a row that is made with this one and goes with it (its actor).
+    pub owns: bool,
     /// What it says, for the documentation.
     pub doc: &'static str,
 }
@@ -30,6 +32,17 @@ pub enum Column {
     Stored(&'static str),
     /// Worked out, by the expression of this name.
     Computed(&'static str),
+    /// Nowhere: it is this in every row.
+    Constant(Constant),
+}
+
+/// What a field is that is the same in every row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Constant {
+    /// Null, of whatever type the field is.
+    Null,
+    /// True or false.
+    Boolean(bool),
 }
 
 /// The values of a field, as the API shows them (cloud behaviour 1.1).
@@ -127,6 +140,7 @@ impl Field {
             default: Default::None,
             writer: Writer::Client,
             secret: false,
+            owns: false,
             doc: "",
         }
     }
@@ -156,6 +170,20 @@ impl Field {
         self.column = Column::Computed(self.name);
         self.writer = Writer::Platform;
         self
+    }
+
+    /// The same in every row, and read only.
+    pub(crate) const fn constant(mut self, value: Constant) -> Self {
+        self.column = Column::Constant(value);
+        self.nullable = matches!(value, Constant::Null);
+        self.writer = Writer::Platform;
+        self
+    }
+
+    /// The platform makes what it leads to with the row, and deletes it with the row.
+    pub(crate) const fn owned(mut self) -> Self {
+        self.owns = true;
+        self.never_null().by(Writer::Platform)
     }
 
     /// See [`Writer`].

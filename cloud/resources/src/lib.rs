@@ -13,7 +13,7 @@ mod field;
 mod model;
 mod resource;
 
-pub use access::{Grant, Method, Methods, Role, Rows};
-pub use field::{Column, Default, Field, OnDelete, Type, Writer};
+pub use access::{Action, Grant, Method, Methods, Permit, Role, Rows};
+pub use field::{Column, Constant, Default, Field, OnDelete, Type, Writer};
 pub use model::{Model, v7};
 pub use resource::{Navigation, Resource, Source, Step};

@@ -1,6 +1,6 @@
 //! A resource: rows of one kind.
 
-use crate::access::{Grant, Methods, Role, Rows};
+use crate::access::{Action, Grant, Methods, Permit, Role, Rows};
 use crate::field::{Default, Field, Type, Writer, int, time};
 
 /// Rows of one kind.
@@ -24,6 +24,8 @@ pub struct Resource {
     pub navigations: Vec<Navigation>,
     /// Who may do what with which rows.
     pub grants: Vec<Grant>,
+    /// Who may do what else with which rows.
+    pub permits: Vec<Permit>,
 }
 
 /// Where the rows of a resource are.
@@ -89,6 +91,7 @@ impl Resource {
             indexes: Vec::new(),
             navigations: Vec::new(),
             grants: Vec::new(),
+            permits: Vec::new(),
         }
     }
 
@@ -188,6 +191,18 @@ impl Resource {
     pub(crate) fn people(self, methods: Methods, rows: Rows) -> Self {
         self.grant(Role::User, methods, rows)
             .grant(Role::UserKey, methods, rows)
+    }
+
+    /// A role may do this, which is none of the methods, with these rows.
+    pub(crate) fn action(mut self, role: Role, action: Action, rows: Rows) -> Self {
+        self.permits.push(Permit { role, action, rows });
+        self
+    }
+
+    /// A person may, signed in or by a named key.
+    pub(crate) fn people_action(self, action: Action, rows: Rows) -> Self {
+        self.action(Role::User, action, rows)
+            .action(Role::UserKey, action, rows)
     }
 
     /// The field of this name.

@@ -1,6 +1,6 @@
 //! What is declared fits together.
 
-use resources::{Column, Rows, Source, Step, Type, v7};
+use resources::{Column, Source, Step, Type, v7};
 
 #[test]
 fn every_link_and_navigation_leads_to_a_resource_and_by_fields_that_exist() {
@@ -83,39 +83,193 @@ fn names_are_of_one_thing_only_and_unique_sets_and_indexes_are_of_stored_fields(
     }
 }
 
+/// Cloud behaviour 1: what the API shows, and by what a row can be addressed beside its number.
+const PROMISED: &[(&str, &[&str])] = &[
+    ("actor", &[]),
+    ("api_key", &[]),
+    ("application", &["uuid", "slug", "actor"]),
+    ("application_config_variable", &["application,name"]),
+    ("application_environment_variable", &["application,name"]),
+    ("application_tag", &["application,tag_key"]),
+    ("application_type", &["slug"]),
+    ("build_environment_variable", &["application,name"]),
+    ("cpu_architecture", &["slug"]),
+    ("device", &["uuid", "actor"]),
+    ("device_config_variable", &["device,name"]),
+    ("device_environment_variable", &["device,name"]),
+    ("device_family", &["slug"]),
+    ("device_history", &[]),
+    ("device_manufacturer", &["slug"]),
+    (
+        "device_service_environment_variable",
+        &["service_install,name"],
+    ),
+    ("device_tag", &["device,tag_key"]),
+    ("device_type", &["slug"]),
+    (
+        "device_type_alias",
+        &[
+            "is_referenced_by__alias",
+            "device_type,is_referenced_by__alias",
+        ],
+    ),
+    ("image", &["is_stored_at__image_location"]),
+    ("image_environment_variable", &["release_image,name"]),
+    ("image_install", &["device,installs__image"]),
+    ("image_label", &["release_image,label_name"]),
+    ("organization", &["handle"]),
+    (
+        "organization_membership",
+        &["user,is_member_of__organization"],
+    ),
+    ("organization_membership_role", &["name"]),
+    ("release", &[]),
+    ("release_asset", &["release,asset_key"]),
+    ("release_image", &["image,is_part_of__release"]),
+    ("release_tag", &["release,tag_key"]),
+    ("service", &["application,service_name"]),
+    ("service_environment_variable", &["service,name"]),
+    ("service_install", &["device,installs__service"]),
+    ("service_instance", &[]),
+    ("service_label", &["service,label_name"]),
+    ("user", &["username", "email", "actor"]),
+    ("user__has__public_key", &[]),
+    ("user__has_direct_access_to__application", &[]),
+    (
+        "user_application_membership",
+        &["user,is_member_of__application"],
+    ),
+];
+
 #[test]
-fn every_row_rule_is_a_filter_of_the_query_language_or_follows_a_link() {
-    for resource in v7().resources() {
-        for grant in &resource.grants {
-            match grant.rows {
-                Rows::All => {}
-                Rows::Where(filter) => {
-                    let query = format!("$filter={filter}&@actor=1&@user=1");
-                    if let Err(error) = odata::parse(&format!("/{}", resource.name), Some(&query)) {
-                        // An alias that a rule does not use is no fault of the rule.
-                        assert!(
-                            error.message.contains("alias"),
-                            "{filter}: {}",
-                            error.message
-                        );
-                    }
-                }
-                Rows::Through(link) => {
-                    let navigation = resource.find_navigation(link).expect(link);
-                    assert!(
-                        matches!(navigation.step, Step::One(_)),
-                        "{}.{link}",
-                        resource.name
-                    );
-                    let to = v7().resource(navigation.to).expect(link);
-                    assert!(
-                        to.grants.iter().any(|one| one.role == grant.role),
-                        "{}: {:?} has nothing at the end of `{link}`",
-                        resource.name,
-                        grant.role
-                    );
-                }
+fn each_resource_of_the_description_is_there_with_its_natural_keys_and_no_other() {
+    let mut names: Vec<&str> = v7().resources().iter().map(|it| it.name).collect();
+    names.sort_unstable();
+    let promised: Vec<&str> = PROMISED.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, promised);
+    for (name, keys) in PROMISED {
+        let resource = v7().resource(name).expect(name);
+        for key in *keys {
+            assert!(
+                resource.unique.iter().any(|set| set.join(",") == **key),
+                "`{name}` cannot be addressed by ({key})"
+            );
+        }
+    }
+    assert_eq!(v7().resource("api_key").expect("it").unique, [["key_hash"]]);
+}
+
+/// Cloud behaviour 1.15.
+const SYNONYMS: &[(&str, &str)] = &[
+    ("application__has__service_name", "service"),
+    ("application__has__tag_key", "application_tag"),
+    ("device__has__tag_key", "device_tag"),
+    ("release__has__tag_key", "release_tag"),
+    (
+        "application__has__env_var_name",
+        "application_environment_variable",
+    ),
+    ("device__has__env_var_name", "device_environment_variable"),
+    (
+        "application__has__config_var_name",
+        "application_config_variable",
+    ),
+    ("device__has__config_var_name", "device_config_variable"),
+    ("service__has__name", "service_environment_variable"),
+    ("service__has__label_name", "service_label"),
+    ("device__installs__service", "service_install"),
+    (
+        "device__installs__application__has__service_name",
+        "service_install",
+    ),
+    ("device__installs__image", "image_install"),
+    (
+        "service_install__has__name",
+        "device_service_environment_variable",
+    ),
+    ("image__is_part_of__release", "release_image"),
+    ("release_image__has__label_name", "image_label"),
+    ("release_image__has__name", "image_environment_variable"),
+    ("release__has__asset_key", "release_asset"),
+    (
+        "user__is_member_of__organization",
+        "organization_membership",
+    ),
+    ("user_public_key", "user__has__public_key"),
+    ("device_type__is_referenced_by__alias", "device_type_alias"),
+];
+
+#[test]
+fn synonyms_mean_their_resource_in_a_path_and_as_a_link_that_is_named_after_it() {
+    for (synonym, name) in SYNONYMS {
+        assert_eq!(v7().resource(synonym).expect(synonym).name, *name);
+        for from in v7().resources() {
+            if let Some(direct) = from.find_navigation(name) {
+                assert_eq!(v7().navigation(from, synonym), Some(direct));
             }
+        }
+    }
+}
+
+#[test]
+fn links_that_are_to_be_expanded_lead_where_the_description_says() {
+    for (from, name, to) in [
+        ("application", "owns__device", "device"),
+        ("application", "is_directly_accessible_by__user", "user"),
+        (
+            "cpu_architecture",
+            "is_supported_by__device_type",
+            "device_type",
+        ),
+        (
+            "device_type",
+            "supports__cpu_architecture",
+            "cpu_architecture",
+        ),
+        (
+            "device_type",
+            "is_referenced_by__alias",
+            "device_type_alias",
+        ),
+        (
+            "device_manufacturer",
+            "manufactures__device_family",
+            "device_family",
+        ),
+        ("device", "installs__image", "image_install"),
+        ("device", "installs__service", "service_install"),
+        ("device", "should_be_running__release", "release"),
+        ("release", "contains__image", "release_image"),
+        ("release", "image__is_part_of__release", "release_image"),
+        ("release", "should_be_running_on__device", "device"),
+        ("release", "provides__image_install", "image_install"),
+        ("release_image", "contains__image", "image"),
+        ("release_image", "release", "release"),
+        ("image", "is_part_of__release", "release_image"),
+        ("service", "is_built_by__image", "image"),
+        ("service_install", "service", "service"),
+        ("image_install", "image", "image"),
+        ("service_instance", "manages__device", "device"),
+        ("organization", "includes__user", "organization_membership"),
+        ("actor", "api_key", "api_key"),
+    ] {
+        let resource = v7().resource(from).expect(from);
+        let navigation = v7().navigation(resource, name);
+        assert_eq!(navigation.map(|it| it.to), Some(to), "{from}.{name}");
+    }
+}
+
+#[test]
+fn each_stored_resource_has_its_number_and_its_times_first() {
+    for resource in v7().resources() {
+        if resource.source == Source::Table {
+            let first: Vec<&str> = resource.fields.iter().map(|it| it.name).take(3).collect();
+            assert_eq!(
+                first,
+                ["id", "created_at", "modified_at"],
+                "{}",
+                resource.name
+            );
         }
     }
 }

@@ -1,16 +1,49 @@
-//! Kinds of boards and processors (cloud behaviour 1.4).
+//! Kinds of boards, processors and fleets, which come with the platform (cloud behaviour 1.3 and 1.4).
 
 use crate::access::{Methods, Role, Rows};
-use crate::field::{OnDelete, json, link, short, text};
+use crate::field::{OnDelete, flag, int, json, link, short, text, word, words};
 use crate::resource::Resource;
 
 pub(super) fn all() -> Vec<Resource> {
-    vec![cpu_architecture(), device_type()]
+    vec![
+        application_type(),
+        cpu_architecture(),
+        device_manufacturer(),
+        device_family(),
+        device_type(),
+        device_type_alias(),
+    ]
+}
+
+fn application_type() -> Resource {
+    Resource::new("application_type", "what a fleet may do")
+        .field(words("name", 1, 20).required())
+        .field(words("slug", 1, 30).required())
+        .field(text("description", 200))
+        .field(flag("supports_web_url"))
+        .field(flag("supports_multicontainer"))
+        .field(flag("supports_gateway_mode"))
+        .field(flag("requires_payment"))
+        .field(flag("is_legacy"))
+        .field(
+            text("needs__os_version_range", 50)
+                .doc("which versions of the operating system its devices may have"),
+        )
+        .field(int("maximum_device_count"))
+        .unique(["slug"])
+        .many("is_of__application", "application", "application_type")
+        .people(Methods::READ, Rows::All)
 }
 
 fn cpu_architecture() -> Resource {
     Resource::new("cpu_architecture", "a kind of processor")
-        .field(short("slug").required())
+        .field(
+            word(
+                "slug",
+                &["rpi", "armv7hf", "aarch64", "i386-nlp", "i386", "amd64"],
+            )
+            .required(),
+        )
         .unique(["slug"])
         .many(
             "is_supported_by__device_type",
@@ -18,6 +51,33 @@ fn cpu_architecture() -> Resource {
             "is_of__cpu_architecture",
         )
         .many("device_type", "device_type", "is_of__cpu_architecture")
+        .grant(Role::Guest, Methods::READ, Rows::All)
+}
+
+fn device_manufacturer() -> Resource {
+    Resource::new("device_manufacturer", "who makes boards")
+        .field(words("slug", 1, 50).required())
+        .field(words("name", 1, 100).required())
+        .unique(["slug"])
+        .many(
+            "manufactures__device_family",
+            "device_family",
+            "is_manufactured_by__device_manufacturer",
+        )
+        .grant(Role::Guest, Methods::READ, Rows::All)
+}
+
+fn device_family() -> Resource {
+    Resource::new("device_family", "boards of one make")
+        .field(words("slug", 1, 50).required())
+        .field(words("name", 1, 50).required())
+        .field(link(
+            "is_manufactured_by__device_manufacturer",
+            "device_manufacturer",
+            OnDelete::SetNull,
+        ))
+        .unique(["slug"])
+        .many("device_type", "device_type", "belongs_to__device_family")
         .grant(Role::Guest, Methods::READ, Rows::All)
 }
 
@@ -35,6 +95,12 @@ fn device_type() -> Resource {
         )
         .field(text("logo", 400_000))
         .field(json("contract", 5_000_000))
+        .field(link(
+            "belongs_to__device_family",
+            "device_family",
+            OnDelete::SetNull,
+        ))
+        .field(flag("is_private"))
         .unique(["slug"])
         .link_also(
             "supports__cpu_architecture",
@@ -47,5 +113,25 @@ fn device_type() -> Resource {
             "is_for__device_type",
         )
         .many("describes__device", "device", "is_of__device_type")
+        .many("device", "device", "is_of__device_type")
+        .many("device_type_alias", "device_type_alias", "device_type")
+        .many(
+            "is_referenced_by__alias",
+            "device_type_alias",
+            "device_type",
+        )
         .grant(Role::Guest, Methods::READ, Rows::All)
+}
+
+fn device_type_alias() -> Resource {
+    Resource::new(
+        "device_type_alias",
+        "a name of a kind of board, its slug among them",
+    )
+    .also("device_type__is_referenced_by__alias")
+    .field(link("device_type", "device_type", OnDelete::Cascade).required())
+    .field(words("is_referenced_by__alias", 1, 255).required())
+    .unique(["is_referenced_by__alias"])
+    .unique(["device_type", "is_referenced_by__alias"])
+    .grant(Role::Guest, Methods::READ, Rows::All)
 }

@@ -1,70 +1,223 @@
-//! Devices and what belongs to them (cloud behaviour 1.5 and 1.6).
+//! Devices (cloud behaviour 1.5).
 
-use crate::access::{Methods, Role, Rows};
-use crate::field::{Default, OnDelete, Writer, flag, int, link, short, text, time, word, words};
+use crate::access::{Action, Methods, Role, Rows};
+use crate::field::{
+    Constant, Default, OnDelete, Writer, flag, int, link, short, text, time, word, words,
+};
 use crate::resource::Resource;
 
 pub(super) fn all() -> Vec<Resource> {
-    vec![device(), device_tag()]
+    vec![device()]
 }
 
+/// The device that a device key is of.
+const ITSELF: Rows = Rows::Where("actor eq @actor");
+
 fn device() -> Resource {
-    Resource::new("device", "a device")
-        .field(
-            link("actor", "actor", OnDelete::Refuse)
-                .never_null()
-                .by(Writer::Platform),
-        )
+    let fields = Resource::new("device", "a device")
+        .field(link("actor", "actor", OnDelete::Refuse).owned())
         .field(
             words("uuid", 32, 62)
                 .default(Default::Uuid)
-                .by(Writer::Creator),
+                .by(Writer::Creator)
+                .doc("32 or 62 hexadecimal digits"),
         )
-        .field(short("device_name").never_null())
+        .field(short("local_id"))
+        .field(
+            short("device_name")
+                .never_null()
+                .doc("two words joined by `-` unless another is given"),
+        )
         .field(text("note", 1_000_000))
         .field(link("is_of__device_type", "device_type", OnDelete::Refuse).required())
         .field(link(
             "belongs_to__application",
             "application",
             OnDelete::Cascade,
-        ))
+        ));
+    let fields = what_it_may_do(what_it_should_be(what_it_says(how_it_is_reached(fields))));
+    fields
+        .unique(["uuid"])
+        .unique(["actor"])
+        .index(["device_name"])
+        .many("device_tag", "device_tag", "device")
+        .many("device_config_variable", "device_config_variable", "device")
+        .many(
+            "device_environment_variable",
+            "device_environment_variable",
+            "device",
+        )
+        .many("image_install", "image_install", "device")
+        .many("installs__image", "image_install", "device")
+        .many("service_install", "service_install", "device")
+        .many("installs__service", "service_install", "device")
+        .many("device_history", "device_history", "tracks__device")
+        .people(Methods::ALL, Rows::Through("belongs_to__application"))
+        .grant(
+            Role::ProvisioningKey,
+            Methods::CREATE,
+            Rows::Where("belongs_to__application/any(a:a/actor eq @actor)"),
+        )
+        .grant(Role::DeviceKey, Methods::READ.and(Methods::UPDATE), ITSELF)
+        .people_action(
+            Action::SupervisorProxyWrite,
+            Rows::Through("belongs_to__application"),
+        )
+        .people_action(Action::Tunnel, Rows::Through("belongs_to__application"))
+        .action(
+            Role::User,
+            Action::CreateDeviceKey,
+            Rows::Through("belongs_to__application"),
+        )
+        .action(
+            Role::User,
+            Action::SshHost,
+            Rows::Through("belongs_to__application"),
+        )
+        .action(Role::DeviceKey, Action::WriteLog, ITSELF)
+        .action(Role::DeviceKey, Action::CloudLink, ITSELF)
+        .action(Role::DeviceKey, Action::SupervisorProxyWrite, ITSELF)
+}
+
+/// What the platform knows of its connection.
+fn how_it_is_reached(device: Resource) -> Resource {
+    device
         .field(
             word(
                 "api_heartbeat_state",
                 &["online", "offline", "timeout", "unknown"],
             )
             .default(Default::Text("unknown"))
-            .by(Writer::Platform),
+            .by(Writer::Platform)
+            .doc("whether it polls"),
         )
-        .field(flag("is_online").by(Writer::Platform))
+        .field(time("changed_api_heartbeat_state_on__date").by(Writer::Platform))
+        .field(
+            flag("is_connected_to_vpn")
+                .by(Writer::Platform)
+                .doc("whether it holds its tunnel"),
+        )
+        .field(time("last_vpn_event").by(Writer::Platform))
+        .field(
+            flag("is_online")
+                .by(Writer::Platform)
+                .doc("the same as is_connected_to_vpn"),
+        )
         .field(time("last_connectivity_event").by(Writer::Platform))
-        .field(int("memory_usage").by(Writer::Device))
-        .field(short("api_secret").by(Writer::Device).secret())
-        .field(link("is_running__release", "release", OnDelete::Ignore).by(Writer::Device))
-        .field(link("is_pinned_on__release", "release", OnDelete::Refuse))
+        .field(time("is_locked_until__date"))
+        .field(text("public_address", 50).by(Writer::Platform))
+        .field(
+            text("ip_address", 2000)
+                .by(Writer::Device)
+                .doc("with spaces between several"),
+        )
+        .field(text("mac_address", 900).by(Writer::Device))
+        .field(
+            link(
+                "is_managed_by__service_instance",
+                "service_instance",
+                OnDelete::SetNull,
+            )
+            .by(Writer::Platform)
+            .doc("what holds its tunnel"),
+        )
+        .field(int("api_port").by(Writer::Device))
+        .field(text("api_secret", 64).by(Writer::Device).secret())
+}
+
+/// What it reports of itself.
+fn what_it_says(device: Resource) -> Resource {
+    device
+        .field(int("memory_usage").by(Writer::Device).doc("MB"))
+        .field(int("memory_total").by(Writer::Device).doc("MB"))
+        .field(int("storage_usage").by(Writer::Device).doc("MB"))
+        .field(int("storage_total").by(Writer::Device).doc("MB"))
+        .field(short("storage_block_device").by(Writer::Device))
+        .field(int("cpu_usage").by(Writer::Device).doc("percent"))
+        .field(int("cpu_temp").by(Writer::Device).doc("°C"))
+        .field(short("cpu_id").by(Writer::Device))
+        .field(flag("is_undervolted").by(Writer::Device))
+        .field(
+            link("is_running__release", "release", OnDelete::Ignore)
+                .by(Writer::Device)
+                .doc("keeps nobody from deleting that release, and leads nowhere then"),
+        )
+        .field(int("download_progress").by(Writer::Device).doc("percent"))
+        .field(text("status", 50).by(Writer::Device))
+        .field(text("os_version", 70).by(Writer::Device))
+        .field(word("os_variant", &["prod", "dev"]).by(Writer::Device))
+        .field(text("supervisor_version", 20).by(Writer::Device))
+        .field(
+            int("provisioning_progress")
+                .by(Writer::Device)
+                .doc("percent"),
+        )
+        .field(short("provisioning_state").by(Writer::Device))
+        .field(
+            word(
+                "update_status",
+                &[
+                    "rejected",
+                    "downloading",
+                    "downloaded",
+                    "applying changes",
+                    "aborted",
+                    "done",
+                ],
+            )
+            .by(Writer::Device),
+        )
+        .field(time("last_update_status_event").by(Writer::Platform))
+        .field(
+            text("overall_status", 255)
+                .never_null()
+                .computed()
+                .doc("how it fares, in a word"),
+        )
+        .field(int("overall_progress").computed().doc("percent"))
+}
+
+/// What it is to run.
+fn what_it_should_be(device: Resource) -> Resource {
+    device
+        .field(
+            link("is_pinned_on__release", "release", OnDelete::Refuse)
+                .doc("runs this one, whatever its fleet runs"),
+        )
         .field(
             link("should_be_running__release", "release", OnDelete::Ignore)
                 .computed()
                 .doc("the release of its pin, or else of its fleet"),
         )
-        .unique(["uuid"])
-        .unique(["actor"])
-        .many("device_tag", "device_tag", "device")
-        .people(Methods::ALL, Rows::Through("belongs_to__application"))
-        .grant(
-            Role::DeviceKey,
-            Methods::READ.and(Methods::UPDATE),
-            Rows::Where("actor eq @actor"),
+        .field(
+            link(
+                "should_be_operated_by__release",
+                "release",
+                OnDelete::Refuse,
+            )
+            .doc("its operating system"),
+        )
+        .field(
+            link("should_be_managed_by__release", "release", OnDelete::Refuse)
+                .doc("its supervisor"),
         )
 }
 
-fn device_tag() -> Resource {
-    Resource::new("device_tag", "a label of a device")
-        .also("device__has__tag_key")
-        .field(link("device", "device", OnDelete::Cascade).required())
-        .field(words("tag_key", 1, 100).required())
-        .field(text("value", 10_000).required())
-        .unique(["device", "tag_key"])
-        .people(Methods::ALL, Rows::Through("device"))
-        .grant(Role::DeviceKey, Methods::ALL, Rows::Through("device"))
+/// What people decide of it, and where it is.
+fn what_it_may_do(device: Resource) -> Resource {
+    device
+        .field(
+            flag("is_active")
+                .default(Default::Boolean(true))
+                .doc("whether it is in use"),
+        )
+        .field(flag("is_frozen").constant(Constant::Boolean(false)))
+        .field(flag("is_web_accessible"))
+        .field(time("is_accessible_by_support_until__date"))
+        .field(link("belongs_to__user", "user", OnDelete::SetNull).by(Writer::Platform))
+        .field(short("latitude").by(Writer::Platform))
+        .field(short("longitude").by(Writer::Platform))
+        .field(short("custom_latitude"))
+        .field(short("custom_longitude"))
+        .field(short("location").by(Writer::Platform))
 }

@@ -1,24 +1,31 @@
-//! Fleets and what belongs to them (cloud behaviour 1.2 and 1.3).
+//! Fleets (cloud behaviour 1.2).
 
-use crate::access::{Methods, Role, Rows};
-use crate::field::{Default, OnDelete, Writer, flag, link, short, text, time, word, words};
+use crate::access::{Action, Methods, Role, Rows};
+use crate::field::{Default, OnDelete, Writer, flag, link, short, time, word, words};
 use crate::resource::Resource;
 
 pub(super) fn all() -> Vec<Resource> {
-    vec![application(), direct_access()]
+    vec![application()]
 }
+
+/// Fleets of an organization of the user's.
+const OF_MEMBERS: Rows =
+    Rows::Where("organization/any(o:o/organization_membership/any(m:m/user eq @user))");
+
+/// Those, and what others share with the user.
+const REACHED: Rows = Rows::Where(
+    "organization/any(o:o/organization_membership/any(m:m/user eq @user)) \
+     or user_application_membership/any(s:s/user eq @user)",
+);
 
 fn application() -> Resource {
     Resource::new("application", "a fleet: devices that run the same services")
-        .field(
-            link("actor", "actor", OnDelete::Refuse)
-                .never_null()
-                .by(Writer::Platform),
-        )
+        .field(link("actor", "actor", OnDelete::Refuse).owned())
         .field(
             words("uuid", 32, 32)
                 .default(Default::Uuid)
-                .by(Writer::Creator),
+                .by(Writer::Creator)
+                .doc("32 hexadecimal digits"),
         )
         .field(
             words("app_name", 4, 100)
@@ -26,21 +33,30 @@ fn application() -> Resource {
                 .doc("letters, digits, `-` and `_`"),
         )
         .field(
-            text("slug", 321)
+            words("slug", 6, 321)
                 .never_null()
                 .by(Writer::Platform)
-                .doc("organization/name, unique"),
+                .doc("handle of the organization, `/`, name of the fleet, in lower case; unique"),
         )
         .field(link("organization", "organization", OnDelete::Cascade).required())
         .field(link("is_for__device_type", "device_type", OnDelete::Refuse).required())
         .field(
+            link("application_type", "application_type", OnDelete::Refuse)
+                .never_null()
+                .doc("the one with the slug `default` unless another is given"),
+        )
+        .field(
             link("should_be_running__release", "release", OnDelete::Refuse)
                 .doc("the target release"),
         )
-        .field(flag("should_track_latest_release").default(Default::Boolean(true)))
+        .field(
+            flag("should_track_latest_release")
+                .default(Default::Boolean(true))
+                .doc("whether each new release becomes the target"),
+        )
         .field(word("is_of__class", &["fleet", "block", "app"]).default(Default::Text("fleet")))
-        .field(flag("is_public"))
-        .field(flag("is_host"))
+        .field(flag("is_public").doc("everybody may read it and its releases"))
+        .field(flag("is_host").doc("its releases are operating systems"))
         .field(flag("is_archived"))
         .field(flag("is_discoverable"))
         .field(short("is_stored_at__repository_url"))
@@ -48,8 +64,31 @@ fn application() -> Resource {
         .unique(["uuid"])
         .unique(["slug"])
         .unique(["actor"])
+        .index(["app_name"])
         .many("owns__device", "device", "belongs_to__application")
         .many("owns__release", "release", "belongs_to__application")
+        .many("service", "service", "application")
+        .many("application_tag", "application_tag", "application")
+        .many(
+            "application_config_variable",
+            "application_config_variable",
+            "application",
+        )
+        .many(
+            "application_environment_variable",
+            "application_environment_variable",
+            "application",
+        )
+        .many(
+            "build_environment_variable",
+            "build_environment_variable",
+            "application",
+        )
+        .many(
+            "user_application_membership",
+            "user_application_membership",
+            "is_member_of__application",
+        )
         .through(
             "is_directly_accessible_by__user",
             "user",
@@ -58,35 +97,13 @@ fn application() -> Resource {
             "user",
         )
         .grant(Role::Guest, Methods::READ, Rows::Where("is_public eq true"))
-        .people(
-            Methods::ALL,
-            Rows::Where("organization/any(o:o/organization_membership/any(m:m/user eq @user))"),
-        )
+        .people(Methods::READ.and(Methods::UPDATE), REACHED)
+        .people(Methods::CREATE.and(Methods::DELETE), OF_MEMBERS)
         .grant(
             Role::DeviceKey,
             Methods::READ,
             Rows::Where("owns__device/any(d:d/actor eq @actor)"),
         )
-}
-
-fn direct_access() -> Resource {
-    Resource::new(
-        "user__has_direct_access_to__application",
-        "which fleets a user reaches by more than that they are public",
-    )
-    .view(
-        "SELECT NULL AS id, m.\"user\" AS \"user\", a.id AS has_direct_access_to__application \
-         FROM organization_membership AS m \
-         JOIN application AS a ON a.organization = m.is_member_of__organization",
-    )
-    .field(link("user", "user", OnDelete::Ignore).never_null())
-    .field(
-        link(
-            "has_direct_access_to__application",
-            "application",
-            OnDelete::Ignore,
-        )
-        .never_null(),
-    )
-    .people(Methods::READ, Rows::Where("user eq @user"))
+        .action(Role::User, Action::CreateProvisioningKey, REACHED)
+        .people_action(Action::SupervisorProxyWrite, REACHED)
 }

@@ -1,11 +1,11 @@
-//! Who there is: actors, users, organizations and their members (cloud behaviour 1.11 and 1.12).
+//! Who there is, and what stands for them: actors, users and keys (cloud behaviour 1.11).
 
-use crate::access::{Methods, Role, Rows};
-use crate::field::{OnDelete, Writer, link, short, words};
+use crate::access::{Action, Methods, Role, Rows};
+use crate::field::{OnDelete, Writer, link, short, text, time, word, words};
 use crate::resource::Resource;
 
 pub(super) fn all() -> Vec<Resource> {
-    vec![actor(), user(), organization(), organization_membership()]
+    vec![actor(), user(), api_key(), user_public_key()]
 }
 
 fn actor() -> Resource {
@@ -16,19 +16,20 @@ fn actor() -> Resource {
     .many("is_of__user", "user", "actor")
     .many("is_of__application", "application", "actor")
     .many("is_of__device", "device", "actor")
+    .many("api_key", "api_key", "is_of__actor")
+    .people(
+        Methods::READ.and(Methods::DELETE),
+        Rows::Where("id eq @actor"),
+    )
 }
 
 fn user() -> Resource {
     Resource::new("user", "a person")
-        .field(
-            link("actor", "actor", OnDelete::Refuse)
-                .never_null()
-                .by(Writer::Platform),
-        )
+        .field(link("actor", "actor", OnDelete::Refuse).owned())
         .field(
             words("username", 1, 73)
                 .required()
-                .doc("unique, whatever its case"),
+                .doc("unique; lower-case word characters"),
         )
         .field(words("email", 5, 254).doc("unique, whatever its case"))
         .field(short("password").by(Writer::Platform).secret())
@@ -37,53 +38,75 @@ fn user() -> Resource {
         .unique(["email"])
         .unique(["actor"])
         .many("organization_membership", "organization_membership", "user")
-        .people(Methods::READ, Rows::Where("id eq @user"))
-}
-
-fn organization() -> Resource {
-    Resource::new("organization", "whom fleets belong to")
-        .field(words("name", 1, 100).required())
-        .field(
-            words("handle", 1, 100)
-                .required()
-                .doc("unique; lower-case word characters"),
-        )
-        .unique(["handle"])
-        .many("application", "application", "organization")
         .many(
-            "organization_membership",
-            "organization_membership",
-            "is_member_of__organization",
+            "user_application_membership",
+            "user_application_membership",
+            "user",
         )
-        .many(
-            "includes__user",
-            "organization_membership",
-            "is_member_of__organization",
-        )
+        .many("user__has__public_key", "user__has__public_key", "user")
+        .many("creates__release", "release", "is_created_by__user")
         .people(
             Methods::READ,
-            Rows::Where("organization_membership/any(m:m/user eq @user)"),
+            Rows::Where(
+                "id eq @user \
+                 or organization_membership/any(m:m/is_member_of__organization/any(o:o/organization_membership/any(x:x/user eq @user))) \
+                 or user_application_membership/any(s:s/is_member_of__application/any(a:a/organization/any(o:o/organization_membership/any(x:x/user eq @user))))",
+            ),
         )
+        .grant(Role::User, Methods::DELETE, Rows::Where("id eq @user"))
+        .action(Role::User, Action::CreateUserKey, Rows::Where("id eq @user"))
 }
 
-fn organization_membership() -> Resource {
-    Resource::new(
-        "organization_membership",
-        "that a user belongs to an organization",
-    )
-    .also("user__is_member_of__organization")
-    .field(link("user", "user", OnDelete::Cascade).required())
-    .field(
-        link(
-            "is_member_of__organization",
-            "organization",
-            OnDelete::Cascade,
+fn api_key() -> Resource {
+    let whose = Rows::Where(
+        "is_of__actor eq @actor \
+         or is_of__actor/any(k:k/is_of__application/any(a:a/organization/any(o:o/organization_membership/any(m:m/user eq @user)))) \
+         or is_of__actor/any(k:k/is_of__device/any(d:d/belongs_to__application/any(a:a/organization/any(o:o/organization_membership/any(m:m/user eq @user)))))",
+    );
+    Resource::new("api_key", "a key of a user, a fleet or a device")
+        .field(
+            link("is_of__actor", "actor", OnDelete::Cascade)
+                .never_null()
+                .by(Writer::Platform),
         )
-        .required(),
-    )
-    .link_also("organization", "organization", "is_member_of__organization")
-    .link_also("includes__user", "user", "user")
-    .unique(["user", "is_member_of__organization"])
-    .people(Methods::READ, Rows::Through("is_member_of__organization"))
-    .grant(Role::User, Methods::READ, Rows::Where("user eq @user"))
+        .field(text("name", 50))
+        .field(text("description", 150))
+        .field(time("expiry_date").doc("from then on it is no key any more"))
+        .field(
+            text("key_hash", 64)
+                .never_null()
+                .by(Writer::Platform)
+                .secret()
+                .doc("the SHA-256 of the key, in hexadecimal digits"),
+        )
+        .field(
+            word("role", Role::OF_KEYS)
+                .never_null()
+                .by(Writer::Platform)
+                .secret(),
+        )
+        .unique(["key_hash"])
+        .grant(
+            Role::User,
+            Methods::READ.and(Methods::UPDATE).and(Methods::DELETE),
+            whose,
+        )
+        .grant(Role::UserKey, Methods::READ, whose)
+}
+
+fn user_public_key() -> Resource {
+    Resource::new("user__has__public_key", "an SSH key of a user")
+        .also("user_public_key")
+        .field(link("user", "user", OnDelete::Cascade).required())
+        .field(words("title", 1, 120).required())
+        .field(words("public_key", 1, 2850).required())
+        .people(Methods::ALL, Rows::Where("user eq @user"))
+        .grant(
+            Role::DeviceKey,
+            Methods::READ,
+            Rows::Where(
+                "user/any(u:u/organization_membership/any(m:m/is_member_of__organization/any(o:o/application/any(a:a/owns__device/any(d:d/actor eq @actor)))) \
+                 or u/user_application_membership/any(s:s/is_member_of__application/any(a:a/owns__device/any(d:d/actor eq @actor))))",
+            ),
+        )
 }

@@ -1,40 +1,149 @@
-//! Releases and what they are made of (cloud behaviour 1.8 and 1.9).
+//! Releases and their assets (cloud behaviour 1.8 and 1.9).
 
 use crate::access::{Methods, Role, Rows};
-use crate::field::{OnDelete, json, link, text, time, word};
+use crate::field::{Default, OnDelete, Writer, flag, int, json, link, text, time, word, words};
 use crate::resource::Resource;
 
 pub(super) fn all() -> Vec<Resource> {
-    vec![release()]
+    vec![release(), release_asset()]
 }
 
+/// How a build ends, of a release and of an image.
+pub(super) const BUILD_STATUS: &[&str] = &[
+    "running",
+    "success",
+    "failed",
+    "error",
+    "cancelled",
+    "interrupted",
+];
+
 fn release() -> Resource {
-    Resource::new("release", "a version of a fleet's services")
+    Resource::new("release", "a version of what a fleet runs")
         .field(link("belongs_to__application", "application", OnDelete::Cascade).required())
-        .field(text("commit", 40).required())
-        .field(json("composition", 1_000_000).required())
         .field(
-            word(
-                "status",
-                &[
-                    "running",
-                    "success",
-                    "failed",
-                    "error",
-                    "cancelled",
-                    "interrupted",
-                ],
-            )
-            .required(),
+            words("commit", 1, 40)
+                .required()
+                .doc("what devices know it by; unique among the successful ones of a fleet"),
         )
-        .field(time("start_timestamp").required())
+        .field(json("composition", 1_000_000).required())
+        .field(word("status", BUILD_STATUS).required())
+        .field(word("source", &["cloud", "local"]).required())
+        .field(text("build_log", 1_000_000))
+        .field(
+            time("start_timestamp")
+                .required()
+                .doc("the latest release is the one that started last"),
+        )
         .field(time("end_timestamp"))
+        .field(
+            time("update_timestamp")
+                .default(Default::Now)
+                .by(Writer::Platform),
+        )
+        .field(flag("is_invalidated"))
+        .field(text("invalidation_reason", 255).doc("only while it is invalidated"))
+        .field(flag("is_passing_tests").default(Default::Boolean(true)))
+        .field(time("is_finalized_at__date").by(Writer::Platform))
+        .field(text("release_version", 81).doc("deprecated"))
+        .field(json("contract", 1_000_000))
+        .field(word("phase", &["next", "current", "sunset", "end-of-life"]))
+        .field(
+            int("semver_major")
+                .default(Default::Integer(0))
+                .by(Writer::Platform),
+        )
+        .field(
+            int("semver_minor")
+                .default(Default::Integer(0))
+                .by(Writer::Platform),
+        )
+        .field(
+            int("semver_patch")
+                .default(Default::Integer(0))
+                .by(Writer::Platform),
+        )
+        .field(
+            text("semver_prerelease", 100)
+                .default(Default::Text(""))
+                .by(Writer::Platform),
+        )
+        .field(
+            text("semver_build", 50)
+                .default(Default::Text(""))
+                .by(Writer::Platform),
+        )
+        .field(
+            text("variant", 50)
+                .default(Default::Text(""))
+                .doc("`prod` or `dev`, for one"),
+        )
+        .field(
+            int("revision")
+                .by(Writer::Platform)
+                .doc("which of the final ones of its version it is, from 0; null of a draft"),
+        )
+        .field(text("known_issue_list", 1000))
+        .field(text("note", 1_000_000))
+        .field(link("is_created_by__user", "user", OnDelete::SetNull).by(Writer::Platform))
+        .field(
+            flag("is_final")
+                .computed()
+                .by(Writer::Input)
+                .doc("no draft; may be written to make it final"),
+        )
+        .field(
+            text("semver", 255)
+                .never_null()
+                .computed()
+                .by(Writer::Input)
+                .doc("its version; may be written"),
+        )
+        .field(
+            text("raw_version", 255)
+                .never_null()
+                .computed()
+                .doc("the version with what sets it apart from others of the same"),
+        )
+        .field(
+            json("version", 2000)
+                .never_null()
+                .computed()
+                .doc("the same in its parts"),
+        )
         .index(["belongs_to__application", "commit"])
+        .index(["belongs_to__application", "start_timestamp"])
+        .index(["commit"])
+        .many("release_image", "release_image", "is_part_of__release")
+        .many("contains__image", "release_image", "is_part_of__release")
+        .many("release_tag", "release_tag", "release")
+        .many("release_asset", "release_asset", "release")
         .many("is_running_on__device", "device", "is_running__release")
+        .many("is_pinned_to__device", "device", "is_pinned_on__release")
+        .many(
+            "should_be_running_on__device",
+            "device",
+            "should_be_running__release",
+        )
         .many(
             "should_be_running_on__application",
             "application",
             "should_be_running__release",
+        )
+        .many(
+            "should_operate__device",
+            "device",
+            "should_be_operated_by__release",
+        )
+        .many(
+            "should_manage__device",
+            "device",
+            "should_be_managed_by__release",
+        )
+        .many(
+            "provides__image_install",
+            "image_install",
+            "is_provided_by__release",
         )
         .grant(
             Role::Guest,
@@ -42,4 +151,27 @@ fn release() -> Resource {
             Rows::Through("belongs_to__application"),
         )
         .people(Methods::ALL, Rows::Through("belongs_to__application"))
+        .grant(
+            Role::DeviceKey,
+            Methods::READ,
+            Rows::Through("belongs_to__application"),
+        )
+        .grant(
+            Role::DeviceKey,
+            Methods::READ,
+            Rows::Where("is_pinned_to__device/any(d:d/actor eq @actor)"),
+        )
+}
+
+fn release_asset() -> Resource {
+    Resource::new("release_asset", "a file beside a release")
+        .also("release__has__asset_key")
+        .field(link("release", "release", OnDelete::Cascade).required())
+        .field(words("asset_key", 1, 255).required())
+        .field(json("asset", 4096).by(Writer::Platform).doc(
+            "`filename`, `href`, `content_type`, `content_disposition` and `size` of what was uploaded",
+        ))
+        .unique(["release", "asset_key"])
+        .grant(Role::Guest, Methods::READ, Rows::Through("release"))
+        .people(Methods::ALL, Rows::Through("release"))
 }

@@ -1,0 +1,50 @@
+//! What was, and what serves it: the history of devices, and tunnel servers (cloud behaviour 1.14).
+
+use crate::access::{Methods, Rows};
+use crate::field::{Field, OnDelete, Writer, flag, link, short, text, time, word, words};
+use crate::resource::Resource;
+
+pub(super) fn all() -> Vec<Resource> {
+    vec![service_instance(), device_history()]
+}
+
+fn service_instance() -> Resource {
+    Resource::new("service_instance", "a server that holds tunnels of devices")
+        .field(word("service_type", &["vpn"]).required())
+        .field(words("ip_address", 1, 39).required())
+        .field(time("last_heartbeat").required())
+        .many(
+            "manages__device",
+            "device",
+            "is_managed_by__service_instance",
+        )
+        .people(Methods::READ, Rows::Where("service_type eq 'vpn'"))
+}
+
+fn device_history() -> Resource {
+    // What it tells of may be long gone.
+    let was = |name, to| -> Field { link(name, to, OnDelete::Ignore).by(Writer::Platform) };
+    Resource::new(
+        "device_history",
+        "how a device was from one change to the next",
+    )
+    .field(time("end_timestamp").by(Writer::Platform))
+    .field(was("tracks__device", "device"))
+    .field(was("tracks__actor", "actor"))
+    .field(text("uuid", 62).by(Writer::Platform))
+    .field(was("belongs_to__application", "application"))
+    .field(flag("is_active").by(Writer::Platform))
+    .field(was("is_running__release", "release"))
+    .field(was("is_pinned_on__release", "release"))
+    .field(was("is_managed_by__service_instance", "service_instance"))
+    .field(text("os_version", 70).by(Writer::Platform))
+    .field(word("os_variant", &["prod", "dev"]).by(Writer::Platform))
+    .field(text("supervisor_version", 20).by(Writer::Platform))
+    .field(was("is_of__device_type", "device_type"))
+    .field(short("cpu_id").by(Writer::Platform))
+    .field(was("should_be_managed_by__release", "release"))
+    .field(was("is_created_by__actor", "actor"))
+    .field(was("is_ended_by__actor", "actor"))
+    .index(["uuid", "created_at"])
+    .people(Methods::READ, Rows::Through("belongs_to__application"))
+}

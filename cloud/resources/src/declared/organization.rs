@@ -1,0 +1,155 @@
+//! Organizations, their members, and with whom single fleets are shared (cloud behaviour 1.12 and 1.13).
+
+use crate::access::{Methods, Role, Rows};
+use crate::field::{OnDelete, Writer, int, link, short, words};
+use crate::resource::Resource;
+
+pub(super) fn all() -> Vec<Resource> {
+    vec![
+        organization(),
+        organization_membership_role(),
+        organization_membership(),
+        user_application_membership(),
+        direct_access(),
+    ]
+}
+
+const CHANGES: Methods = Methods::CREATE.and(Methods::UPDATE).and(Methods::DELETE);
+
+fn organization() -> Resource {
+    Resource::new("organization", "whom fleets belong to")
+        .field(words("name", 1, 100).required())
+        .field(
+            words("handle", 1, 100)
+                .required()
+                .doc("unique; lower-case word characters"),
+        )
+        .unique(["handle"])
+        .many("application", "application", "organization")
+        .many(
+            "organization_membership",
+            "organization_membership",
+            "is_member_of__organization",
+        )
+        .many(
+            "includes__user",
+            "organization_membership",
+            "is_member_of__organization",
+        )
+        .people(
+            Methods::READ,
+            Rows::Where("organization_membership/any(m:m/user eq @user)"),
+        )
+        .people(
+            Methods::UPDATE.and(Methods::DELETE),
+            Rows::Where(
+                "organization_membership/any(m:m/user eq @user and m/organization_membership_role/any(r:r/name eq 'administrator'))",
+            ),
+        )
+        // Whoever makes one is its first administrator.
+        .grant(Role::User, Methods::CREATE, Rows::All)
+}
+
+fn organization_membership_role() -> Resource {
+    Resource::new(
+        "organization_membership_role",
+        "what a member may do: `administrator` or `member`",
+    )
+    .field(short("name").required())
+    .unique(["name"])
+    .many(
+        "organization_membership",
+        "organization_membership",
+        "organization_membership_role",
+    )
+    .people(Methods::READ, Rows::All)
+}
+
+fn organization_membership() -> Resource {
+    Resource::new(
+        "organization_membership",
+        "that a user belongs to an organization",
+    )
+    .also("user__is_member_of__organization")
+    .field(link("user", "user", OnDelete::Cascade).required())
+    .field(
+        link(
+            "is_member_of__organization",
+            "organization",
+            OnDelete::Cascade,
+        )
+        .required(),
+    )
+    .field(
+        link(
+            "organization_membership_role",
+            "organization_membership_role",
+            OnDelete::Refuse,
+        )
+        .never_null()
+        .doc("`member` unless another is given"),
+    )
+    .link_also("organization", "organization", "is_member_of__organization")
+    .link_also("includes__user", "user", "user")
+    .unique(["user", "is_member_of__organization"])
+    .people(Methods::ALL, Rows::Through("is_member_of__organization"))
+    // Whoever wants to may leave.
+    .people(
+        Methods::READ.and(Methods::DELETE),
+        Rows::Where("user eq @user"),
+    )
+}
+
+fn user_application_membership() -> Resource {
+    Resource::new(
+        "user_application_membership",
+        "that a fleet is shared with a user of another organization",
+    )
+    .also("user__is_member_of__application")
+    .field(link("user", "user", OnDelete::Cascade).required())
+    .field(link("is_member_of__application", "application", OnDelete::Cascade).required())
+    .link_also("application", "application", "is_member_of__application")
+    .unique(["user", "is_member_of__application"])
+    .people(Methods::READ, Rows::Through("is_member_of__application"))
+    .people(
+        CHANGES,
+        Rows::Where(
+            "is_member_of__application/any(a:a/organization/any(o:o/organization_membership/any(m:m/user eq @user and m/organization_membership_role/any(r:r/name eq 'administrator'))))",
+        ),
+    )
+    .people(Methods::DELETE, Rows::Where("user eq @user"))
+}
+
+fn direct_access() -> Resource {
+    Resource::new(
+        "user__has_direct_access_to__application",
+        "which fleets a user reaches by more than that they are public",
+    )
+    .view(
+        "SELECT CAST(NULL AS BIGINT) AS id, m.\"user\" AS \"user\", a.id AS has_direct_access_to__application \
+         FROM organization_membership AS m \
+         JOIN application AS a ON a.organization = m.is_member_of__organization \
+         UNION ALL \
+         SELECT CAST(NULL AS BIGINT) AS id, s.\"user\" AS \"user\", s.is_member_of__application AS has_direct_access_to__application \
+         FROM user_application_membership AS s \
+         WHERE NOT EXISTS (SELECT 1 FROM organization_membership AS m \
+         JOIN application AS a ON a.organization = m.is_member_of__organization \
+         WHERE m.\"user\" = s.\"user\" AND a.id = s.is_member_of__application)",
+    )
+    .field(int("id").by(Writer::Platform).doc("always null"))
+    .field(link("user", "user", OnDelete::Ignore).never_null())
+    .field(
+        link(
+            "has_direct_access_to__application",
+            "application",
+            OnDelete::Ignore,
+        )
+        .never_null(),
+    )
+    .link_also(
+        "application",
+        "application",
+        "has_direct_access_to__application",
+    )
+    .people(Methods::READ, Rows::Where("user eq @user"))
+}

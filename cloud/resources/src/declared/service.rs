@@ -1,0 +1,126 @@
+//! Services, and what of them is on devices (cloud behaviour 1.10).
+
+use crate::access::{Methods, Role, Rows};
+use crate::field::{OnDelete, Writer, int, link, text, time, word, words};
+use crate::resource::Resource;
+
+pub(super) fn all() -> Vec<Resource> {
+    vec![
+        service(),
+        service_label(),
+        service_install(),
+        image_install(),
+    ]
+}
+
+fn service() -> Resource {
+    Resource::new("service", "one of the services of a fleet")
+        .also("application__has__service_name")
+        .field(link("application", "application", OnDelete::Cascade).required())
+        .field(words("service_name", 1, 63).required())
+        .unique(["application", "service_name"])
+        .many(
+            "service_environment_variable",
+            "service_environment_variable",
+            "service",
+        )
+        .many("service_label", "service_label", "service")
+        .many("service_install", "service_install", "installs__service")
+        .many("is_built_by__image", "image", "is_a_build_of__service")
+        .grant(Role::Guest, Methods::READ, Rows::Through("application"))
+        .people(Methods::ALL, Rows::Through("application"))
+        .grant(Role::DeviceKey, Methods::READ, Rows::Through("application"))
+}
+
+fn service_label() -> Resource {
+    Resource::new("service_label", "a label of a service's containers")
+        .also("service__has__label_name")
+        .field(link("service", "service", OnDelete::Cascade).required())
+        .field(words("label_name", 1, 255).required())
+        .field(text("value", 300).required())
+        .unique(["service", "label_name"])
+        .people(Methods::ALL, Rows::Through("service"))
+        .grant(Role::DeviceKey, Methods::READ, Rows::Through("service"))
+}
+
+fn service_install() -> Resource {
+    Resource::new("service_install", "that a device is to run a service")
+        .also("device__installs__service")
+        .also("device__installs__application__has__service_name")
+        .field(link("device", "device", OnDelete::Cascade).required())
+        .field(link("installs__service", "service", OnDelete::Cascade).required())
+        .link_also("service", "service", "installs__service")
+        .unique(["device", "installs__service"])
+        .many(
+            "device_service_environment_variable",
+            "device_service_environment_variable",
+            "service_install",
+        )
+        .people(Methods::ALL, Rows::Through("device"))
+        .grant(
+            Role::DeviceKey,
+            Methods::READ.and(Methods::UPDATE).and(Methods::DELETE),
+            Rows::Through("device"),
+        )
+        // Services of its fleet, or of what manages or operates it.
+        .grant(
+            Role::DeviceKey,
+            Methods::CREATE,
+            Rows::Where(
+                "device/any(d:d/actor eq @actor) and installs__service/any(s:\
+                 s/application/any(a:a/owns__device/any(d:d/actor eq @actor)) \
+                 or s/is_built_by__image/any(i:i/release_image/any(p:p/is_part_of__release/any(r:\
+                 r/should_manage__device/any(d:d/actor eq @actor) or r/should_operate__device/any(d:d/actor eq @actor)))))",
+            ),
+        )
+}
+
+/// What may be going on with an image on a device, as devices say it.
+const INSTALL_STATUS: &[&str] = &[
+    "Stopping",
+    "Stopped",
+    "Downloading",
+    "Downloaded",
+    "Installing",
+    "Installed",
+    "Starting",
+    "Running",
+    "Idle",
+    "Handing over",
+    "Awaiting handover",
+    "Deleting",
+    "deleted",
+    "Dead",
+    "paused",
+    "restarting",
+    "removing",
+    "exited",
+    "configuring",
+    "Unknown",
+];
+
+fn image_install() -> Resource {
+    Resource::new(
+        "image_install",
+        "an image on a device, and how it fares there",
+    )
+    .also("device__installs__image")
+    .field(link("device", "device", OnDelete::Cascade).required())
+    .field(link("installs__image", "image", OnDelete::Cascade).required())
+    .field(time("install_date").required())
+    .field(int("download_progress").by(Writer::Device).doc("percent"))
+    .field(
+        word("status", INSTALL_STATUS)
+            .required()
+            .doc("`deleted` once the device has it no more"),
+    )
+    .field(link("is_provided_by__release", "release", OnDelete::Cascade).required())
+    .link_also("image", "image", "installs__image")
+    .unique(["device", "installs__image"])
+    .people(Methods::ALL, Rows::Through("device"))
+    .grant(
+        Role::DeviceKey,
+        Methods::READ.and(Methods::CREATE).and(Methods::UPDATE),
+        Rows::Through("device"),
+    )
+}

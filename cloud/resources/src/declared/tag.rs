@@ -1,0 +1,42 @@
+//! Labels of fleets, releases and devices (cloud behaviour 1.6).
+
+use crate::access::{Methods, Role, Rows};
+use crate::field::{OnDelete, link, text, words};
+use crate::resource::Resource;
+
+pub(super) fn all() -> Vec<Resource> {
+    vec![
+        tag(
+            "application_tag",
+            "a label of a fleet",
+            "application",
+            100,
+            1000,
+        )
+        .also("application__has__tag_key")
+        .grant(Role::Guest, Methods::READ, Rows::Through("application"))
+        .grant(Role::DeviceKey, Methods::READ, Rows::Through("application")),
+        tag("release_tag", "a label of a release", "release", 164, 1000)
+            .also("release__has__tag_key")
+            .grant(Role::Guest, Methods::READ, Rows::Through("release"))
+            .grant(Role::DeviceKey, Methods::READ, Rows::Through("release")),
+        tag("device_tag", "a label of a device", "device", 100, 10_000)
+            .also("device__has__tag_key")
+            .grant(Role::DeviceKey, Methods::ALL, Rows::Through("device")),
+    ]
+}
+
+fn tag(
+    name: &'static str,
+    doc: &'static str,
+    of: &'static str,
+    longest_key: usize,
+    longest_value: usize,
+) -> Resource {
+    Resource::new(name, doc)
+        .field(link(of, of, OnDelete::Cascade).required())
+        .field(words("tag_key", 1, longest_key).required())
+        .field(text("value", longest_value).required())
+        .unique([of, "tag_key"])
+        .people(Methods::ALL, Rows::Through(of))
+}

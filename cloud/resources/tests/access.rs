@@ -1,0 +1,239 @@
+//! Who may do what with which rows (cloud behaviour 3.2).
+#![allow(
+    clippy::expect_used,
+    reason = "a test that finds no such thing is to fail"
+)]
+
+use std::fmt::Write as _;
+
+use expect_test::expect_file;
+use odata::{Address, Expression, Operand, PropertyPath, Tail};
+use resources::{Action, Method, Model, Resource, Role, Rows, Step, v7};
+
+#[test]
+fn secrets_are_read_by_nobody() {
+    let mut secrets = Vec::new();
+    for resource in v7().resources() {
+        for field in &resource.fields {
+            if field.secret {
+                secrets.push(format!("{}.{}", resource.name, field.name));
+            }
+        }
+    }
+    assert_eq!(
+        secrets,
+        [
+            "user.password",
+            "user.jwt_secret",
+            "api_key.key_hash",
+            "api_key.role",
+            "device.api_secret",
+        ]
+    );
+}
+
+#[test]
+fn a_rule_that_follows_a_link_finds_rules_of_the_same_role_at_its_end() {
+    for resource in v7().resources() {
+        let grants = resource
+            .grants
+            .iter()
+            .map(|it| (it.role, it.methods.has(Method::Read), it.rows));
+        let permits = resource.permits.iter().map(|it| (it.role, false, it.rows));
+        for (role, reads, rows) in grants.chain(permits) {
+            let Rows::Through(link) = rows else { continue };
+            let navigation = resource.find_navigation(link).expect(link);
+            assert!(
+                matches!(navigation.step, Step::One(_)),
+                "{}.{link}",
+                resource.name
+            );
+            let to = v7().resource(navigation.to).expect(link);
+            let method = if reads { Method::Read } else { Method::Update };
+            assert!(
+                to.grants
+                    .iter()
+                    .any(|one| one.role == role && one.methods.has(method)),
+                "{}: {role:?} may not {method:?} what is at the end of `{link}`",
+                resource.name
+            );
+        }
+    }
+}
+
+#[test]
+fn every_row_rule_is_a_filter_of_the_query_language_that_names_what_there_is() {
+    for resource in v7().resources() {
+        let grants = resource.grants.iter().map(|it| it.rows);
+        let permits = resource.permits.iter().map(|it| it.rows);
+        for rows in grants.chain(permits) {
+            if let Rows::Where(filter) = rows {
+                check_filter(v7(), resource, filter);
+            }
+        }
+    }
+}
+
+/// Panics where a filter is none, or names what the model does not have.
+fn check_filter(model: &Model, resource: &Resource, filter: &str) {
+    let query = format!("$filter={filter}&@actor=1&@user=1");
+    let request = odata::parse(&format!("/{}", resource.name), Some(&query))
+        .unwrap_or_else(|error| panic!("{filter}: {}", error.message));
+    assert!(matches!(request.address, Address::Resource(path) if path.tail == Tail::Records));
+    let filter = request.options.filter.expect("a filter");
+    Scope {
+        model,
+        resource,
+        variables: Vec::new(),
+    }
+    .check(&filter);
+}
+
+/// What names mean at a place of a filter.
+#[derive(Clone)]
+struct Scope<'a> {
+    model: &'a Model,
+    resource: &'a Resource,
+    variables: Vec<(String, &'a Resource)>,
+}
+
+impl<'a> Scope<'a> {
+    fn check(&self, expression: &Expression) {
+        match &expression.operand {
+            Operand::Value(_) => {}
+            Operand::Property(path) => {
+                let (from, last) = self.walk(path);
+                let field = from.find_field(&last);
+                let field =
+                    field.unwrap_or_else(|| panic!("`{}` has no field `{last}`", from.name));
+                assert!(!field.secret, "a rule reads `{last}`");
+            }
+            Operand::Lambda(lambda) => {
+                let to = self.through(&lambda.path);
+                let mut inner = self.clone();
+                inner.variables.push((lambda.variable.text.clone(), to));
+                inner.check(&lambda.body);
+            }
+            Operand::Count(count) => {
+                self.through(&count.path);
+            }
+            Operand::Not(inner) | Operand::Negative(inner) => self.check(inner),
+            Operand::Compare(_, both) | Operand::Arithmetic(_, both) => {
+                both.iter().for_each(|one| self.check(one))
+            }
+            Operand::In(value, all) => {
+                self.check(value);
+                all.iter().for_each(|one| self.check(one));
+            }
+            Operand::Call(_, all) | Operand::And(all) | Operand::Or(all) => {
+                all.iter().for_each(|one| self.check(one));
+            }
+        }
+    }
+
+    /// The resource before the last name of a path, and that name.
+    fn walk(&self, path: &PropertyPath) -> (&'a Resource, String) {
+        let mut names: Vec<&str> = path
+            .segments
+            .iter()
+            .map(|it| it.name.text.as_str())
+            .collect();
+        let last = names.pop().expect("a path has a name");
+        let variable = names
+            .first()
+            .and_then(|first| self.variables.iter().rev().find(|(name, _)| name == first));
+        let (mut at, rest) = match variable {
+            Some((_, resource)) => (*resource, names.get(1..).unwrap_or_default()),
+            None => (self.resource, names.as_slice()),
+        };
+        for name in rest {
+            at = self.step(at, name);
+        }
+        (at, last.to_owned())
+    }
+
+    fn through(&self, path: &PropertyPath) -> &'a Resource {
+        let (from, last) = self.walk(path);
+        self.step(from, &last)
+    }
+
+    fn step(&self, from: &'a Resource, name: &str) -> &'a Resource {
+        let navigation = self.model.navigation(from, name);
+        let navigation =
+            navigation.unwrap_or_else(|| panic!("`{}` has no link `{name}`", from.name));
+        self.model.resource(navigation.to).expect("a resource")
+    }
+}
+
+/// `UPDATE_EXPECT=1` draws it anew.
+#[test]
+fn who_may_do_what_is_as_the_picture_shows() {
+    let mut picture = format!(
+        "{:<40}{:<8}{:<8}{:<10}{:<14}{}\n",
+        "resource", "guest", "user", "user key", "provisioning", "device key"
+    );
+    for resource in v7().resources() {
+        let mut cells = Role::ALL.map(|role| letters(resource, role)).into_iter();
+        let mut cell = || cells.next().unwrap_or_default();
+        let line = format!(
+            "{:<40}{:<8}{:<8}{:<10}{:<14}{}",
+            resource.name,
+            cell(),
+            cell(),
+            cell(),
+            cell(),
+            cell()
+        );
+        let _ = writeln!(picture, "{}", line.trim_end());
+    }
+    picture.push_str("\nactions\n");
+    for action in Action::ALL {
+        for resource in v7().resources() {
+            let roles: Vec<&str> = resource
+                .permits
+                .iter()
+                .filter(|it| it.action == action)
+                .map(|it| it.role.word())
+                .collect();
+            if !roles.is_empty() {
+                let _ = writeln!(
+                    picture,
+                    "{:<28}{:<12}{}",
+                    action.name(),
+                    resource.name,
+                    roles.join(", ")
+                );
+            }
+        }
+    }
+    expect_file!["access.txt"].assert_eq(&picture);
+}
+
+fn letters(resource: &Resource, role: Role) -> String {
+    let letters = [
+        (Method::Read, 'R'),
+        (Method::Create, 'C'),
+        (Method::Update, 'U'),
+        (Method::Delete, 'D'),
+    ];
+    let text: String = letters
+        .into_iter()
+        .filter(|(method, _)| {
+            resource
+                .grants
+                .iter()
+                .any(|it| it.role == role && it.methods.has(*method))
+        })
+        .map(|(_, letter)| letter)
+        .collect();
+    if text.is_empty() { "-".into() } else { text }
+}
+
+#[test]
+fn the_words_of_keys_and_actions_are_read_back() {
+    for action in Action::ALL {
+        assert_eq!(Action::named(action.name()), Some(action));
+    }
+    assert_eq!(Role::of_key("device-api-key"), Some(Role::DeviceKey));
+    assert_eq!(Role::of_key("guest"), None);
+}
