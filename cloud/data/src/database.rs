@@ -1,0 +1,326 @@
+//! The pools of one database.
+
+use std::str::FromStr;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use futures::Stream;
+use sqlx::Connection as _;
+use sqlx::pool::PoolOptions;
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+use tokio::sync::mpsc;
+
+use crate::connection::Connection;
+use crate::effect::Effect;
+use crate::error::DataError;
+use crate::row::Row;
+use crate::statement::Statement;
+use crate::transaction::{Inner, Transaction};
+
+/// How many statements of a connection stay prepared.
+const PREPARED: usize = 400;
+
+/// How long a connection may have been idle before it is tried out ahead of its use.
+const TRUSTED_FOR: Duration = Duration::from_secs(10);
+
+/// Rows that a stream is ahead of its reader by.
+const AHEAD: usize = 64;
+
+/// Which of the databases it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// A file.
+    Sqlite,
+    /// A server.
+    Postgres,
+}
+
+/// How a database is used.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Connections at most. In SQLite those that read; there is one more that writes.
+    pub connections: u32,
+    /// How long a request waits for a connection.
+    pub wait: Duration,
+    /// How long a statement may take (PostgreSQL).
+    pub statement_timeout: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            connections: 16,
+            wait: Duration::from_secs(30),
+            statement_timeout: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Who is told of the effects of transactions.
+type Listener = Box<dyn Fn(&[Effect]) + Send + Sync>;
+
+/// One database. Clones are the same one.
+#[derive(Clone)]
+pub struct Database {
+    pools: Pools,
+    listener: Arc<OnceLock<Listener>>,
+}
+
+#[derive(Clone)]
+enum Pools {
+    Sqlite {
+        readers: SqlitePool,
+        /// One connection: SQLite lets one write at a time, and waiting for it here is fair, while
+        /// its own way is to try again and again.
+        writer: SqlitePool,
+    },
+    Postgres(PgPool),
+}
+
+impl Database {
+    /// Opens `sqlite:PATH` (made where it is missing) or `postgres://…`, and brings its tables to what this
+    /// program needs.
+    ///
+    /// # Errors
+    /// [`DataError::Address`], [`DataError::Open`]; [`DataError::Schema`] where it holds something that
+    /// cannot be brought there.
+    pub async fn open(url: &str, options: &Options) -> Result<Self, DataError> {
+        let pools = if let Some(path) = url.strip_prefix("sqlite:") {
+            Pools::sqlite(url, path.strip_prefix("//").unwrap_or(path), options).await?
+        } else if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+            Pools::postgres(url, options).await?
+        } else {
+            return Err(DataError::Address {
+                url: without_password(url),
+                reason: "it starts with neither `sqlite:` nor `postgres://`",
+            });
+        };
+        let database = Database {
+            pools,
+            listener: Arc::default(),
+        };
+        crate::schema::migrate(&database, resources::v7()).await?;
+        Ok(database)
+    }
+
+    /// Which of the databases it is.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        match self.pools {
+            Pools::Sqlite { .. } => Dialect::Sqlite,
+            Pools::Postgres(_) => Dialect::Postgres,
+        }
+    }
+
+    /// Has `listener` told of the effects of each transaction that this program commits, right after.
+    /// It must not block. The first listener stays.
+    pub fn listen(&self, listener: impl Fn(&[Effect]) + Send + Sync + 'static) {
+        let _ = self.listener.set(Box::new(listener));
+    }
+
+    pub(crate) fn tell(&self, effects: &[Effect]) {
+        if let (false, Some(listener)) = (effects.is_empty(), self.listener.get()) {
+            listener(effects);
+        }
+    }
+
+    fn reader(&self) -> Connection<'_> {
+        match &self.pools {
+            Pools::Sqlite { readers, .. } => Connection::SqlitePool(readers),
+            Pools::Postgres(pool) => Connection::PostgresPool(pool),
+        }
+    }
+
+    /// The first value of each row, as text.
+    ///
+    /// # Errors
+    /// Why the statement failed.
+    pub async fn texts(
+        &self,
+        statement: &impl Statement,
+    ) -> Result<Vec<Option<String>>, DataError> {
+        let built = statement.built(self.dialect());
+        match self.reader().texts(built.clone()).await {
+            // A server that was restarted: a new connection will do.
+            Err(DataError::Lost(_)) => self.reader().texts(built).await,
+            result => result,
+        }
+    }
+
+    /// The first value of each row, as text, while few of them are in memory.
+    pub fn stream(
+        &self,
+        statement: &impl Statement,
+    ) -> impl Stream<Item = Result<Option<String>, DataError>> + Send + Unpin + 'static {
+        let built = statement.built(self.dialect());
+        let (sender, mut receiver) = mpsc::channel(AHEAD);
+        let database = self.clone();
+        tokio::spawn(async move {
+            let take = |text| {
+                let sender = sender.clone();
+                async move { sender.send(Ok(text)).await.is_ok() }
+            };
+            if let Err(error) = database.reader().each_text(built, take).await {
+                // Where nobody reads any more, nobody wants to know.
+                let _ = sender.send(Err(error)).await;
+            }
+        });
+        futures::stream::poll_fn(move |context| receiver.poll_recv(context))
+    }
+
+    /// All rows.
+    ///
+    /// # Errors
+    /// Why the statement failed.
+    pub async fn rows(&self, statement: &impl Statement) -> Result<Vec<Row>, DataError> {
+        let built = statement.built(self.dialect());
+        match self.reader().rows(built.clone()).await {
+            Err(DataError::Lost(_)) => self.reader().rows(built).await,
+            result => result,
+        }
+    }
+
+    /// The first row.
+    ///
+    /// # Errors
+    /// Why the statement failed.
+    pub async fn row(&self, statement: &impl Statement) -> Result<Option<Row>, DataError> {
+        let built = statement.built(self.dialect());
+        match self.reader().row(built.clone()).await {
+            Err(DataError::Lost(_)) => self.reader().row(built).await,
+            result => result,
+        }
+    }
+
+    /// One statement that is a transaction of its own; how many rows it changed.
+    ///
+    /// # Errors
+    /// Why the statement failed.
+    pub async fn execute(&self, statement: &impl Statement) -> Result<u64, DataError> {
+        let built = statement.built(self.dialect());
+        let connection = match &self.pools {
+            Pools::Sqlite { writer, .. } => Connection::SqlitePool(writer),
+            Pools::Postgres(pool) => Connection::PostgresPool(pool),
+        };
+        connection.execute(built).await
+    }
+
+    /// Begins a transaction. In SQLite it is the only one that writes until it ends.
+    ///
+    /// # Errors
+    /// [`DataError::Busy`] where no connection became free in time.
+    pub async fn begin(&self) -> Result<Transaction, DataError> {
+        let inner = match &self.pools {
+            Pools::Sqlite { writer, .. } => {
+                Inner::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?)
+            }
+            Pools::Postgres(pool) => Inner::Postgres(pool.begin().await?),
+        };
+        Ok(Transaction::new(inner, self.clone()))
+    }
+
+    /// Closes all connections, once what is under way is done.
+    pub async fn close(&self) {
+        match &self.pools {
+            Pools::Sqlite { readers, writer } => {
+                readers.close().await;
+                writer.close().await;
+            }
+            Pools::Postgres(pool) => pool.close().await,
+        }
+    }
+}
+
+impl Pools {
+    async fn sqlite(url: &str, path: &str, options: &Options) -> Result<Self, DataError> {
+        if path.is_empty() || path == ":memory:" {
+            return Err(DataError::Address {
+                url: url.to_owned(),
+                reason: "several connections share the database, so it has to be a file",
+            });
+        }
+        let connect = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true)
+            .foreign_keys(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            // What was answered with success is there after a loss of power as well; the weaker `NORMAL`
+            // loses the last transactions then, and devices would be told one thing before and another after.
+            .synchronous(SqliteSynchronous::Full)
+            .busy_timeout(options.wait)
+            .pragma("journal_size_limit", "67108864")
+            .statement_cache_capacity(PREPARED);
+        let open = |source| DataError::Open {
+            url: url.to_owned(),
+            source,
+        };
+        // The writer comes first: it makes the file.
+        let writer = SqlitePoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(options.wait)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .test_before_acquire(false)
+            .connect_with(connect.clone())
+            .await
+            .map_err(open)?;
+        let readers = SqlitePoolOptions::new()
+            .max_connections(options.connections)
+            .acquire_timeout(options.wait)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .test_before_acquire(false)
+            .connect_with(connect.pragma("query_only", "ON"))
+            .await
+            .map_err(open)?;
+        Ok(Pools::Sqlite { readers, writer })
+    }
+
+    async fn postgres(url: &str, options: &Options) -> Result<Self, DataError> {
+        let open = |source| DataError::Open {
+            url: without_password(url),
+            source,
+        };
+        let connect = PgConnectOptions::from_str(url)
+            .map_err(open)?
+            .application_name("fleet-cloud")
+            .statement_cache_capacity(PREPARED)
+            .options([(
+                "statement_timeout",
+                options.statement_timeout.as_millis().to_string(),
+            )]);
+        let pool: PgPoolOptions = PoolOptions::new()
+            .max_connections(options.connections)
+            .acquire_timeout(options.wait)
+            // A round trip before each statement would cost more than most statements.
+            .test_before_acquire(false)
+            .before_acquire(|connection: &mut PgConnection, meta| {
+                Box::pin(async move {
+                    if meta.idle_for > TRUSTED_FOR {
+                        connection.ping().await?;
+                    }
+                    Ok(true)
+                })
+            });
+        Ok(Pools::Postgres(
+            pool.connect_with(connect).await.map_err(open)?,
+        ))
+    }
+}
+
+/// An address as it may be shown.
+fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    match rest.rsplit_once('@') {
+        Some((user, place)) => {
+            let user = user.split(':').next().unwrap_or_default();
+            format!("{scheme}://{user}@{place}")
+        }
+        None => url.to_owned(),
+    }
+}

@@ -1,0 +1,169 @@
+//! What goes wrong with a database.
+
+use sqlx::error::ErrorKind;
+
+/// Why a statement failed, or a database could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum DataError {
+    /// The address of a database is none that can be used.
+    #[error("`{url}` is no address of a database: {reason}")]
+    Address {
+        /// As it was given, without its password.
+        url: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The database could not be reached or opened.
+    #[error("failed to open the database `{url}`")]
+    Open {
+        /// As it was given, without its password.
+        url: String,
+        /// Why.
+        source: sqlx::Error,
+    },
+    /// What the database holds cannot be brought to what this program needs.
+    #[error("the database does not fit this program: {0}")]
+    Schema(String),
+    /// Another row has these values already (cloud behaviour 2.6: its words are a contract with clients).
+    #[error("{} must be unique.", quoted(.fields))]
+    Unique {
+        /// The resource of the row.
+        resource: String,
+        /// The fields that no two rows share.
+        fields: Vec<String>,
+    },
+    /// Rows of another resource lead to what was to be deleted.
+    #[error("Data is referenced by {by}.")]
+    Referenced {
+        /// The resource of those rows.
+        by: String,
+    },
+    /// A link leads to a row that does not exist (any more).
+    #[error("\"{field}\" leads to nothing")]
+    Dangling {
+        /// The resource of the row with the link.
+        resource: String,
+        /// The link.
+        field: String,
+    },
+    /// A foreign key does not hold, and SQLite does not say which.
+    #[error("a link leads to nothing, or to something that was to be deleted")]
+    ForeignKey,
+    /// Others were at the same rows; the transaction may be tried again.
+    #[error("others are changing the same rows; try again")]
+    Contended(#[source] sqlx::Error),
+    /// No connection became free in time.
+    #[error("the database is too busy; try again later")]
+    Busy(#[source] sqlx::Error),
+    /// A statement took longer than any may.
+    #[error("the request takes the database too long")]
+    TooSlow(#[source] sqlx::Error),
+    /// The connection to the database was lost.
+    #[error("the connection to the database was lost")]
+    Lost(#[source] sqlx::Error),
+    /// A value is null that never is.
+    #[error("`{column}` is null")]
+    Null {
+        /// Its column.
+        column: String,
+    },
+    /// Anything else.
+    #[error("a statement failed")]
+    Other(#[source] sqlx::Error),
+}
+
+impl DataError {
+    /// Whether the same transaction, from its begin, may well succeed.
+    #[must_use]
+    pub fn may_be_tried_again(&self) -> bool {
+        matches!(self, DataError::Contended(_) | DataError::Lost(_))
+    }
+}
+
+/// `"a"`, or `"a" and "b"`.
+fn quoted(fields: &[String]) -> String {
+    let quoted: Vec<String> = fields.iter().map(|field| format!("\"{field}\"")).collect();
+    quoted.join(" and ")
+}
+
+impl From<sqlx::Error> for DataError {
+    fn from(error: sqlx::Error) -> Self {
+        let sqlx::Error::Database(database) = &error else {
+            return match error {
+                sqlx::Error::PoolTimedOut => DataError::Busy(error),
+                sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::WorkerCrashed => {
+                    DataError::Lost(error)
+                }
+                _ => DataError::Other(error),
+            };
+        };
+        match database.kind() {
+            ErrorKind::UniqueViolation => {
+                unique(database.constraint(), database.table(), database.message())
+                    .unwrap_or(DataError::Other(error))
+            }
+            ErrorKind::ForeignKeyViolation => {
+                foreign_key(database.constraint(), database.message())
+                    .unwrap_or(DataError::ForeignKey)
+            }
+            _ => match database.code().as_deref() {
+                // PostgreSQL: serialization failure, deadlock. SQLite: busy, a snapshot that is too old.
+                Some("40001" | "40P01" | "5" | "261" | "517" | "6" | "262") => {
+                    DataError::Contended(error)
+                }
+                Some("57014" | "9") => DataError::TooSlow(error),
+                // The server shuts down, or is not up yet.
+                Some("57P01" | "57P02" | "57P03") => DataError::Lost(error),
+                Some("53300") => DataError::Busy(error),
+                _ => DataError::Other(error),
+            },
+        }
+    }
+}
+
+/// SQLite lists the columns (`UNIQUE constraint failed: a.x, a.y`); PostgreSQL names the index, which is
+/// named by [`crate::schema::unique_name`].
+fn unique(constraint: Option<&str>, table: Option<&str>, message: &str) -> Option<DataError> {
+    if let (Some(constraint), Some(table)) = (constraint, table) {
+        let resource = resources::v7().resource(table)?;
+        let fields = resource
+            .unique
+            .iter()
+            .find(|fields| crate::schema::unique_name(table, fields) == constraint)?;
+        return Some(DataError::Unique {
+            resource: table.to_owned(),
+            fields: fields.iter().map(|&field| field.to_owned()).collect(),
+        });
+    }
+    let columns = message.strip_prefix("UNIQUE constraint failed: ")?;
+    let mut resource = "";
+    let mut fields = Vec::new();
+    for column in columns.split(", ") {
+        let (table, field) = column.split_once('.')?;
+        resource = table;
+        fields.push(field.to_owned());
+    }
+    Some(DataError::Unique {
+        resource: resource.to_owned(),
+        fields,
+    })
+}
+
+/// PostgreSQL names the foreign key, which is named by [`crate::schema::foreign_key_name`].
+fn foreign_key(constraint: Option<&str>, message: &str) -> Option<DataError> {
+    let constraint = constraint?;
+    for resource in resources::v7().resources() {
+        for field in &resource.fields {
+            if crate::schema::foreign_key_name(resource.name, field.name) != constraint {
+                continue;
+            }
+            let (resource, field) = (resource.name.to_owned(), field.name.to_owned());
+            return Some(if message.starts_with("update or delete") {
+                DataError::Referenced { by: resource }
+            } else {
+                DataError::Dangling { resource, field }
+            });
+        }
+    }
+    None
+}

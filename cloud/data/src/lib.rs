@@ -1,0 +1,26 @@
+//! The database of the fleet cloud: SQLite or PostgreSQL, the same answers from both.
+//!
+//! The server opens a [`Database`] once and hands out clones. Reads go through it; a write is a
+//! [`Transaction`], whose [`Effect`]s the server learns of once it is committed. Tables, what is unique and
+//! what becomes of rows whose links go all come from the `resources` crate. This crate knows no HTTP, no
+//! passwords and no tokens.
+#![warn(missing_docs)]
+
+mod connection;
+mod database;
+mod effect;
+mod error;
+mod row;
+mod schema;
+pub mod setting;
+mod statement;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+mod transaction;
+
+pub use database::{Database, Dialect, Options};
+pub use effect::{DeviceGone, Effect};
+pub use error::DataError;
+pub use row::Row;
+pub use statement::{Built, Statement};
+pub use transaction::{Retries, Transaction};

@@ -1,0 +1,98 @@
+//! A row of an answer.
+
+use sqlx::postgres::PgRow;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Column, Row as _, TypeInfo, ValueRef};
+
+use crate::error::DataError;
+
+/// A row of an answer; its values are found by their place, from 0.
+#[derive(Debug)]
+pub struct Row(Inner);
+
+#[derive(Debug)]
+enum Inner {
+    Sqlite(SqliteRow),
+    Postgres(PgRow),
+}
+
+impl From<SqliteRow> for Row {
+    fn from(row: SqliteRow) -> Self {
+        Row(Inner::Sqlite(row))
+    }
+}
+
+impl From<PgRow> for Row {
+    fn from(row: PgRow) -> Self {
+        Row(Inner::Postgres(row))
+    }
+}
+
+impl Row {
+    /// A whole number, unless it is null.
+    ///
+    /// # Errors
+    /// [`DataError::Other`] where there is no such value, or it is none.
+    pub fn number(&self, at: usize) -> Result<Option<i64>, DataError> {
+        let number = match &self.0 {
+            Inner::Sqlite(row) => row.try_get_unchecked(at),
+            // Numbers that no column is behind are narrower there.
+            Inner::Postgres(row) => match row.try_get_raw(at)?.type_info().name() {
+                "INT4" => row.try_get::<Option<i32>, _>(at).map(|n| n.map(i64::from)),
+                "INT2" => row.try_get::<Option<i16>, _>(at).map(|n| n.map(i64::from)),
+                _ => row.try_get(at),
+            },
+        };
+        Ok(number?)
+    }
+
+    /// Text, unless it is null.
+    ///
+    /// # Errors
+    /// [`DataError::Other`] where there is no such value, or it is none.
+    pub fn text(&self, at: usize) -> Result<Option<String>, DataError> {
+        let text = match &self.0 {
+            Inner::Sqlite(row) => row.try_get_unchecked(at),
+            Inner::Postgres(row) => row.try_get_unchecked(at),
+        };
+        Ok(text?)
+    }
+
+    /// True or false, unless it is null.
+    ///
+    /// # Errors
+    /// [`DataError::Other`] where there is no such value, or it is none.
+    pub fn flag(&self, at: usize) -> Result<Option<bool>, DataError> {
+        let flag = match &self.0 {
+            Inner::Sqlite(row) => row.try_get_unchecked(at),
+            Inner::Postgres(row) => row.try_get(at),
+        };
+        Ok(flag?)
+    }
+
+    /// A whole number that a column which is never null has.
+    ///
+    /// # Errors
+    /// As [`Row::number`], and where it is null.
+    pub fn id(&self, at: usize) -> Result<i64, DataError> {
+        self.number(at)?.ok_or_else(|| self.null(at))
+    }
+
+    /// Text that a column which is never null has.
+    ///
+    /// # Errors
+    /// As [`Row::text`], and where it is null.
+    pub fn some_text(&self, at: usize) -> Result<String, DataError> {
+        self.text(at)?.ok_or_else(|| self.null(at))
+    }
+
+    fn null(&self, at: usize) -> DataError {
+        let column = match &self.0 {
+            Inner::Sqlite(row) => row.columns().get(at).map(|column| column.name().to_owned()),
+            Inner::Postgres(row) => row.columns().get(at).map(|column| column.name().to_owned()),
+        };
+        DataError::Null {
+            column: column.unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Brings a database to the tables that the resources need.
+//!
+//! A database starts empty or as an earlier version left it; what is missing is added, under a lock, in one
+//! transaction. Nothing is ever taken away or narrowed: what would need that is refused with a reason.
+
+mod declared;
+mod present;
+
+use std::fmt::Write as _;
+
+use declared::{Column, Index, Table};
+pub(crate) use declared::{foreign_key_name, unique_name};
+use present::{Present, PresentColumn};
+use resources::Model;
+
+use crate::database::{Database, Dialect};
+use crate::error::DataError;
+use crate::setting;
+use crate::statement::Built;
+use crate::transaction::Transaction;
+
+/// Any number, the same for all replicas: whoever has it alone may change tables.
+const LOCK: i64 = 0x666c_6565_7431;
+
+/// Adds what is missing for this model.
+pub(crate) async fn migrate(database: &Database, model: &Model) -> Result<(), DataError> {
+    let dialect = database.dialect();
+    let mut transaction = database.begin().await?;
+    if dialect == Dialect::Postgres {
+        let lock = Built::new("SELECT 1 FROM pg_advisory_xact_lock($1)", [LOCK.into()]);
+        transaction.row(&lock).await?;
+    }
+    let present = Present::of(&mut transaction).await?;
+    let script = missing(model, &present, dialect)?;
+    if !script.is_empty() {
+        transaction.script(script).await?;
+    }
+    for (name, statement) in declared::views(model) {
+        replace_view(&mut transaction, name, statement).await?;
+    }
+    transaction.commit().await
+}
+
+/// The statements that add what is missing.
+fn missing(model: &Model, present: &Present, dialect: Dialect) -> Result<String, DataError> {
+    let tables = declared::tables(model);
+    let mut script = String::new();
+    for table in &tables {
+        match present.columns(&table.name) {
+            None => table.create(dialect, &mut script),
+            Some(columns) => table.add_columns(dialect, columns, &mut script)?,
+        }
+    }
+    // After all tables, since some lead in circles; in SQLite they are part of the columns.
+    if dialect == Dialect::Postgres {
+        for table in &tables {
+            table.add_foreign_keys(present, &mut script);
+        }
+    }
+    for table in &tables {
+        for index in &table.indexes {
+            if !present.has(&index.name) {
+                index.create(&table.name, &mut script);
+            }
+        }
+    }
+    Ok(script)
+}
+
+/// Makes a view; anew where its statement is not what it was.
+async fn replace_view(
+    transaction: &mut Transaction,
+    name: &str,
+    statement: &str,
+) -> Result<(), DataError> {
+    let key = format!("view {name}");
+    if setting::read(transaction, &key).await?.as_deref() == Some(statement) {
+        return Ok(());
+    }
+    let script = format!("DROP VIEW IF EXISTS \"{name}\"; CREATE VIEW \"{name}\" AS {statement};");
+    transaction.script(script).await?;
+    setting::write(transaction, &key, statement).await
+}
+
+// Writing to a string cannot fail.
+impl Table {
+    fn create(&self, dialect: Dialect, script: &mut String) {
+        let columns: Vec<String> = self
+            .columns
+            .iter()
+            .map(|column| column.definition(dialect))
+            .collect();
+        let columns = columns.join(", ");
+        let _ = writeln!(script, "CREATE TABLE \"{}\" ({columns});", self.name);
+    }
+
+    fn add_columns(
+        &self,
+        dialect: Dialect,
+        present: &[PresentColumn],
+        script: &mut String,
+    ) -> Result<(), DataError> {
+        let refused = |column: &str, why: &str| {
+            let table = &self.name;
+            DataError::Schema(format!(
+                "the column `{column}` of the table `{table}` {why}; change it by hand, or start from an \
+                 empty database"
+            ))
+        };
+        for column in &self.columns {
+            let Some(found) = present.iter().find(|one| one.name == column.name) else {
+                let definition = column.definition(dialect);
+                let _ = writeln!(
+                    script,
+                    "ALTER TABLE \"{}\" ADD COLUMN {definition};",
+                    self.name
+                );
+                continue;
+            };
+            let kind = column.kind.name(dialect);
+            if !found.kind.eq_ignore_ascii_case(kind) {
+                let why = format!("holds `{}`, where `{kind}` is needed", found.kind);
+                return Err(refused(&column.name, &why));
+            }
+            if column.nullable && found.needed {
+                return Err(refused(&column.name, "does not take null, and has to"));
+            }
+            if !column.nullable && !found.never_null {
+                return Err(refused(&column.name, "takes null, and must not"));
+            }
+        }
+        for found in present {
+            let known = self.columns.iter().any(|column| column.name == found.name);
+            if !known && found.needed {
+                let why = "is unknown to this version, which therefore can add no rows";
+                return Err(refused(&found.name, why));
+            }
+        }
+        Ok(())
+    }
+
+    fn add_foreign_keys(&self, present: &Present, script: &mut String) {
+        for column in &self.columns {
+            let Some(link) = &column.link else { continue };
+            let name = foreign_key_name(&self.name, &column.name);
+            if present.has(&name) {
+                continue;
+            }
+            let _ = writeln!(
+                script,
+                "ALTER TABLE \"{}\" ADD CONSTRAINT \"{name}\" FOREIGN KEY (\"{}\") {};",
+                self.name,
+                column.name,
+                link.references(),
+            );
+        }
+    }
+}
+
+impl Index {
+    fn create(&self, table: &str, script: &mut String) {
+        let unique = if self.unique { "UNIQUE " } else { "" };
+        let columns = self.columns.join("\", \"");
+        let _ = writeln!(
+            script,
+            "CREATE {unique}INDEX \"{}\" ON \"{table}\" (\"{columns}\");",
+            self.name
+        );
+    }
+}
+
+impl Column {
+    /// As `CREATE TABLE` and `ADD COLUMN` take it.
+    fn definition(&self, dialect: Dialect) -> String {
+        if self.name == "id" {
+            // Numbers are never used again: a device that is gone must not become another.
+            return match dialect {
+                Dialect::Sqlite => "\"id\" INTEGER PRIMARY KEY AUTOINCREMENT".to_owned(),
+                Dialect::Postgres => {
+                    "\"id\" BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY".to_owned()
+                }
+            };
+        }
+        let mut definition = format!("\"{}\" {}", self.name, self.kind.definition(dialect));
+        if !self.nullable {
+            definition.push_str(" NOT NULL");
+        }
+        if let Some(default) = &self.default {
+            let _ = write!(definition, " DEFAULT {}", default.text(dialect));
+        }
+        if let (Dialect::Sqlite, Some(link)) = (dialect, &self.link) {
+            let _ = write!(definition, " {}", link.references());
+        }
+        definition
+    }
+}

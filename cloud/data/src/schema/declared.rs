@@ -1,0 +1,233 @@
+//! The tables that the resources need.
+
+use resources::{Column as Place, Default, Field, Model, OnDelete, Resource, Source, Type};
+use sha2::{Digest, Sha256};
+
+use crate::database::Dialect;
+
+/// PostgreSQL cuts longer names.
+const LONGEST_NAME: usize = 63;
+
+pub(super) struct Table {
+    pub(super) name: String,
+    pub(super) columns: Vec<Column>,
+    pub(super) indexes: Vec<Index>,
+}
+
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    pub(super) nullable: bool,
+    pub(super) default: Option<Literal>,
+    pub(super) link: Option<Link>,
+}
+
+/// What a column holds. Times are numbers (milliseconds since 1970), JSON is text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Number,
+    Flag,
+    Text,
+}
+
+pub(super) enum Literal {
+    Text(&'static str),
+    Number(i64),
+    Flag(bool),
+}
+
+/// That a column has the number of a row of another table.
+pub(super) struct Link {
+    to: &'static str,
+    on_delete: OnDelete,
+}
+
+pub(super) struct Index {
+    pub(super) name: String,
+    pub(super) unique: bool,
+    pub(super) columns: Vec<String>,
+}
+
+/// All tables: those of the resources, and the platform's own.
+pub(super) fn tables(model: &Model) -> Vec<Table> {
+    let resources = model.resources().iter();
+    let mut tables: Vec<Table> = resources
+        .filter(|resource| resource.source == Source::Table)
+        .map(of)
+        .collect();
+    tables.push(settings());
+    tables
+}
+
+/// Names and statements of all views.
+pub(super) fn views(model: &Model) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let resources = model.resources().iter();
+    resources.filter_map(|resource| match resource.source {
+        Source::View(statement) => Some((resource.name, statement)),
+        Source::Table => None,
+    })
+}
+
+/// The name of the index by which these fields are unique; errors are told apart by it.
+pub(crate) fn unique_name(table: &str, fields: &[&str]) -> String {
+    name("unique", table, fields)
+}
+
+/// The name of the foreign key of a link; errors are told apart by it.
+pub(crate) fn foreign_key_name(table: &str, field: &str) -> String {
+    name("link", table, &[field])
+}
+
+fn name(kind: &str, table: &str, fields: &[&str]) -> String {
+    let name = format!("{kind}:{table}:{}", fields.join(","));
+    if name.len() <= LONGEST_NAME {
+        return name;
+    }
+    let digest = hex::encode(Sha256::digest(&name));
+    let kept: String = name.chars().take(LONGEST_NAME - 9).collect();
+    format!("{kept}:{}", digest.get(..8).unwrap_or_default())
+}
+
+fn of(resource: &Resource) -> Table {
+    let mut indexes: Vec<Index> = resource
+        .unique
+        .iter()
+        .map(|fields| index(resource.name, fields, true))
+        .collect();
+    for fields in &resource.indexes {
+        indexes.push(index(resource.name, fields, false));
+    }
+    // The rows that lead to one are looked for in every expansion, and when that one is deleted.
+    let links = resource.fields.iter().filter(|field| {
+        matches!(field.kind, Type::Link { .. }) && matches!(field.column, Place::Stored(_))
+    });
+    for link in links {
+        let leads = |index: &Index| {
+            index
+                .columns
+                .first()
+                .is_some_and(|first| first == link.name)
+        };
+        if !indexes.iter().any(leads) {
+            indexes.push(index(resource.name, &[link.name], false));
+        }
+    }
+    Table {
+        name: resource.name.to_owned(),
+        columns: resource.fields.iter().filter_map(column).collect(),
+        indexes,
+    }
+}
+
+fn index(table: &str, fields: &[&str], unique: bool) -> Index {
+    Index {
+        name: if unique {
+            unique_name(table, fields)
+        } else {
+            name("index", table, fields)
+        },
+        unique,
+        columns: fields.iter().map(|&field| field.to_owned()).collect(),
+    }
+}
+
+fn column(field: &Field) -> Option<Column> {
+    let Place::Stored(name) = field.column else {
+        return None;
+    };
+    let kind = match field.kind {
+        Type::Integer | Type::BigInteger | Type::Timestamp | Type::Link { .. } => Kind::Number,
+        Type::Boolean => Kind::Flag,
+        _ => Kind::Text,
+    };
+    let link = match field.kind {
+        Type::Link {
+            on_delete: OnDelete::Ignore,
+            ..
+        } => None,
+        Type::Link { to, on_delete } => Some(Link { to, on_delete }),
+        _ => None,
+    };
+    let default = match field.default {
+        Default::Text(text) => Some(Literal::Text(text)),
+        Default::Integer(number) => Some(Literal::Number(number)),
+        Default::Boolean(flag) => Some(Literal::Flag(flag)),
+        Default::None | Default::Now | Default::Uuid => None,
+    };
+    Some(Column {
+        name: name.to_owned(),
+        kind,
+        nullable: field.nullable,
+        default,
+        link,
+    })
+}
+
+/// What the platform remembers of itself, by name: secrets that sign tokens, the statements of views.
+fn settings() -> Table {
+    let text = |name: &str| Column {
+        name: name.to_owned(),
+        kind: Kind::Text,
+        nullable: false,
+        default: None,
+        link: None,
+    };
+    let id = Column {
+        kind: Kind::Number,
+        ..text("id")
+    };
+    let table = "platform_setting";
+    Table {
+        name: table.to_owned(),
+        columns: vec![id, text("name"), text("value")],
+        indexes: vec![index(table, &["name"], true)],
+    }
+}
+
+impl Kind {
+    /// As the database calls it when asked what it has.
+    pub(super) fn name(self, dialect: Dialect) -> &'static str {
+        match (dialect, self) {
+            (Dialect::Sqlite, Kind::Number | Kind::Flag) => "INTEGER",
+            (Dialect::Postgres, Kind::Number) => "BIGINT",
+            (Dialect::Postgres, Kind::Flag) => "BOOLEAN",
+            (_, Kind::Text) => "TEXT",
+        }
+    }
+
+    /// As a column of it is made. Text is compared by its bytes in both.
+    pub(super) fn definition(self, dialect: Dialect) -> &'static str {
+        match (dialect, self) {
+            (Dialect::Postgres, Kind::Text) => "TEXT COLLATE \"C\"",
+            _ => self.name(dialect),
+        }
+    }
+}
+
+impl Literal {
+    pub(super) fn text(&self, dialect: Dialect) -> String {
+        match (self, dialect) {
+            (Literal::Text(text), _) => format!("'{}'", text.replace('\'', "''")),
+            (Literal::Number(number), _) => number.to_string(),
+            (Literal::Flag(flag), Dialect::Sqlite) => i64::from(*flag).to_string(),
+            (Literal::Flag(flag), Dialect::Postgres) => flag.to_string(),
+        }
+    }
+}
+
+impl Link {
+    /// As both databases take it. A link that holds what it leads to is checked when the statement is done,
+    /// not before: both may go by the same cascade. A write may put it off to the end of the cascade, where
+    /// PostgreSQL would look too early.
+    pub(super) fn references(&self) -> String {
+        let action = match self.on_delete {
+            OnDelete::Cascade => "CASCADE",
+            OnDelete::SetNull => "SET NULL",
+            OnDelete::Refuse | OnDelete::Ignore => "NO ACTION",
+        };
+        format!(
+            "REFERENCES \"{}\" (\"id\") ON DELETE {action} DEFERRABLE INITIALLY IMMEDIATE",
+            self.to
+        )
+    }
+}

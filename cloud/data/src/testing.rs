@@ -1,0 +1,90 @@
+//! Fresh databases of both kinds, for tests.
+//!
+//! A test of the database is written once and run on both; on PostgreSQL where `SUPERVISOR_TEST_POSTGRES` has
+//! the address of a server that lets its user make databases (`cargo xtask test` starts one and sets it).
+#![expect(
+    clippy::expect_used,
+    reason = "a test that cannot have its database is to fail"
+)]
+
+use std::panic::{AssertUnwindSafe, resume_unwind};
+
+use futures::FutureExt;
+
+use crate::connection::Connection;
+use crate::database::{Database, Options};
+
+/// Where a PostgreSQL server for tests is.
+pub const POSTGRES: &str = "SUPERVISOR_TEST_POSTGRES";
+
+/// Runs a test on a fresh database of each kind, and takes them away again.
+///
+/// # Panics
+/// Where the test does, or a database cannot be had.
+pub async fn on_both<T: Future<Output = ()>>(test: impl Fn(Database) -> T) {
+    on_both_at(|_, database| test(database)).await;
+}
+
+/// As [`on_both`]; the test gets the address as well, to open it once more.
+///
+/// # Panics
+/// Where the test does, or a database cannot be had.
+pub async fn on_both_at<T: Future<Output = ()>>(test: impl Fn(String, Database) -> T) {
+    println!("on SQLite:");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let url = format!("sqlite:{}", folder.path().join("test.sqlite").display());
+    let database = open(&url).await;
+    test(url, database.clone()).await;
+    database.close().await;
+
+    let Ok(server) = std::env::var(POSTGRES) else {
+        println!("SKIPPED: {POSTGRES} is not set, so nothing ran on PostgreSQL");
+        return;
+    };
+    println!("on PostgreSQL:");
+    let name = format!("test_{}", random_name());
+    administer(&server, format!("CREATE DATABASE {name}")).await;
+    let url = with_database(&server, &name);
+    let database = open(&url).await;
+    let result = AssertUnwindSafe(test(url, database.clone()))
+        .catch_unwind()
+        .await;
+    database.close().await;
+    administer(&server, format!("DROP DATABASE {name} WITH (FORCE)")).await;
+    if let Err(panic) = result {
+        resume_unwind(panic);
+    }
+}
+
+async fn open(url: &str) -> Database {
+    let options = Options {
+        connections: 6,
+        ..Options::default()
+    };
+    Database::open(url, &options)
+        .await
+        .expect("a database that opens")
+}
+
+async fn administer(server: &str, statement: String) {
+    let pool = sqlx::PgPool::connect(server).await.expect("the server");
+    let connection = Connection::PostgresPool(&pool);
+    connection
+        .script(statement)
+        .await
+        .expect("the right to make databases");
+    pool.close().await;
+}
+
+/// The address of another database of the same server.
+fn with_database(server: &str, name: &str) -> String {
+    let (place, options) = server.split_once('?').unwrap_or((server, ""));
+    let (host, _) = place.rsplit_once('/').expect("an address with a database");
+    format!("{host}/{name}?{options}")
+}
+
+fn random_name() -> String {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).expect("random bytes");
+    hex::encode(bytes)
+}

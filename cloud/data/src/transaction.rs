@@ -1,0 +1,159 @@
+//! Changes that happen together or not at all.
+
+use sqlx::{Postgres, Sqlite};
+
+use crate::connection::Connection;
+use crate::database::{Database, Dialect};
+use crate::effect::Effect;
+use crate::error::DataError;
+use crate::row::Row;
+use crate::statement::Statement;
+
+/// Changes that happen together or not at all. Dropped, they did not happen.
+pub struct Transaction {
+    inner: Inner,
+    database: Database,
+    effects: Vec<Effect>,
+}
+
+pub(crate) enum Inner {
+    Sqlite(sqlx::Transaction<'static, Sqlite>),
+    Postgres(sqlx::Transaction<'static, Postgres>),
+}
+
+impl Transaction {
+    pub(crate) fn new(inner: Inner, database: Database) -> Self {
+        Transaction {
+            inner,
+            database,
+            effects: Vec::new(),
+        }
+    }
+
+    /// Which database it is in.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        match self.inner {
+            Inner::Sqlite(_) => Dialect::Sqlite,
+            Inner::Postgres(_) => Dialect::Postgres,
+        }
+    }
+
+    fn connection(&mut self) -> Connection<'_> {
+        match &mut self.inner {
+            Inner::Sqlite(transaction) => Connection::Sqlite(transaction),
+            Inner::Postgres(transaction) => Connection::Postgres(transaction),
+        }
+    }
+
+    /// The first value of each row, as text.
+    ///
+    /// # Errors
+    /// Why the statement failed; the transaction is then good for nothing more.
+    pub async fn texts(
+        &mut self,
+        statement: &impl Statement,
+    ) -> Result<Vec<Option<String>>, DataError> {
+        let built = statement.built(self.dialect());
+        self.connection().texts(built).await
+    }
+
+    /// All rows.
+    ///
+    /// # Errors
+    /// As [`Transaction::texts`].
+    pub async fn rows(&mut self, statement: &impl Statement) -> Result<Vec<Row>, DataError> {
+        let built = statement.built(self.dialect());
+        self.connection().rows(built).await
+    }
+
+    /// The first row.
+    ///
+    /// # Errors
+    /// As [`Transaction::texts`].
+    pub async fn row(&mut self, statement: &impl Statement) -> Result<Option<Row>, DataError> {
+        let built = statement.built(self.dialect());
+        self.connection().row(built).await
+    }
+
+    /// How many rows it changed.
+    ///
+    /// # Errors
+    /// As [`Transaction::texts`].
+    pub async fn execute(&mut self, statement: &impl Statement) -> Result<u64, DataError> {
+        let built = statement.built(self.dialect());
+        self.connection().execute(built).await
+    }
+
+    /// Statements of ours, several at once, without parameters.
+    pub(crate) async fn script(&mut self, text: impl Into<String>) -> Result<(), DataError> {
+        self.connection().script(text.into()).await
+    }
+
+    /// Somebody waits for this: they are told once the transaction is committed.
+    pub fn effect(&mut self, effect: Effect) {
+        if !self.effects.contains(&effect) {
+            self.effects.push(effect);
+        }
+    }
+
+    /// Makes the changes, and tells those who listen of the effects.
+    ///
+    /// Whoever drops this future half-way gets either both or neither.
+    ///
+    /// # Errors
+    /// Why it failed; then nothing is changed, unless the connection was lost
+    /// ([`DataError::Lost`]), when nobody knows.
+    pub async fn commit(self) -> Result<(), DataError> {
+        let Transaction {
+            inner,
+            database,
+            effects,
+        } = self;
+        let committed = tokio::spawn(async move {
+            match inner {
+                Inner::Sqlite(transaction) => transaction.commit().await?,
+                Inner::Postgres(transaction) => transaction.commit().await?,
+            }
+            database.tell(&effects);
+            Ok(())
+        });
+        match committed.await {
+            Ok(result) => result,
+            Err(_) => Err(DataError::Lost(sqlx::Error::WorkerCrashed)),
+        }
+    }
+
+    /// Undoes the changes at once.
+    ///
+    /// # Errors
+    /// Why it failed; the changes are undone in any case.
+    pub async fn rollback(self) -> Result<(), DataError> {
+        match self.inner {
+            Inner::Sqlite(transaction) => transaction.rollback().await?,
+            Inner::Postgres(transaction) => transaction.rollback().await?,
+        }
+        Ok(())
+    }
+}
+
+/// How often a transaction that others got in the way of is tried again.
+#[derive(Debug)]
+pub struct Retries(u8);
+
+impl Default for Retries {
+    fn default() -> Self {
+        Retries(4)
+    }
+}
+
+impl Retries {
+    /// Whether the transaction that failed with this is to be tried once more, from its begin.
+    pub fn again(&mut self, error: &DataError) -> bool {
+        if !error.may_be_tried_again() || self.0 == 0 {
+            return false;
+        }
+        self.0 -= 1;
+        true
+    }
+}

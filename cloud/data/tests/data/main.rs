@@ -1,0 +1,3 @@
+//! The database, on SQLite and on PostgreSQL alike.
+
+mod schema;
