@@ -12,6 +12,7 @@ mod interrupted;
 mod layout;
 mod packages;
 mod private_docker;
+mod private_postgres;
 mod processes;
 mod reachable_docker;
 mod run;
@@ -46,6 +47,9 @@ enum Command {
     /// Start the Docker engine and the registry of the tests and keep them until Ctrl-C
     #[command(hide = true)]
     DockerForTests,
+    /// Start the PostgreSQL server of the tests and keep it until Ctrl-C
+    #[command(hide = true)]
+    PostgresForTests,
     /// Check formatting and lints, as continuous integration does
     Check,
 }
@@ -59,6 +63,7 @@ fn main() -> ExitCode {
         }),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::DockerForTests => private_docker::run_in_foreground(),
+        Command::PostgresForTests => private_postgres::run_in_foreground(),
         Command::Check => check::run(),
     };
     match result {

@@ -9,6 +9,7 @@ use crate::cargo;
 use crate::host_stand_ins::HostStandIns;
 use crate::layout::{self, build_components, components_folder, crates_in, guest_crates};
 use crate::private_docker::{PrivateDocker, install_packages_if_debian_root};
+use crate::private_postgres::PostgresForTests;
 use crate::reachable_docker::ReachableDocker;
 
 #[derive(clap::Args)]
@@ -43,12 +44,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
     let stand_ins = HostStandIns::find();
     let docker = DockerForTests::find(arguments.docker);
+    let postgres = PostgresForTests::find();
     println!("running the tests");
     let mut test = cargo::cargo(["test", "--no-fail-fast"]);
     test.env("SUPERVISOR_DIST", &layout.folder)
         .env("SUPERVISOR_TEST_GUESTS", components_folder())
         .args(&arguments.rest);
     docker.give_to(&mut test);
+    postgres.give_to(&mut test);
     cargo::finish(test)?;
     if arguments.rest.is_empty() {
         // They are no default members, since a bare `cargo build` would build them for this machine.
@@ -76,6 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         cargo::finish(cargo::cargo(arguments))?;
     }
     stand_ins.account_for_skips()?;
+    postgres.account_for_skips()?;
     docker.account_for_skips()
 }
 

@@ -1,0 +1,327 @@
+//! A PostgreSQL server for one run of the tests, apart from any that the machine has.
+//!
+//! [`PostgresForTests::find`] is called once by `cargo xtask test`; `cargo xtask postgres-for-tests` starts
+//! one for a developer's own runs. It is made from Debian's packages in a temporary folder, listens on a port
+//! of the loopback alone, and writes nothing through to the disk. It ends with its owner: when it is dropped,
+//! on Ctrl-C, or, after a kill, when the next one starts.
+
+use std::env;
+use std::fs;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::interrupted::clean_up_when_interrupted;
+use crate::packages::{install_if_debian_root, program};
+use crate::private_docker::free_port;
+use crate::processes;
+
+/// The variable that the tests of the database read: the address of a server whose user may make databases.
+const POSTGRES: &str = "SUPERVISOR_TEST_POSTGRES";
+/// Folders of this name below the temporary folder are ours.
+const FOLDER_PREFIX: &str = "supervisor-postgres-";
+/// From the start of the server until it takes connections.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// From SIGINT to its end.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+/// Between two looks at a server that starts.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// Where the tests of the database find a server.
+pub(crate) enum PostgresForTests {
+    /// The caller has one and names it in the environment.
+    Named,
+    /// Ours; it ends with this value.
+    Private(PrivatePostgres),
+    /// None, and why.
+    Missing(String),
+}
+
+impl PostgresForTests {
+    pub(crate) fn find() -> Self {
+        if env::var_os(POSTGRES).is_some() {
+            println!("tests of the database: the server that {POSTGRES} names");
+            return PostgresForTests::Named;
+        }
+        match PrivatePostgres::start() {
+            Ok(server) => {
+                println!(
+                    "tests of the database: a private server at {}",
+                    server.url()
+                );
+                PostgresForTests::Private(server)
+            }
+            Err(error) => {
+                let reason = format!("{error:#}");
+                println!("tests of the database: {reason}");
+                PostgresForTests::Missing(reason)
+            }
+        }
+    }
+
+    pub(crate) fn give_to(&self, command: &mut Command) {
+        if let PostgresForTests::Private(server) = self {
+            command.env(POSTGRES, server.url());
+        }
+    }
+
+    /// Says what was skipped; in continuous integration nothing may be.
+    pub(crate) fn account_for_skips(&self) -> Result<()> {
+        let PostgresForTests::Missing(reason) = self else {
+            return Ok(());
+        };
+        if env::var_os("CI").is_some() {
+            bail!("the tests on PostgreSQL were skipped: {reason}");
+        }
+        println!(
+            "\nskipped: the tests on PostgreSQL (those on SQLite ran), because {reason}\n\
+             to run them, set {POSTGRES} to the address of a server (postgres://USER@HOST:PORT/postgres) whose \
+             user may make databases"
+        );
+        Ok(())
+    }
+}
+
+/// A running server. Dropping it stops it and removes its data.
+pub(crate) struct PrivatePostgres {
+    folder: PathBuf,
+    port: u16,
+    server: Child,
+}
+
+impl PrivatePostgres {
+    /// Makes a server and waits until it takes connections.
+    ///
+    /// # Errors
+    /// Says what is missing where this machine cannot run one.
+    pub(crate) fn start() -> Result<Self> {
+        if programs().is_none() {
+            install_if_debian_root(&["postgresql"], "the tests of the database")?;
+        }
+        let programs = programs().context("not installed: postgresql")?;
+        clean_up_after_dead_owners();
+        let folder = tempfile::Builder::new()
+            .prefix(FOLDER_PREFIX)
+            .tempdir()
+            .context("failed to make a folder for the private PostgreSQL server")?
+            .keep();
+        match Self::start_in(&programs, &folder) {
+            Ok(server) => Ok(server),
+            Err(error) => {
+                end_and_remove(&folder);
+                Err(error)
+            }
+        }
+    }
+
+    fn start_in(programs: &Path, folder: &Path) -> Result<Self> {
+        fs::write(folder.join("owner"), std::process::id().to_string())?;
+        let cleaned = folder.to_owned();
+        clean_up_when_interrupted(move || end_and_remove(&cleaned));
+        let user = Unprivileged::find()?;
+        user.give(folder)?;
+
+        let data = folder.join("data");
+        let mut make = user.command(&programs.join("initdb"), folder);
+        make.args(["--username", "postgres", "--auth", "trust", "--no-sync"])
+            .args(["--encoding", "UTF8", "--locale", "C.UTF-8", "--pgdata"])
+            .arg(&data);
+        let made = make.output().context("failed to start `initdb`")?;
+        if !made.status.success() {
+            bail!(
+                "`initdb` failed: {}",
+                String::from_utf8_lossy(&made.stderr).trim()
+            );
+        }
+
+        let port = free_port()?;
+        let log = fs::File::create(folder.join("log"))?;
+        let mut serve = user.command(&programs.join("postgres"), folder);
+        serve
+            .arg("-D")
+            .arg(&data)
+            .args(["-p", &port.to_string()])
+            .args(["-c", "listen_addresses=127.0.0.1"])
+            .args(["-c", "unix_socket_directories="])
+            .args(["-c", "max_connections=300"])
+            // Nothing here has to survive a loss of power.
+            .args(["-c", "fsync=off"])
+            .args(["-c", "full_page_writes=off"])
+            .args(["-c", "synchronous_commit=off"])
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log);
+        let server = serve.spawn().context("failed to start `postgres`")?;
+        let mut server = PrivatePostgres {
+            folder: folder.to_owned(),
+            port,
+            server,
+        };
+        server.wait_until_ready()?;
+        Ok(server)
+    }
+
+    /// For `SUPERVISOR_TEST_POSTGRES`.
+    pub(crate) fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// The server writes its state into a file of its own; the last line says so when it is ready.
+    fn wait_until_ready(&mut self) -> Result<()> {
+        let deadline = Instant::now() + START_TIMEOUT;
+        let state = self.folder.join("data/postmaster.pid");
+        loop {
+            let state = fs::read_to_string(&state).unwrap_or_default();
+            if state.lines().any(|line| line.trim() == "ready") {
+                return Ok(());
+            }
+            let log = || fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+            if let Some(status) = self.server.try_wait()? {
+                bail!("`postgres` ended with {status}:\n{}", log());
+            }
+            if Instant::now() > deadline {
+                bail!("`postgres` did not become ready:\n{}", log());
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+}
+
+impl Drop for PrivatePostgres {
+    fn drop(&mut self) {
+        if let Some(pid) = processes::pid(self.server.id()) {
+            end(pid);
+        }
+        // Reaps it, so that its end can be seen.
+        let _ = self.server.wait();
+        end_and_remove(&self.folder);
+    }
+}
+
+/// The server refuses to run as root.
+enum Unprivileged {
+    /// We are no root.
+    Us,
+    /// The package's own user.
+    Other { user: u32, group: u32 },
+}
+
+impl Unprivileged {
+    fn find() -> Result<Self> {
+        if !rustix::process::geteuid().is_root() {
+            return Ok(Unprivileged::Us);
+        }
+        let users = fs::read_to_string("/etc/passwd")?;
+        let entry = |name: &str| {
+            let mut fields = users
+                .lines()
+                .map(|line| line.split(':'))
+                .find(|fields| fields.clone().next() == Some(name))?
+                .skip(2);
+            let user = fields.next()?.parse().ok()?;
+            let group = fields.next()?.parse().ok()?;
+            Some(Unprivileged::Other { user, group })
+        };
+        entry("postgres")
+            .or_else(|| entry("nobody"))
+            .context("there is no user but root to run the PostgreSQL server as")
+    }
+
+    fn give(&self, folder: &Path) -> Result<()> {
+        if let Unprivileged::Other { user, group } = self {
+            chown(folder, Some(*user), Some(*group))?;
+        }
+        Ok(())
+    }
+
+    /// Apart from the terminal: Ctrl-C reaches us alone, and we stop it in order.
+    fn command(&self, program: &Path, folder: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(folder).process_group(0);
+        if let Unprivileged::Other { user, group } = self {
+            command.uid(*user).gid(*group);
+        }
+        command
+    }
+}
+
+/// The folder with `initdb` and `postgres`: Debian has one for each version, the newest is taken.
+fn programs() -> Option<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
+    let newest = versions
+        .flatten()
+        .filter_map(|entry| {
+            let version: u32 = entry.file_name().to_str()?.parse().ok()?;
+            let folder = entry.path().join("bin");
+            folder.join("initdb").exists().then_some((version, folder))
+        })
+        .max()
+        .map(|(_, folder)| folder);
+    newest.or_else(|| program("initdb")?.parent().map(Path::to_owned))
+}
+
+/// Cleans up what earlier runs left whose process was killed.
+fn clean_up_after_dead_owners() {
+    let Ok(entries) = fs::read_dir(env::temp_dir()) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let folder = entry.path();
+        let ours = entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with(FOLDER_PREFIX);
+        if ours && read_pid(&folder.join("owner")).is_some_and(|owner| !processes::is_xtask(owner))
+        {
+            println!("cleaning up after an earlier run in {}", folder.display());
+            end_and_remove(&folder);
+        }
+    }
+}
+
+fn end_and_remove(folder: &Path) {
+    let running = read_pid(&folder.join("data/postmaster.pid"));
+    if let Some(pid) = running
+        && processes::names(pid, folder)
+    {
+        end(pid);
+    }
+    if let Err(error) = fs::remove_dir_all(folder)
+        && folder.exists()
+    {
+        eprintln!("failed to remove `{}`: {error}", folder.display());
+    }
+}
+
+/// SIGINT: it ends without waiting for its clients, as SIGTERM does.
+fn end(server: Pid) {
+    let _ = kill_process(server, Signal::INT);
+    let deadline = Instant::now() + STOP_TIMEOUT;
+    while processes::is_running(server) && Instant::now() < deadline {
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    if processes::is_running(server) {
+        processes::end(server, Duration::ZERO);
+    }
+}
+
+/// The first line of a file.
+fn read_pid(file: &Path) -> Option<Pid> {
+    let text = fs::read_to_string(file).ok()?;
+    Pid::from_raw(text.lines().next()?.trim().parse().ok()?)
+}
+
+/// `cargo xtask postgres-for-tests`: stays in the foreground until Ctrl-C.
+pub(crate) fn run_in_foreground() -> Result<()> {
+    let server = PrivatePostgres::start()?;
+    println!("export {POSTGRES}={}", server.url());
+    println!("# Ctrl-C stops it");
+    loop {
+        std::thread::park();
+    }
+}
