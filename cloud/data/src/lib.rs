@@ -10,6 +10,7 @@ mod connection;
 mod database;
 mod effect;
 mod error;
+pub mod query;
 mod row;
 mod schema;
 pub mod setting;

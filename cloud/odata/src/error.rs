@@ -18,11 +18,25 @@ pub struct ParseError {
 }
 
 impl ParseError {
+    /// What is wrong at a byte of `path?query`, for whoever finds out later what a name or a value means.
+    #[must_use]
+    pub fn pointing(path: &str, query: Option<&str>, at: usize, message: &str) -> Self {
+        Fault::said(at, message).within(&whole(path, query))
+    }
+
     pub(crate) fn too_long(length: usize) -> Self {
         ParseError {
             at: MAX_LENGTH,
             message: format!("the request has {length} bytes, more than {MAX_LENGTH}"),
         }
+    }
+}
+
+/// The request in one piece, as places count.
+pub(crate) fn whole(path: &str, query: Option<&str>) -> String {
+    match query {
+        Some(query) => format!("{path}?{query}"),
+        None => path.to_owned(),
     }
 }
 

@@ -42,10 +42,7 @@ pub fn parse(path: &str, query: Option<&str>) -> Result<Request, ParseError> {
     if length > MAX_LENGTH {
         return Err(ParseError::too_long(length));
     }
-    let whole = || match query {
-        Some(query) => format!("{path}?{query}"),
-        None => path.to_owned(),
-    };
+    let whole = || error::whole(path, query);
     let address = address::read(path).map_err(|fault| fault.within(&whole()))?;
     let options = match query {
         Some(query) => {
@@ -58,4 +55,15 @@ pub fn parse(path: &str, query: Option<&str>) -> Result<Request, ParseError> {
         .check_aliases()
         .map_err(|fault| fault.within(&whole()))?;
     Ok(request)
+}
+
+/// Reads a condition by itself, as it stands behind `$filter=` once decoded.
+///
+/// # Errors
+/// [`ParseError`] where it is not of the language.
+pub fn parse_filter(text: &str) -> Result<Expression, ParseError> {
+    if text.len() > MAX_LENGTH {
+        return Err(ParseError::too_long(text.len()));
+    }
+    options::condition(text).map_err(|fault| fault.within(text))
 }

@@ -9,7 +9,7 @@ use winnow::token::{literal, take_while};
 use crate::error::Fault;
 use crate::expression::{count_filter, expression, orders};
 use crate::raw::{self, Plus};
-use crate::request::{Expand, Name, Options, Select};
+use crate::request::{Expand, Expression, Name, Options, Select};
 use crate::token::{Input, constant, deeper, name, read_all, refuse, sign, spaces, wanted};
 
 /// Reads the query, which stands at `begin` of the request.
@@ -75,6 +75,16 @@ pub(crate) fn read(query: &str, begin: usize) -> Result<Options, Fault> {
         }
     }
     Ok(options)
+}
+
+/// Reads a condition by itself.
+pub(crate) fn condition(text: &str) -> Result<Expression, Fault> {
+    let text = raw::decode(text, 0, Plus::Space)?;
+    read_all(
+        &text,
+        "an operator such as `eq` or `and`, or the end",
+        cut_err(expression),
+    )
 }
 
 fn known(option: &str) -> bool {

@@ -1,3 +1,9 @@
 //! The database, on SQLite and on PostgreSQL alike.
+#![expect(
+    clippy::expect_used,
+    reason = "a test without what it expects is to fail"
+)]
 
+mod fixture;
+mod query;
 mod schema;

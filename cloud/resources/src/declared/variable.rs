@@ -1,7 +1,6 @@
 //! Variables of fleets, devices, services and images (cloud behaviour 1.7).
 
 use crate::access::{Methods, Role, Rows};
-use crate::check::Check;
 use crate::field::{OnDelete, link, text, words};
 use crate::resource::Resource;
 
@@ -12,7 +11,6 @@ pub(super) fn all() -> Vec<Resource> {
             "application_config_variable",
             "a setting of the devices of a fleet",
             "application",
-            Some(Check::ConfigName),
         )
         .also("application__has__config_var_name")
         .grant(Role::DeviceKey, read, Rows::Through("application")),
@@ -20,7 +18,6 @@ pub(super) fn all() -> Vec<Resource> {
             "device_config_variable",
             "a setting of a device, before that of its fleet",
             "device",
-            Some(Check::ConfigName),
         )
         .also("device__has__config_var_name")
         .grant(
@@ -32,7 +29,6 @@ pub(super) fn all() -> Vec<Resource> {
             "application_environment_variable",
             "a variable of all services of a fleet",
             "application",
-            Some(Check::EnvironmentName),
         )
         .also("application__has__env_var_name")
         .grant(Role::DeviceKey, read, Rows::Through("application")),
@@ -40,13 +36,11 @@ pub(super) fn all() -> Vec<Resource> {
             "build_environment_variable",
             "a variable of the builds of a fleet",
             "application",
-            Some(Check::EnvironmentName),
         ),
         variable(
             "device_environment_variable",
             "a variable of all services of a device",
             "device",
-            Some(Check::EnvironmentName),
         )
         .also("device__has__env_var_name")
         .grant(Role::DeviceKey, Methods::ALL, Rows::Through("device")),
@@ -54,7 +48,6 @@ pub(super) fn all() -> Vec<Resource> {
             "service_environment_variable",
             "a variable of a service, on all devices",
             "service",
-            Some(Check::EnvironmentName),
         )
         .also("service__has__name")
         .grant(Role::DeviceKey, read, Rows::Through("service")),
@@ -62,7 +55,6 @@ pub(super) fn all() -> Vec<Resource> {
             "device_service_environment_variable",
             "a variable of a service on a device",
             "service_install",
-            Some(Check::EnvironmentName),
         )
         .also("service_install__has__name")
         .grant(
@@ -74,25 +66,17 @@ pub(super) fn all() -> Vec<Resource> {
             "image_environment_variable",
             "a variable that a release gives to containers of an image",
             "release_image",
-            None,
         )
         .also("release_image__has__name")
         .grant(Role::DeviceKey, read, Rows::Through("release_image")),
     ]
 }
 
-fn variable(
-    name: &'static str,
-    doc: &'static str,
-    of: &'static str,
-    check: Option<Check>,
-) -> Resource {
-    let mut called = words("name", 1, 255).required();
-    called.check = check;
+fn variable(name: &'static str, doc: &'static str, of: &'static str) -> Resource {
     Resource::new(name, doc)
         .field(link(of, of, OnDelete::Cascade).required())
-        .field(called)
-        .field(text("value", 100_000).required().check(Check::OneLine))
+        .field(words("name", 1, 255).required())
+        .field(text("value", 100_000).required())
         .unique([of, "name"])
         .people(Methods::ALL, Rows::Through(of))
 }

@@ -1,0 +1,381 @@
+//! Requests of the query language as SQL: one statement each, for either database, with every value bound
+//! (cloud behaviour 2; row rules 3.2).
+//!
+//! ```text
+//! odata::Request + resources::Model + Caller
+//!   ├─ scope       rows in the statement, how links join them, which of them the caller may see
+//!   ├─ expression  $filter and $orderby, by value (kinds and constants) and function
+//!   └─ shape       $select and $expand: the database makes the JSON text of each row
+//! ```
+//!
+//! A row that the caller may not see is not there: not in a list, behind a link, in a count, nor for a
+//! condition. Nothing that is not in the model reaches the text of a statement.
+
+mod caller;
+mod computed;
+mod expression;
+mod fault;
+mod function;
+mod scope;
+mod shape;
+mod sql;
+mod value;
+
+use odata::{Address, Expression, Key, Options, ParseError, Request, ResourcePath, Tail};
+use resources::{Action, Method, Model, Resource};
+use sea_query::{Expr, SelectStatement};
+
+pub use caller::Caller;
+use fault::{Fault, FaultKind};
+use scope::{Compiler, Right, Row, Scope};
+use sql::{exists, from};
+
+use crate::Dialect;
+
+/// What of a request is not in the request.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting<'a> {
+    /// The version of the API that it is made to.
+    pub model: &'a Model,
+    /// The database.
+    pub dialect: Dialect,
+    /// Who makes it.
+    pub caller: &'a Caller,
+    /// Milliseconds since the epoch; what `now()` answers.
+    pub now: i64,
+    /// The path that addresses of rows begin with (`/v7`), where every row and link has one, as with
+    /// `$format=json;odata.metadata=full`.
+    pub addresses: &'a str,
+    /// Rows and links always have their addresses (older versions).
+    pub always_addressed: bool,
+    /// Unknown names in `$select` and `$expand` are passed over (older versions).
+    pub lenient: bool,
+    /// Names of the configuration variable that switches the tunnel off, the current one first: a device
+    /// without a tunnel lacks nothing then (1.5).
+    pub tunnel_variables: &'a [&'a str],
+}
+
+/// Why a request cannot be answered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum QueryError {
+    /// It is wrong: 400, with a message that points at the character.
+    #[error(transparent)]
+    Refused(ParseError),
+    /// It names a resource that is not there, or that the caller has nothing to do with: 401.
+    #[error("{0}")]
+    NoRights(String),
+    /// The model is wrong, which the request is not to blame for.
+    #[error("the model of the data API is at fault: {0}")]
+    Broken(String),
+}
+
+/// A statement that answers a GET.
+#[derive(Debug, Clone)]
+pub enum Read {
+    /// Each row's one column is the JSON text of a record.
+    Records(SelectStatement),
+    /// One number.
+    Count(SelectStatement),
+    /// The description of the model.
+    Metadata,
+}
+
+/// The statement for a GET of `path?query`, as [`odata::parse`] read it.
+///
+/// # Errors
+/// See [`QueryError`].
+pub fn read(
+    setting: &Setting<'_>,
+    request: &Request,
+    path: &str,
+    query: Option<&str>,
+) -> Result<Read, QueryError> {
+    let Address::Resource(resource) = &request.address else {
+        return Ok(Read::Metadata);
+    };
+    let compiler = compiler(setting, &request.options);
+    reading(&compiler, resource, &request.options).map_err(|fault| explained(fault, path, query))
+}
+
+/// Which rows a PATCH or DELETE means: the statement that lists their ids, of those that the caller may do
+/// this with. With neither key nor filter that is every one.
+///
+/// # Errors
+/// See [`QueryError`]; also where the path goes on behind the resource, or the query pages or orders.
+pub fn rows(
+    setting: &Setting<'_>,
+    request: &Request,
+    method: Method,
+    path: &str,
+    query: Option<&str>,
+) -> Result<(&'static str, SelectStatement), QueryError> {
+    let compiler = compiler(setting, &request.options);
+    writing(&compiler, request, method)
+        .map(|(resource, select)| (resource.name, select))
+        .map_err(|fault| explained(fault, path, query))
+}
+
+/// The record of an id as the caller sees it with the default fields: no row where it does not.
+///
+/// # Errors
+/// See [`QueryError`].
+pub fn record(
+    setting: &Setting<'_>,
+    resource: &str,
+    id: i64,
+) -> Result<SelectStatement, QueryError> {
+    let options = Options::default();
+    let compiler = compiler(setting, &options);
+    one_record(&compiler, resource, id, &options).map_err(|fault| explained(fault, "", None))
+}
+
+/// Whether the caller may do this with the row of an id: the id, or no row.
+///
+/// # Errors
+/// See [`QueryError`].
+pub fn permitted(
+    setting: &Setting<'_>,
+    resource: &str,
+    id: i64,
+    method: Method,
+) -> Result<SelectStatement, QueryError> {
+    may(setting, resource, id, method.into())
+}
+
+/// Whether the caller may do something else with the row of an id: the id, or no row.
+///
+/// # Errors
+/// See [`QueryError`].
+pub fn permitted_action(
+    setting: &Setting<'_>,
+    resource: &str,
+    id: i64,
+    action: Action,
+) -> Result<SelectStatement, QueryError> {
+    may(setting, resource, id, Right::Action(action))
+}
+
+fn may(
+    setting: &Setting<'_>,
+    resource: &str,
+    id: i64,
+    right: Right,
+) -> Result<SelectStatement, QueryError> {
+    let options = Options::default();
+    let compiler = compiler(setting, &options);
+    let one = || {
+        let row = compiler.row(known(&compiler, resource)?)?;
+        let mut select = from(row.resource.name, &row.alias);
+        select
+            .and_where(sea_query::ExprTrait::eq(row.column("id"), id))
+            .and_where_option(compiler.permitted(&row, right, false, 0)?);
+        Ok(shape::identified(select, &row))
+    };
+    one().map_err(|fault| explained(fault, "", None))
+}
+
+/// Whether the caller holds any right of this kind on a resource, whatever the rows.
+///
+/// # Errors
+/// Where the model has no such resource.
+pub fn any_right(
+    setting: &Setting<'_>,
+    resource: &str,
+    method: Method,
+) -> Result<bool, QueryError> {
+    let resource = setting
+        .model
+        .resource(resource)
+        .ok_or_else(|| QueryError::NoRights(format!("there is no resource `{resource}`")))?;
+    Ok(setting.caller.has_any(resource, method))
+}
+
+fn compiler<'a>(setting: &Setting<'a>, options: &'a Options) -> Compiler<'a> {
+    let mut compiler = Compiler::new(
+        setting.model,
+        setting.dialect,
+        setting.caller,
+        setting.now,
+        &options.aliases,
+    );
+    compiler.lenient = setting.lenient;
+    compiler.tunnel_variables = setting.tunnel_variables;
+    if setting.always_addressed || options.full_metadata {
+        compiler.addresses = Some(setting.addresses);
+    }
+    compiler
+}
+
+fn known<'a>(compiler: &Compiler<'a>, name: &str) -> Result<&'a Resource, Fault> {
+    compiler
+        .model
+        .resource(name)
+        .ok_or_else(|| Fault::no_rights(0, format!("there is no resource `{name}`")))
+}
+
+fn one_record(
+    compiler: &Compiler<'_>,
+    resource: &str,
+    id: i64,
+    options: &Options,
+) -> Result<SelectStatement, Fault> {
+    let row = compiler.row(known(compiler, resource)?)?;
+    let is = sea_query::ExprTrait::eq(row.column("id"), id);
+    let listing = compiler.listing(&row, vec![is], options, 0)?;
+    compiler.texts(listing)
+}
+
+fn reading(compiler: &Compiler<'_>, path: &ResourcePath, options: &Options) -> Result<Read, Fault> {
+    let (row, mut conditions) = addressed(compiler, path)?;
+    match &path.tail {
+        Tail::Records => {
+            let listing = compiler.listing(&row, conditions, options, path.resource.at)?;
+            Ok(Read::Records(compiler.texts(listing)?))
+        }
+        Tail::Count => {
+            let mut select = from(row.resource.name, &row.alias);
+            conditions.extend(compiler.permitted(
+                &row,
+                Method::Read.into(),
+                false,
+                path.resource.at,
+            )?);
+            conditions.extend(filter(compiler, &row, options.filter.as_ref())?);
+            for one in conditions {
+                select.and_where(one);
+            }
+            Ok(Read::Count(shape::counted(select)))
+        }
+        Tail::Links(link) => {
+            let to = row_behind(compiler, &row, link)?;
+            let mut select = from(row.resource.name, &row.alias);
+            conditions.extend(compiler.permitted(
+                &row,
+                Method::Read.into(),
+                false,
+                path.resource.at,
+            )?);
+            for one in conditions {
+                select.and_where(one);
+            }
+            select.from_as(
+                sea_query::Alias::new(to.1.resource.name),
+                sea_query::Alias::new(&to.1.alias),
+            );
+            select.and_where(to.0).and_where_option(compiler.permitted(
+                &to.1,
+                Method::Read.into(),
+                false,
+                link.at,
+            )?);
+            Ok(Read::Records(shape::linked(select, &to.1)))
+        }
+    }
+}
+
+/// The rows at the end of a path, and what holds for them beside what the caller may see.
+fn addressed<'a>(
+    compiler: &Compiler<'a>,
+    path: &ResourcePath,
+) -> Result<(Row<'a>, Vec<Expr>), Fault> {
+    let mut row = compiler.row(compiler.resource(&path.resource)?)?;
+    let mut conditions = keyed(compiler, &row, path.key.as_ref())?;
+    let mut at = path.resource.at;
+    for (link, key) in &path.links {
+        let (step, other) = row_behind(compiler, &row, link)?;
+        let mut select = from(row.resource.name, &row.alias);
+        select.and_where(step).and_where_option(compiler.permitted(
+            &row,
+            Method::Read.into(),
+            false,
+            at,
+        )?);
+        for one in conditions {
+            select.and_where(one);
+        }
+        conditions = vec![exists(select)];
+        conditions.extend(keyed(compiler, &other, key.as_ref())?);
+        row = other;
+        at = link.at;
+    }
+    Ok((row, conditions))
+}
+
+fn row_behind<'a>(
+    compiler: &Compiler<'a>,
+    row: &Row<'a>,
+    link: &odata::Name,
+) -> Result<(Expr, Row<'a>), Fault> {
+    let navigation = compiler
+        .model
+        .navigation(row.resource, &link.text)
+        .ok_or_else(|| expression::no_link(row, link))?;
+    let other = compiler.row(compiler.target(navigation)?)?;
+    let step = compiler.step(navigation, row, &other, false)?;
+    Ok((step, other))
+}
+
+fn keyed<'a>(
+    compiler: &Compiler<'a>,
+    row: &Row<'a>,
+    key: Option<&Key>,
+) -> Result<Vec<Expr>, Fault> {
+    match key {
+        None => Ok(Vec::new()),
+        Some(key) => Ok(vec![compiler.key(row, key, false)?]),
+    }
+}
+
+fn filter<'a>(
+    compiler: &Compiler<'a>,
+    row: &Row<'a>,
+    filter: Option<&Expression>,
+) -> Result<Option<Expr>, Fault> {
+    let scope = Scope::of(row.clone());
+    filter
+        .map(|filter| compiler.condition(&scope, filter, false))
+        .transpose()
+}
+
+fn writing<'a>(
+    compiler: &Compiler<'a>,
+    request: &Request,
+    method: Method,
+) -> Result<(&'a Resource, SelectStatement), Fault> {
+    let Address::Resource(path) = &request.address else {
+        return Err(Fault::refused(0, "`$metadata` is read only".to_owned()));
+    };
+    if !path.links.is_empty() || path.tail != Tail::Records {
+        return Err(Fault::refused(
+            path.resource.at,
+            "only the records of a resource itself are changed: address them directly".to_owned(),
+        ));
+    }
+    let options = &request.options;
+    if options.top.is_some() || options.skip.is_some() || !options.order_by.is_empty() {
+        return Err(Fault::refused(
+            0,
+            "`$top`, `$skip` and `$orderby` are for GET: choose what is changed by `$filter`"
+                .to_owned(),
+        ));
+    }
+    let row = compiler.row(compiler.resource(&path.resource)?)?;
+    let mut select = from(row.resource.name, &row.alias);
+    for one in keyed(compiler, &row, path.key.as_ref())? {
+        select.and_where(one);
+    }
+    select
+        .and_where_option(compiler.permitted(&row, method.into(), false, path.resource.at)?)
+        .and_where_option(filter(compiler, &row, options.filter.as_ref())?);
+    Ok((row.resource, shape::identified(select, &row)))
+}
+
+fn explained(fault: Fault, path: &str, query: Option<&str>) -> QueryError {
+    match fault.kind {
+        FaultKind::Refused => {
+            QueryError::Refused(ParseError::pointing(path, query, fault.at, &fault.message))
+        }
+        FaultKind::NoRights => QueryError::NoRights(fault.message),
+        FaultKind::Broken => QueryError::Broken(fault.message),
+    }
+}

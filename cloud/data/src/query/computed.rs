@@ -1,0 +1,213 @@
+//! Fields that are worked out (cloud behaviour 1.5, 1.8 and 5.4).
+
+use sea_query::Expr;
+
+use super::fault::Fault;
+use super::scope::{Compiler, Row};
+use crate::Dialect;
+
+/// The expression of a computed field, where there is one.
+pub(super) fn expression(
+    compiler: &Compiler<'_>,
+    row: &Row<'_>,
+    name: &str,
+) -> Option<Result<Expr, Fault>> {
+    let write = Writing { compiler, row };
+    let text = match (row.resource.name, name) {
+        ("device", "should_be_running__release") => TARGET_RELEASE.to_owned(),
+        ("device", "overall_status") => return Some(write.overall_status()),
+        ("device", "overall_progress") => overall_progress(),
+        ("release", "is_final") => "{revision} IS NOT NULL".to_owned(),
+        ("release", "semver") => semver(),
+        ("release", "raw_version") => raw_version(compiler.dialect),
+        ("release", "version") => version(compiler.dialect),
+        _ => return None,
+    };
+    Some(Ok(write.expression(&text, Vec::new())))
+}
+
+const TARGET_RELEASE: &str = "coalesce({is_pinned_on__release}, \
+     (SELECT a.should_be_running__release FROM application AS a \
+      WHERE a.id = {belongs_to__application}))";
+
+/// The device itself is downloading.
+const DOWNLOADING: &str = "{api_heartbeat_state} IN ('online', 'timeout') \
+     AND {download_progress} IS NOT NULL AND coalesce({status}, '') = 'Downloading'";
+
+/// Nothing was ever heard of it.
+const NEVER_SEEN: &str = "NOT {is_connected_to_vpn} AND {last_connectivity_event} IS NULL \
+     AND {api_heartbeat_state} = 'unknown'";
+
+/// Nothing is heard of it.
+const AWAY: &str = "NOT {is_connected_to_vpn} AND {api_heartbeat_state} IN ('offline', 'unknown')";
+
+/// Makes expressions for a row.
+struct Writing<'c, 'a> {
+    compiler: &'c Compiler<'a>,
+    row: &'c Row<'a>,
+}
+
+impl Writing<'_, '_> {
+    /// SQL of our own, with `{name}` for a column of the row and `?` for a value.
+    fn expression(&self, text: &str, values: Vec<Expr>) -> Expr {
+        let mut sql = String::with_capacity(text.len() * 2);
+        let mut number = 0;
+        let mut rest = text;
+        sql.push('(');
+        while let Some(at) = rest.find(['{', '?']) {
+            sql.push_str(&rest[..at]);
+            if rest[at..].starts_with('?') {
+                number += 1;
+                match self.compiler.dialect {
+                    Dialect::Postgres => sql.push_str(&format!("${number}")),
+                    Dialect::Sqlite => sql.push('?'),
+                }
+                rest = &rest[at + 1..];
+                continue;
+            }
+            let name = &rest[at + 1..];
+            match name.split_once('}') {
+                Some((name, after))
+                    if name.bytes().all(|c| c == b'_' || c.is_ascii_lowercase()) =>
+                {
+                    sql.push_str(&format!("\"{}\".\"{name}\"", self.row.alias));
+                    rest = after;
+                }
+                // A brace of JSON.
+                _ => {
+                    sql.push('{');
+                    rest = name;
+                }
+            }
+        }
+        sql.push_str(rest);
+        sql.push(')');
+        Expr::cust_with_exprs(sql, values)
+    }
+
+    fn overall_status(&self) -> Result<Expr, Fault> {
+        // What is said in the current names wins over what is said in the older ones.
+        let names = self.compiler.tunnel_variables;
+        let said = |table: &str, owner: &str, of: &str| {
+            let one = format!(
+                "(SELECT v.value FROM {table} AS v WHERE v.{owner} = {{{of}}} AND v.name = ?)"
+            );
+            vec![one; names.len()]
+        };
+        let mut places = said("device_config_variable", "device", "id");
+        places.extend(said(
+            "application_config_variable",
+            "application",
+            "belongs_to__application",
+        ));
+        let values = names
+            .iter()
+            .chain(names)
+            .map(|name| (*name).into())
+            .collect();
+        let text = format!(
+            "CASE WHEN NOT {{is_active}} THEN 'inactive' \
+             WHEN {{provisioning_state}} = 'Post-Provisioning' THEN 'post-provisioning' \
+             WHEN {NEVER_SEEN} THEN 'configuring' \
+             WHEN {AWAY} THEN 'disconnected' \
+             WHEN {DOWNLOADING} THEN 'updating' \
+             WHEN {{provisioning_progress}} IS NOT NULL THEN 'configuring' \
+             WHEN {{api_heartbeat_state}} IN ('online', 'timeout') AND EXISTS (SELECT 1 \
+             FROM image_install AS i WHERE i.device = {{id}} AND i.download_progress IS NOT NULL \
+             AND i.status = 'Downloading') THEN 'updating' \
+             WHEN {{api_heartbeat_state}} = 'timeout' \
+             OR {{is_connected_to_vpn}} AND {{api_heartbeat_state}} <> 'online' \
+             OR NOT {{is_connected_to_vpn}} AND {{api_heartbeat_state}} = 'online' \
+             AND coalesce({}, '') <> 'false' THEN 'reduced-functionality' \
+             ELSE 'operational' END",
+            match places.is_empty() {
+                true => "NULL".to_owned(),
+                false => places.join(", "),
+            }
+        );
+        Ok(self.expression(&text, values))
+    }
+}
+
+fn overall_progress() -> String {
+    format!(
+        "CASE WHEN NOT {{is_active}} THEN NULL \
+         WHEN {{provisioning_state}} = 'Post-Provisioning' THEN {{provisioning_progress}} \
+         WHEN {NEVER_SEEN} THEN {{provisioning_progress}} \
+         WHEN {AWAY} THEN NULL \
+         WHEN {DOWNLOADING} THEN {{download_progress}} \
+         WHEN {{provisioning_progress}} IS NOT NULL THEN {{provisioning_progress}} \
+         WHEN EXISTS (SELECT 1 FROM image_install AS i \
+         WHERE i.device = {{id}} AND i.status = 'Downloading') \
+         THEN (SELECT CAST(round(avg(coalesce(i.download_progress, 100))) AS bigint) \
+         FROM image_install AS i WHERE i.device = {{id}} AND i.status <> 'deleted' \
+         AND (i.status = 'Downloading' OR i.is_provided_by__release = {TARGET_RELEASE})) \
+         END"
+    )
+}
+
+const CORE: &str = "CAST({semver_major} AS TEXT) || '.' || CAST({semver_minor} AS TEXT) || '.' \
+     || CAST({semver_patch} AS TEXT)";
+
+fn semver() -> String {
+    format!(
+        "{CORE} || CASE WHEN {{semver_prerelease}} <> '' THEN '-' || {{semver_prerelease}} ELSE '' END \
+         || CASE WHEN {{semver_build}} <> '' THEN '+' || {{semver_build}} ELSE '' END"
+    )
+}
+
+/// What stands behind the `-`, and nothing where nothing does: of a draft, when it was made as well.
+const PRERELEASE: &str = "CASE WHEN {revision} IS NOT NULL THEN {semver_prerelease} \
+     WHEN {semver_prerelease} <> '' THEN {semver_prerelease} || '.' || CAST({created_at} AS TEXT) \
+     ELSE CAST({created_at} AS TEXT) END";
+
+/// What stands behind the `+`, with a dot before each part.
+fn build(dialect: Dialect) -> String {
+    let find = match dialect {
+        Dialect::Postgres => "strpos",
+        Dialect::Sqlite => "instr",
+    };
+    format!(
+        "(CASE WHEN {{semver_build}} <> '' THEN '.' || {{semver_build}} ELSE '' END \
+         || CASE WHEN {{revision}} > 0 AND {find}('.' || {{semver_build}} || '.', \
+         '.rev' || CAST({{revision}} AS TEXT) || '.') = 0 \
+         THEN '.rev' || CAST({{revision}} AS TEXT) ELSE '' END \
+         || CASE WHEN {{variant}} <> '' THEN '.' || {{variant}} ELSE '' END)"
+    )
+}
+
+fn raw_version(dialect: Dialect) -> String {
+    let build = build(dialect);
+    format!(
+        "{CORE} || CASE WHEN ({PRERELEASE}) <> '' THEN '-' || ({PRERELEASE}) ELSE '' END \
+         || CASE WHEN {build} <> '' THEN '+' || substr({build}, 2) ELSE '' END"
+    )
+}
+
+fn version(dialect: Dialect) -> String {
+    let build = build(dialect);
+    let raw = raw_version(dialect);
+    // Every part is of letters, digits, dots and dashes: nothing in it needs escaping. What is no such part
+    // (`variant`) is quoted by the database.
+    let quoted = |text: &str| match dialect {
+        Dialect::Postgres => format!("CAST(to_json({text}) AS TEXT)"),
+        Dialect::Sqlite => format!("json_quote({text})"),
+    };
+    let list = |text: &str| {
+        format!(
+            "CASE WHEN ({text}) = '' THEN '[]' ELSE '[' || replace({}, '.', '\",\"') || ']' END",
+            quoted(&format!("({text})"))
+        )
+    };
+    format!(
+        "'{{\"raw\":' || {} || ',\"major\":' || {{semver_major}} || ',\"minor\":' || {{semver_minor}} \
+         || ',\"patch\":' || {{semver_patch}} || ',\"prerelease\":' || {} || ',\"build\":' || {} \
+         || ',\"version\":' || {} || '}}'",
+        quoted(&format!("({raw})")),
+        list(PRERELEASE),
+        list(&format!("substr({build}, 2)")),
+        quoted(&format!(
+            "({CORE} || CASE WHEN ({PRERELEASE}) <> '' THEN '-' || ({PRERELEASE}) ELSE '' END)"
+        )),
+    )
+}

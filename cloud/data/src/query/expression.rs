@@ -1,0 +1,520 @@
+//! Conditions and values of `$filter` and `$orderby` in SQL (cloud behaviour 2.3).
+//!
+//! Conditions have two values: what compares with null is false, and so its opposite is true. Where SQL
+//! would answer null, that is made false only below a `not`, where it makes a difference: indexes serve a
+//! bare comparison.
+
+use odata::{
+    Arithmetic, Comparison, Count, Expression, Lambda, Operand, PathSegment, PropertyPath,
+    Quantifier,
+};
+use resources::{Method, Navigation, Step};
+use sea_query::{Alias, Expr, ExprTrait, Func, SelectStatement};
+
+use super::fault::Fault;
+use super::function;
+use super::scope::{Compiler, Row, Scope};
+use super::sql::{custom, decided, differ, exists, from, same};
+use super::value::{Kind, Typed};
+
+impl<'a> Compiler<'a> {
+    /// What holds where an expression does. `strict`: null will not do for false.
+    pub(super) fn condition(
+        &self,
+        scope: &Scope<'a>,
+        expression: &Expression,
+        strict: bool,
+    ) -> Result<Expr, Fault> {
+        match &expression.operand {
+            Operand::And(parts) => self.joined(scope, parts, strict, Expr::and),
+            Operand::Or(parts) => self.joined(scope, parts, strict, Expr::or),
+            Operand::Not(inner) => Ok(self.condition(scope, inner, true)?.not()),
+            Operand::Compare(how, both) => {
+                let [left, right] = &**both;
+                let left = self.value(scope, left)?;
+                let right = self.value(scope, right)?;
+                self.compare(*how, left, right, strict)
+            }
+            Operand::In(value, list) => {
+                let value = self.value(scope, value)?;
+                let mut any: Option<Expr> = None;
+                for item in list {
+                    let item = self.value(scope, item)?;
+                    let one = self.compare(Comparison::Equal, value.clone(), item, strict)?;
+                    any = Some(match any {
+                        None => one,
+                        Some(before) => before.or(one),
+                    });
+                }
+                any.ok_or_else(|| {
+                    Fault::refused(expression.at, "`in` needs at least one value".to_owned())
+                })
+            }
+            Operand::Lambda(lambda) => self.lambda(scope, lambda),
+            _ => {
+                let value = self.value(scope, expression)?;
+                let value = value
+                    .read_as(Kind::Boolean)
+                    .map_err(|why| Fault::refused(expression.at, why))?;
+                match value.kind {
+                    Kind::Null => Ok(false.into()),
+                    _ if value.nullable && strict => Ok(decided(self.dialect, value.sql)),
+                    _ => Ok(value.sql),
+                }
+            }
+        }
+    }
+
+    fn joined(
+        &self,
+        scope: &Scope<'a>,
+        parts: &[Expression],
+        strict: bool,
+        join: fn(Expr, Expr) -> Expr,
+    ) -> Result<Expr, Fault> {
+        let mut all: Option<Expr> = None;
+        for part in parts {
+            let one = self.condition(scope, part, strict)?;
+            all = Some(match all {
+                None => one,
+                Some(before) => join(before, one),
+            });
+        }
+        all.ok_or_else(|| Fault::broken("a chain of no conditions".to_owned()))
+    }
+
+    /// The value of an expression.
+    pub(super) fn value(&self, scope: &Scope<'a>, expression: &Expression) -> Result<Typed, Fault> {
+        let at = expression.at;
+        match &expression.operand {
+            Operand::Value(value) => self.constant(value, at, scope.rule),
+            Operand::Property(path) => self.property(scope, path, at),
+            Operand::Count(count) => {
+                let sql = self.count(scope, count)?;
+                Ok(Typed::new(sql, Kind::Integer, false, at))
+            }
+            Operand::Call(name, arguments) => {
+                let arguments = arguments
+                    .iter()
+                    .map(|one| self.value(scope, one))
+                    .collect::<Result<Vec<_>, _>>()?;
+                function::call(self.dialect, self.now, *name, arguments, at)
+                    .map_err(|why| Fault::refused(at, why))
+            }
+            Operand::Negative(inner) => {
+                let inner = self.value(scope, inner)?;
+                match inner.kind {
+                    Kind::Integer | Kind::Number | Kind::Duration => {
+                        let sql = custom(self.dialect, "-(?)", [inner.sql]);
+                        Ok(Typed::new(sql, inner.kind, inner.nullable, at))
+                    }
+                    Kind::Null => Ok(inner),
+                    other => Err(Fault::refused(
+                        at,
+                        format!("`-` is for numbers, not for {}", other.name()),
+                    )),
+                }
+            }
+            Operand::Arithmetic(how, both) => {
+                let [left, right] = &**both;
+                let left = self.value(scope, left)?;
+                let right = self.value(scope, right)?;
+                self.arithmetic(*how, left, right, at)
+            }
+            Operand::Not(_)
+            | Operand::And(_)
+            | Operand::Or(_)
+            | Operand::Compare(..)
+            | Operand::In(..)
+            | Operand::Lambda(_) => {
+                let sql = self.condition(scope, expression, true)?;
+                Ok(Typed::new(sql, Kind::Boolean, false, at))
+            }
+        }
+    }
+
+    fn compare(
+        &self,
+        how: Comparison,
+        left: Typed,
+        right: Typed,
+        strict: bool,
+    ) -> Result<Expr, Fault> {
+        let at = right.at;
+        let equality = matches!(how, Comparison::Equal | Comparison::NotEqual);
+        // Null is the same as null, and neither more nor less than anything.
+        let other = match (left.kind, right.kind) {
+            (Kind::Null, Kind::Null) => return Ok((how == Comparison::Equal).into()),
+            (Kind::Null, _) => Some(&right),
+            (_, Kind::Null) => Some(&left),
+            _ => None,
+        };
+        if let Some(other) = other {
+            return Ok(match how {
+                Comparison::Equal => other.sql.clone().is_null(),
+                Comparison::NotEqual => other.sql.clone().is_not_null(),
+                _ => false.into(),
+            });
+        }
+        let refused = |why| Fault::refused(at, why);
+        let (left, right) = alike(left, right).map_err(refused)?;
+        if left.kind == Kind::Json {
+            return Err(refused(
+                "an object or array is compared with `null` alone".to_owned(),
+            ));
+        }
+        let nullable = left.nullable || right.nullable;
+        if nullable && equality && (how == Comparison::NotEqual || left.nullable && right.nullable)
+        {
+            return Ok(match how {
+                Comparison::Equal => same(self.dialect, left.sql, right.sql),
+                _ => differ(self.dialect, left.sql, right.sql),
+            });
+        }
+        let (left, right) = (left.sql, right.sql);
+        let bare = match how {
+            Comparison::Equal => left.eq(right),
+            Comparison::NotEqual => left.ne(right),
+            Comparison::Greater => left.gt(right),
+            Comparison::GreaterOrEqual => left.gte(right),
+            Comparison::Less => left.lt(right),
+            Comparison::LessOrEqual => left.lte(right),
+        };
+        match nullable && strict {
+            true => Ok(decided(self.dialect, bare)),
+            false => Ok(bare),
+        }
+    }
+
+    fn arithmetic(
+        &self,
+        how: Arithmetic,
+        left: Typed,
+        right: Typed,
+        at: usize,
+    ) -> Result<Typed, Fault> {
+        use Arithmetic::{Add, Divide, Multiply, Remainder, Subtract};
+        use Kind::{Duration, Integer, Moment, Number};
+        if left.kind == Kind::Null || right.kind == Kind::Null {
+            return Ok(Typed::new(Expr::null(), Kind::Null, true, at));
+        }
+        let numbers = |kind| matches!(kind, Integer | Number);
+        let kind = match (left.kind, how, right.kind) {
+            (Moment, Add | Subtract, Duration) => Moment,
+            (Duration, Add, Moment) => Moment,
+            (Moment, Subtract, Moment) => Duration,
+            (Duration, Add | Subtract, Duration) => Duration,
+            (Duration, Multiply | Divide, Integer) | (Integer, Multiply, Duration) => Duration,
+            (Integer, _, Integer) => Integer,
+            (one, Add | Subtract | Multiply | Divide, other) if numbers(one) && numbers(other) => {
+                Number
+            }
+            (one, _, other) => {
+                return Err(Fault::refused(
+                    at,
+                    format!(
+                        "{} and {} cannot be reckoned with so",
+                        one.name(),
+                        other.name()
+                    ),
+                ));
+            }
+        };
+        let dividing = matches!(how, Divide | Remainder);
+        let nullable = left.nullable || right.nullable || dividing;
+        let sql = match how {
+            Add => "(?) + (?)",
+            Subtract => "(?) - (?)",
+            Multiply => "(?) * (?)",
+            // Nothing comes of a division by nothing.
+            Divide => "(?) / nullif(?, 0)",
+            Remainder => "(?) % nullif(?, 0)",
+        };
+        let sql = custom(self.dialect, sql, [left.sql, right.sql]);
+        Ok(Typed::new(sql, kind, nullable, at))
+    }
+
+    /// The field at the end of a path.
+    fn property(&self, scope: &Scope<'a>, path: &PropertyPath, at: usize) -> Result<Typed, Fault> {
+        let (row, segments) = begin(scope, &path.segments);
+        let Some((last, links)) = segments.split_last() else {
+            return Err(Fault::refused(
+                at,
+                "a field of the record has to be named".to_owned(),
+            ));
+        };
+        let Some((first, rest)) = links.split_first() else {
+            return self.last_field(scope, &row, last);
+        };
+        let navigation = self.follow(&row, first)?;
+        let one = matches!(navigation.step, Step::One(_)) || first.key.is_some();
+        if !one {
+            return Err(Fault::refused(
+                first.name.at,
+                format!(
+                    "`{}` has many records: use `any`, `all` or `$count`, or name one by its key",
+                    first.name.text
+                ),
+            ));
+        }
+        let other = self.row(self.target(navigation)?)?;
+        let mut select = from(other.resource.name, &other.alias);
+        select.and_where(self.behind(scope, navigation, &row, &other, first)?);
+        let rest = PropertyPath {
+            segments: rest.iter().chain([last]).cloned().collect(),
+        };
+        let inner = Scope {
+            it: other,
+            variables: Vec::new(),
+            rule: scope.rule,
+        };
+        let value = self.property(&inner, &rest, at)?;
+        select.expr(value.sql);
+        Ok(Typed::new(Expr::from(select), value.kind, true, at))
+    }
+
+    fn last_field(
+        &self,
+        scope: &Scope<'a>,
+        row: &Row<'a>,
+        segment: &PathSegment,
+    ) -> Result<Typed, Fault> {
+        let name = &segment.name;
+        let field = match scope.rule {
+            true => row.resource.find_field(&name.text),
+            false => self.named_field(row.resource, &name.text),
+        };
+        let field = match (field, self.model.navigation(row.resource, &name.text)) {
+            (Some(field), _) => field,
+            // Another name of a link means its number, as the link does.
+            (
+                None,
+                Some(Navigation {
+                    step: Step::One(field),
+                    ..
+                }),
+            ) => row
+                .resource
+                .find_field(field)
+                .ok_or_else(|| Fault::broken(format!("`{field}` is no field")))?,
+            (None, Some(_)) => {
+                return Err(Fault::refused(
+                    name.at,
+                    format!("`{}` has many records, and is no value", name.text),
+                ));
+            }
+            (None, None) => return Err(no_field(row, name)),
+        };
+        let sql = self.field(row, field)?;
+        Ok(Typed::new(
+            sql,
+            Kind::of(&field.kind),
+            field.nullable,
+            name.at,
+        ))
+    }
+
+    /// The navigation that a segment of a path names.
+    fn follow(&self, row: &Row<'a>, segment: &PathSegment) -> Result<&'a Navigation, Fault> {
+        self.model
+            .navigation(row.resource, &segment.name.text)
+            .ok_or_else(|| no_link(row, &segment.name))
+    }
+
+    /// What holds for the rows behind a segment of a path that the caller may see.
+    fn behind(
+        &self,
+        scope: &Scope<'a>,
+        navigation: &Navigation,
+        row: &Row<'a>,
+        other: &Row<'a>,
+        segment: &PathSegment,
+    ) -> Result<Expr, Fault> {
+        let mut all = self.step(navigation, row, other, scope.rule)?;
+        if let Some(permitted) =
+            self.permitted(other, Method::Read.into(), scope.rule, segment.name.at)?
+        {
+            all = all.and(permitted);
+        }
+        if let Some(key) = &segment.key {
+            // The link itself is part of a key such as (device, tag_key).
+            let key = match (key, navigation.step) {
+                (odata::Key::Fields(fields), Step::Many(field)) => {
+                    self.partial_key(other, fields, field, scope.rule)?
+                }
+                _ => self.key(other, key, scope.rule)?,
+            };
+            all = all.and(key);
+        }
+        Ok(all)
+    }
+
+    /// The fields of a key without the one that the link has said already.
+    fn partial_key(
+        &self,
+        row: &Row<'a>,
+        fields: &[(odata::Name, odata::Value)],
+        link: &str,
+        rule: bool,
+    ) -> Result<Expr, Fault> {
+        let whole = row.resource.unique.iter().any(|set| {
+            let others = set.iter().filter(|field| **field != link);
+            set.contains(&link)
+                && others.clone().count() == fields.len()
+                && others
+                    .into_iter()
+                    .all(|field| fields.iter().any(|(name, _)| name.text == *field))
+        });
+        if !whole {
+            return self.key(row, &odata::Key::Fields(fields.to_vec()), rule);
+        }
+        let mut all: Option<Expr> = None;
+        for (name, value) in fields {
+            let field = self
+                .named_field(row.resource, &name.text)
+                .ok_or_else(|| no_field(row, name))?;
+            let value = self
+                .constant(value, name.at, rule)?
+                .read_as(Kind::of(&field.kind))
+                .map_err(|why| Fault::refused(name.at, why))?;
+            let one = self.field(row, field)?.eq(value.sql);
+            all = Some(match all {
+                None => one,
+                Some(before) => before.and(one),
+            });
+        }
+        all.ok_or_else(|| Fault::broken("a key of no fields".to_owned()))
+    }
+
+    fn lambda(&self, scope: &Scope<'a>, lambda: &Lambda) -> Result<Expr, Fault> {
+        let (row, segments) = begin(scope, &lambda.path.segments);
+        self.chain(scope, &row, segments, &mut |compiler, other| {
+            let inner = scope.with(&lambda.variable.text, other.clone());
+            match lambda.quantifier {
+                Quantifier::Any => compiler.condition(&inner, &lambda.body, false),
+                Quantifier::All => Ok(compiler.condition(&inner, &lambda.body, true)?.not()),
+            }
+        })
+        .map(|select| {
+            let found = exists(select);
+            match lambda.quantifier {
+                Quantifier::Any => found,
+                Quantifier::All => found.not(),
+            }
+        })
+    }
+
+    fn count(&self, scope: &Scope<'a>, count: &Count) -> Result<Expr, Fault> {
+        let (row, segments) = begin(scope, &count.path.segments);
+        let mut select = self.chain(scope, &row, segments, &mut |compiler, other| match &count
+            .filter
+        {
+            None => Ok(true.into()),
+            Some(filter) => {
+                let mut inner = scope.clone();
+                inner.it = other.clone();
+                compiler.condition(&inner, filter, false)
+            }
+        })?;
+        select.expr(Func::count(Expr::cust("*")));
+        Ok(Expr::from(select))
+    }
+
+    /// The rows at the end of links for which something holds. All links but the last lead to one row.
+    fn chain(
+        &self,
+        scope: &Scope<'a>,
+        row: &Row<'a>,
+        segments: &[PathSegment],
+        last: &mut dyn FnMut(&Self, &Row<'a>) -> Result<Expr, Fault>,
+    ) -> Result<SelectStatement, Fault> {
+        let Some((end, links)) = segments.split_last() else {
+            return Err(Fault::refused(0, "a link has to be named".to_owned()));
+        };
+        let mut row = row.clone();
+        let mut select = SelectStatement::new();
+        for link in links {
+            let navigation = self.follow(&row, link)?;
+            if !matches!(navigation.step, Step::One(_)) && link.key.is_none() {
+                return Err(Fault::refused(
+                    link.name.at,
+                    format!(
+                        "`{}` has many records: use `any` or `all` on it",
+                        link.name.text
+                    ),
+                ));
+            }
+            row = self.joined_row(&mut select, scope, &row, navigation, link)?;
+        }
+        let navigation = self.follow(&row, end)?;
+        let row = self.joined_row(&mut select, scope, &row, navigation, end)?;
+        select.and_where(last(self, &row)?);
+        Ok(select)
+    }
+
+    /// The rows behind a link as a further table of the statement.
+    fn joined_row(
+        &self,
+        select: &mut SelectStatement,
+        scope: &Scope<'a>,
+        row: &Row<'a>,
+        navigation: &Navigation,
+        segment: &PathSegment,
+    ) -> Result<Row<'a>, Fault> {
+        let other = self.row(self.target(navigation)?)?;
+        select.from_as(Alias::new(other.resource.name), Alias::new(&other.alias));
+        select.and_where(self.behind(scope, navigation, row, &other, segment)?);
+        Ok(other)
+    }
+}
+
+/// Two values as one kind: a constant is read as what it is compared with.
+fn alike(left: Typed, right: Typed) -> Result<(Typed, Typed), String> {
+    let numbers = |kind| matches!(kind, Kind::Integer | Kind::Number);
+    if left.kind == right.kind || numbers(left.kind) && numbers(right.kind) {
+        return Ok((left, right));
+    }
+    match right.constant.is_some() {
+        true => match (right.clone().read_as(left.kind), left.constant.is_some()) {
+            (Ok(right), _) => Ok((left, right)),
+            (Err(_), true) => {
+                let left = left.read_as(right.kind)?;
+                Ok((left, right))
+            }
+            (Err(why), false) => Err(why),
+        },
+        false => {
+            let left = left.read_as(right.kind)?;
+            Ok((left, right))
+        }
+    }
+}
+
+/// The row that a path begins at, and what is left of it.
+fn begin<'a, 'p>(scope: &Scope<'a>, segments: &'p [PathSegment]) -> (Row<'a>, &'p [PathSegment]) {
+    if let Some((first, rest)) = segments.split_first()
+        && first.key.is_none()
+    {
+        let named = scope.variables.iter().rev();
+        for (variable, row) in named {
+            if *variable == first.name.text {
+                return (row.clone(), rest);
+            }
+        }
+    }
+    (scope.it.clone(), segments)
+}
+
+pub(super) fn no_field(row: &Row<'_>, name: &odata::Name) -> Fault {
+    Fault::refused(
+        name.at,
+        format!("`{}` has no field `{}`", row.resource.name, name.text),
+    )
+}
+
+pub(super) fn no_link(row: &Row<'_>, name: &odata::Name) -> Fault {
+    Fault::refused(
+        name.at,
+        format!("`{}` has no link `{}`", row.resource.name, name.text),
+    )
+}

@@ -1,0 +1,260 @@
+//! The functions of `$filter` in SQL.
+
+use odata::Function;
+use sea_query::{Expr, ExprTrait};
+
+use super::sql::{
+    as_text, cased, contains, custom, date_part, ends_with, moment_text, position, starts_with,
+    substring,
+};
+use super::value::{Kind, Typed};
+use crate::Dialect;
+
+const DAY: i64 = 86_400_000;
+/// The first moment of the year 1, and the last of 9999.
+const EARLIEST: i64 = -62_135_596_800_000;
+const LATEST: i64 = 253_402_300_799_999;
+/// Whole days before the epoch, more than there are to the year 1.
+const BEFORE: i64 = 800_000 * DAY;
+
+/// A function of values; their number is right already.
+pub(super) fn call(
+    dialect: Dialect,
+    now: i64,
+    function: Function,
+    arguments: Vec<Typed>,
+    at: usize,
+) -> Result<Typed, String> {
+    use Function as F;
+    let nullable = arguments.iter().any(|one| one.nullable);
+    let typed = |sql: Expr, kind| Ok(Typed::new(sql, kind, nullable, at));
+    let mut given = arguments.into_iter();
+    let mut next = || {
+        given
+            .next()
+            .ok_or_else(|| format!("`{}` needs more values", function.name()))
+    };
+    let of = |value: Typed, kind: Kind| {
+        value
+            .read_as(kind)
+            .map(|value| value.sql)
+            .map_err(|why| format!("`{}`: {why}", function.name()))
+    };
+    match function {
+        F::StartsWith => {
+            let (text, start) = (of(next()?, Kind::Text)?, of(next()?, Kind::Text)?);
+            typed(starts_with(dialect, text, start), Kind::Boolean)
+        }
+        F::EndsWith => {
+            let (text, end) = (of(next()?, Kind::Text)?, of(next()?, Kind::Text)?);
+            typed(ends_with(dialect, text, end), Kind::Boolean)
+        }
+        F::Contains => {
+            let (text, part) = (of(next()?, Kind::Text)?, of(next()?, Kind::Text)?);
+            typed(contains(dialect, text, part), Kind::Boolean)
+        }
+        F::SubstringOf => {
+            let (part, text) = (of(next()?, Kind::Text)?, of(next()?, Kind::Text)?);
+            typed(contains(dialect, text, part), Kind::Boolean)
+        }
+        F::ToLower => typed(
+            cased(dialect, "lower", of(next()?, Kind::Text)?),
+            Kind::Text,
+        ),
+        F::ToUpper => typed(
+            cased(dialect, "upper", of(next()?, Kind::Text)?),
+            Kind::Text,
+        ),
+        F::Trim => {
+            let trim = match dialect {
+                Dialect::Postgres => "btrim(?)",
+                Dialect::Sqlite => "trim(?)",
+            };
+            typed(
+                custom(dialect, trim, [of(next()?, Kind::Text)?]),
+                Kind::Text,
+            )
+        }
+        F::Length => {
+            let text = of(next()?, Kind::Text)?;
+            typed(
+                whole(dialect, custom(dialect, "length(?)", [text])),
+                Kind::Integer,
+            )
+        }
+        F::IndexOf => {
+            let (text, part) = (of(next()?, Kind::Text)?, of(next()?, Kind::Text)?);
+            typed(
+                whole(dialect, position(dialect, text, part)).sub(1),
+                Kind::Integer,
+            )
+        }
+        F::Substring => {
+            let (text, start) = (of(next()?, Kind::Text)?, of(next()?, Kind::Integer)?);
+            let length = match next() {
+                Ok(length) => Some(of(length, Kind::Integer)?),
+                Err(_) => None,
+            };
+            typed(substring(dialect, text, start, length), Kind::Text)
+        }
+        F::Concat => {
+            let (one, other) = (of(next()?, Kind::Text)?, of(next()?, Kind::Text)?);
+            typed(custom(dialect, "(?) || (?)", [one, other]), Kind::Text)
+        }
+        F::Replace => {
+            let text = of(next()?, Kind::Text)?;
+            let (from, to) = (of(next()?, Kind::Text)?, of(next()?, Kind::Text)?);
+            typed(
+                custom(dialect, "replace(?, ?, ?)", [text, from, to]),
+                Kind::Text,
+            )
+        }
+        F::Year => typed(
+            date_part(dialect, "year", of(next()?, Kind::Moment)?),
+            Kind::Integer,
+        ),
+        F::Month => typed(
+            date_part(dialect, "month", of(next()?, Kind::Moment)?),
+            Kind::Integer,
+        ),
+        F::Day => typed(
+            date_part(dialect, "day", of(next()?, Kind::Moment)?),
+            Kind::Integer,
+        ),
+        F::Hour => typed(
+            clock(dialect, "(?) / 3600000", of(next()?, Kind::Moment)?),
+            Kind::Integer,
+        ),
+        F::Minute => {
+            let moment = of(next()?, Kind::Moment)?;
+            typed(clock(dialect, "(?) / 60000 % 60", moment), Kind::Integer)
+        }
+        F::Second => {
+            let moment = of(next()?, Kind::Moment)?;
+            typed(clock(dialect, "(?) / 1000 % 60", moment), Kind::Integer)
+        }
+        F::FractionalSeconds => {
+            let moment = of(next()?, Kind::Moment)?;
+            typed(
+                clock(
+                    dialect,
+                    "(?) % 1000 / CAST(1000 AS double precision)",
+                    moment,
+                ),
+                Kind::Number,
+            )
+        }
+        F::TotalOffsetMinutes => {
+            of(next()?, Kind::Moment)?;
+            Ok(Typed::new(0_i64, Kind::Integer, false, at))
+        }
+        F::TotalSeconds => {
+            let duration = of(next()?, Kind::Duration)?;
+            let seconds = "(?) / CAST(1000 AS double precision)";
+            typed(custom(dialect, seconds, [duration]), Kind::Number)
+        }
+        F::Date => {
+            // Days before 1970 are counted downwards too: from a day before every moment there is.
+            let day = format!("((?) + {BEFORE}) / {DAY} * {DAY} - {BEFORE}");
+            typed(
+                custom(dialect, &day, [of(next()?, Kind::Moment)?]),
+                Kind::Moment,
+            )
+        }
+        F::Time => typed(
+            clock(dialect, "?", of(next()?, Kind::Moment)?),
+            Kind::Duration,
+        ),
+        F::Now => Ok(Typed::new(now, Kind::Moment, false, at)),
+        F::MinDateTime => Ok(Typed::new(EARLIEST, Kind::Moment, false, at)),
+        F::MaxDateTime => Ok(Typed::new(LATEST, Kind::Moment, false, at)),
+        F::Round | F::Floor | F::Ceiling => {
+            let value = next()?;
+            if value.kind == Kind::Integer {
+                return Ok(value);
+            }
+            let sql = of(value, Kind::Number)?;
+            let name = match (function, dialect) {
+                // Away from zero in the middle, which PostgreSQL does for decimal numbers alone.
+                (F::Round, Dialect::Postgres) => {
+                    "CAST(round(CAST(? AS numeric)) AS double precision)"
+                }
+                (F::Round, Dialect::Sqlite) => "round(?)",
+                (F::Floor, Dialect::Postgres) => "floor(?)",
+                (F::Floor, Dialect::Sqlite) => {
+                    "SELECT CAST(v AS INTEGER) - (v < CAST(v AS INTEGER)) FROM (SELECT ? AS v)"
+                }
+                (_, Dialect::Postgres) => "ceil(?)",
+                (_, Dialect::Sqlite) => {
+                    "SELECT CAST(v AS INTEGER) + (v > CAST(v AS INTEGER)) FROM (SELECT ? AS v)"
+                }
+            };
+            typed(custom(dialect, name, [sql]), Kind::Number)
+        }
+        F::Cast => cast(dialect, next()?, &type_name(next()?)?, at),
+        F::IsOf => {
+            let value = next()?;
+            let wanted = kind_named(&type_name(next()?)?)?;
+            let is = value.kind == wanted;
+            Ok(Typed::new(is, Kind::Boolean, false, at))
+        }
+    }
+}
+
+/// Of 64 bits, where PostgreSQL would have 32.
+fn whole(dialect: Dialect, number: Expr) -> Expr {
+    match dialect {
+        Dialect::Postgres => custom(dialect, "CAST(? AS bigint)", [number]),
+        Dialect::Sqlite => number,
+    }
+}
+
+/// Something of the time of day, in milliseconds since midnight, for `?`; also before 1970.
+fn clock(dialect: Dialect, what: &str, moment: Expr) -> Expr {
+    let of_day = custom(dialect, &format!("((?) % {DAY} + {DAY}) % {DAY}"), [moment]);
+    custom(dialect, what, [of_day])
+}
+
+/// The name of a type, as text: `'Edm.String'`.
+fn type_name(value: Typed) -> Result<String, String> {
+    match value.constant {
+        Some(odata::Literal::Text(name)) => Ok(name),
+        _ => Err("the name of a type is needed, such as `'Edm.String'`".to_owned()),
+    }
+}
+
+fn kind_named(name: &str) -> Result<Kind, String> {
+    Ok(match name {
+        "Edm.String" => Kind::Text,
+        "Edm.Boolean" => Kind::Boolean,
+        "Edm.Int16" | "Edm.Int32" | "Edm.Int64" => Kind::Integer,
+        "Edm.Double" | "Edm.Single" | "Edm.Decimal" => Kind::Number,
+        "Edm.DateTimeOffset" | "Edm.DateTime" | "Edm.Date" => Kind::Moment,
+        "Edm.Duration" => Kind::Duration,
+        other => {
+            return Err(format!(
+                "`{}` is no type that is known here; `Edm.String` is one",
+                super::value::short(other)
+            ));
+        }
+    })
+}
+
+fn cast(dialect: Dialect, value: Typed, to: &str, at: usize) -> Result<Typed, String> {
+    let kind = kind_named(to)?;
+    let nullable = value.nullable;
+    if value.kind == kind || value.constant.is_some() && kind != Kind::Text {
+        return value.read_as(kind);
+    }
+    let sql = match (value.kind, kind) {
+        (Kind::Integer, Kind::Text) => as_text(value.sql),
+        (Kind::Moment, Kind::Text) => moment_text(dialect, value.sql),
+        (Kind::Integer, Kind::Number) => {
+            custom(dialect, "CAST(? AS double precision)", [value.sql])
+        }
+        (from, to) => {
+            return Err(format!("{} cannot be made {}", from.name(), to.name()));
+        }
+    };
+    Ok(Typed::new(sql, kind, nullable, at))
+}

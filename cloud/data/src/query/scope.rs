@@ -1,0 +1,397 @@
+//! Rows in a statement, how one gets from one to others, and which of them the caller may see.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use odata::{Expression, Key, Literal, Name, Value};
+use resources::{
+    Action, Column, Constant, Field, Method, Model, Navigation, Resource, Role, Rows, Step,
+};
+use sea_query::{Expr, ExprTrait};
+
+use super::fault::Fault;
+use super::sql::{column, exists, from};
+use super::value::{Kind, Typed};
+use super::{Caller, computed};
+use crate::Dialect;
+
+/// Tables that one statement may name. Ordinary requests have some ten.
+const MAX_TABLES: usize = 1000;
+
+/// Makes one statement.
+pub(super) struct Compiler<'a> {
+    pub(super) model: &'a Model,
+    pub(super) dialect: Dialect,
+    pub(super) caller: &'a Caller,
+    /// The moment of the request, in milliseconds.
+    pub(super) now: i64,
+    /// Values of `@name` in the request.
+    pub(super) aliases: &'a BTreeMap<String, Literal>,
+    /// Rows and links are shown with their addresses, below this path.
+    pub(super) addresses: Option<&'a str>,
+    /// Names that nothing has are passed over in `$select` and `$expand`.
+    pub(super) lenient: bool,
+    /// Names of the configuration variable that switches the tunnel off, the current one first.
+    pub(super) tunnel_variables: &'a [&'a str],
+    tables: Cell<usize>,
+}
+
+/// A row of a resource, by the name that its table has in the statement.
+#[derive(Debug, Clone)]
+pub(super) struct Row<'a> {
+    pub(super) resource: &'a Resource,
+    pub(super) alias: String,
+}
+
+impl Row<'_> {
+    pub(super) fn column(&self, name: &str) -> Expr {
+        column(&self.alias, name)
+    }
+}
+
+/// What names in an expression mean.
+#[derive(Debug, Clone)]
+pub(super) struct Scope<'a> {
+    /// The row that is asked about.
+    pub(super) it: Row<'a>,
+    /// Variables of lambdas, the innermost last.
+    pub(super) variables: Vec<(String, Row<'a>)>,
+    /// The expression is a rule of the model: it sees every row, and `@actor` and `@user` are the caller's.
+    pub(super) rule: bool,
+}
+
+impl<'a> Scope<'a> {
+    pub(super) fn of(it: Row<'a>) -> Self {
+        Scope {
+            it,
+            variables: Vec::new(),
+            rule: false,
+        }
+    }
+
+    pub(super) fn with(&self, variable: &str, row: Row<'a>) -> Self {
+        let mut inner = self.clone();
+        inner.variables.push((variable.to_owned(), row));
+        inner
+    }
+}
+
+/// What somebody wants to do with rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Right {
+    Method(Method),
+    Action(Action),
+}
+
+impl From<Method> for Right {
+    fn from(method: Method) -> Self {
+        Right::Method(method)
+    }
+}
+
+/// Which rows of a resource a rule lets through.
+enum Rule {
+    All,
+    /// The role has nothing to do with the resource.
+    Nothing,
+    Where(Expr),
+}
+
+impl<'a> Compiler<'a> {
+    pub(super) fn new(
+        model: &'a Model,
+        dialect: Dialect,
+        caller: &'a Caller,
+        now: i64,
+        aliases: &'a BTreeMap<String, Literal>,
+    ) -> Self {
+        Compiler {
+            model,
+            dialect,
+            caller,
+            now,
+            aliases,
+            addresses: None,
+            lenient: false,
+            tunnel_variables: &[],
+            tables: Cell::new(0),
+        }
+    }
+
+    /// The resource that a request names.
+    pub(super) fn resource(&self, name: &Name) -> Result<&'a Resource, Fault> {
+        self.model.resource(&name.text).ok_or_else(|| {
+            Fault::no_rights(name.at, format!("there is no resource `{}`", name.text))
+        })
+    }
+
+    /// The resource at the end of a navigation.
+    pub(super) fn target(&self, navigation: &Navigation) -> Result<&'a Resource, Fault> {
+        self.model
+            .resource(navigation.to)
+            .ok_or_else(|| Fault::broken(format!("`{}` leads nowhere", navigation.name)))
+    }
+
+    /// A table of the statement.
+    pub(super) fn row(&self, resource: &'a Resource) -> Result<Row<'a>, Fault> {
+        let alias = self.unused_name()?;
+        Ok(Row { resource, alias })
+    }
+
+    /// A name in the statement that nothing else has.
+    pub(super) fn unused_name(&self) -> Result<String, Fault> {
+        let number = self.tables.get();
+        if number >= MAX_TABLES {
+            return Err(Fault::refused(
+                0,
+                format!("the request asks for more than {MAX_TABLES} tables at once; ask in parts"),
+            ));
+        }
+        self.tables.set(number + 1);
+        Ok(format!("t{number}"))
+    }
+
+    /// What holds for the rows of a resource that the caller may do this with; nothing where it may with all.
+    /// A rule of the model sees every row.
+    pub(super) fn permitted(
+        &self,
+        row: &Row<'a>,
+        right: Right,
+        in_rule: bool,
+        at: usize,
+    ) -> Result<Option<Expr>, Fault> {
+        if in_rule {
+            return Ok(None);
+        }
+        match self.rule(row, right)? {
+            Rule::All => Ok(None),
+            Rule::Where(rule) => Ok(Some(rule)),
+            Rule::Nothing => Err(Fault::no_rights(
+                at,
+                format!("this credential has no rights on `{}`", row.resource.name),
+            )),
+        }
+    }
+
+    /// What holds for the rows that the caller may do this with: for all of its roles together.
+    fn rule(&self, row: &Row<'a>, right: Right) -> Result<Rule, Fault> {
+        let Caller::Holder { role, .. } = self.caller else {
+            return Ok(Rule::All);
+        };
+        let mut together = Rule::Nothing;
+        let roles: &[Role] = match role {
+            Role::Guest => &[Role::Guest],
+            other => &[Role::Guest, *other],
+        };
+        for role in roles {
+            together = either(together, self.rule_of(*role, row, right)?);
+        }
+        Ok(together)
+    }
+
+    fn rule_of(&self, role: Role, row: &Row<'a>, right: Right) -> Result<Rule, Fault> {
+        let resource = row.resource;
+        let granted: Vec<Rows> = match right {
+            Right::Method(method) => {
+                let grants = resource.grants.iter();
+                let grants = grants.filter(|one| one.role == role && one.methods.has(method));
+                grants.map(|one| one.rows).collect()
+            }
+            Right::Action(action) => {
+                let permits = resource.permits.iter();
+                let permits = permits.filter(|one| one.role == role && one.action == action);
+                permits.map(|one| one.rows).collect()
+            }
+        };
+        let mut together = Rule::Nothing;
+        for rows in granted {
+            let one = match rows {
+                Rows::All => Rule::All,
+                Rows::Where(text) => {
+                    let mut scope = Scope::of(row.clone());
+                    scope.rule = true;
+                    Rule::Where(self.condition(&scope, &*parsed(text)?, false)?)
+                }
+                Rows::Through(link) => self.rule_through(role, row, right, link)?,
+            };
+            together = either(together, one);
+        }
+        Ok(together)
+    }
+
+    /// The rule of the row that a link leads to.
+    fn rule_through(
+        &self,
+        role: Role,
+        row: &Row<'a>,
+        right: Right,
+        link: &'static str,
+    ) -> Result<Rule, Fault> {
+        let navigation = row
+            .resource
+            .find_navigation(link)
+            .ok_or_else(|| Fault::broken(format!("`{}` has no `{link}`", row.resource.name)))?;
+        let other = self.row(self.target(navigation)?)?;
+        let needed = match right {
+            Right::Method(Method::Read) => Method::Read,
+            _ => Method::Update,
+        };
+        let mut select = from(other.resource.name, &other.alias);
+        select.and_where(self.step(navigation, row, &other, true)?);
+        match self.rule_of(role, &other, needed.into())? {
+            Rule::Nothing => return Ok(Rule::Nothing),
+            Rule::All => {}
+            Rule::Where(rule) => {
+                select.and_where(rule);
+            }
+        }
+        Ok(Rule::Where(exists(select)))
+    }
+
+    /// What holds where `to` is one of the rows that a navigation leads to.
+    pub(super) fn step(
+        &self,
+        navigation: &Navigation,
+        from: &Row<'a>,
+        to: &Row<'a>,
+        in_rule: bool,
+    ) -> Result<Expr, Fault> {
+        Ok(match navigation.step {
+            Step::One(field) => to.column("id").eq(self.stored(from, field)?),
+            Step::Many(field) => self.stored(to, field)?.eq(from.column("id")),
+            Step::Through { between, near, far } => {
+                let between = self
+                    .model
+                    .resource(between)
+                    .ok_or_else(|| Fault::broken(format!("there is no `{between}`")))?;
+                let between = self.row(between)?;
+                let permitted = self.permitted(&between, Method::Read.into(), in_rule, 0)?;
+                let mut select = super::sql::from(between.resource.name, &between.alias);
+                select
+                    .and_where_option(permitted)
+                    .and_where(between.column(near).eq(from.column("id")))
+                    .and_where(between.column(far).eq(to.column("id")));
+                exists(select)
+            }
+        })
+    }
+
+    /// What a field of a row is in SQL.
+    fn stored(&self, row: &Row<'a>, name: &str) -> Result<Expr, Fault> {
+        let field = row
+            .resource
+            .find_field(name)
+            .ok_or_else(|| Fault::broken(format!("`{}` has no `{name}`", row.resource.name)))?;
+        self.field(row, field)
+    }
+
+    pub(super) fn field(&self, row: &Row<'a>, field: &Field) -> Result<Expr, Fault> {
+        match field.column {
+            Column::Stored(name) => Ok(row.column(name)),
+            Column::Constant(Constant::Null) => Ok(nothing(Kind::of(&field.kind))),
+            Column::Constant(Constant::Boolean(value)) => Ok(value.into()),
+            Column::Computed(name) => computed::expression(self, row, name).ok_or_else(|| {
+                Fault::broken(format!(
+                    "nothing says how to work out `{name}` of `{}`",
+                    row.resource.name
+                ))
+            })?,
+        }
+    }
+
+    /// The field that a request names; those that nobody reads are not there.
+    pub(super) fn named_field(&self, resource: &'a Resource, name: &str) -> Option<&'a Field> {
+        resource.find_field(name).filter(|field| !field.secret)
+    }
+
+    /// What holds for the row that a key means.
+    pub(super) fn key(&self, row: &Row<'a>, key: &Key, rule: bool) -> Result<Expr, Fault> {
+        let given: Vec<(&str, &Value, usize)> = match key {
+            Key::Id(value) => vec![("id", value, 0)],
+            Key::Fields(fields) => fields
+                .iter()
+                .map(|(name, value)| (name.text.as_str(), value, name.at))
+                .collect(),
+        };
+        let named: Vec<&str> = given.iter().map(|(name, ..)| *name).collect();
+        let is_key = named == ["id"]
+            || row.resource.unique.iter().any(|set| {
+                set.len() == named.len() && set.iter().all(|field| named.contains(field))
+            });
+        let at = given.first().map_or(0, |(.., at)| *at);
+        if !is_key {
+            return Err(Fault::refused(
+                at,
+                format!(
+                    "`{}` has no key of {}",
+                    row.resource.name,
+                    named.join(" and ")
+                ),
+            ));
+        }
+        let mut all: Option<Expr> = None;
+        for (name, value, at) in given {
+            let field = self.named_field(row.resource, name).ok_or_else(|| {
+                Fault::refused(at, format!("`{}` has no field `{name}`", row.resource.name))
+            })?;
+            let value = self.constant(value, at, rule)?;
+            let value = value
+                .read_as(Kind::of(&field.kind))
+                .map_err(|why| Fault::refused(at, why))?;
+            let one = self.field(row, field)?.eq(value.sql);
+            all = Some(match all {
+                None => one,
+                Some(before) => before.and(one),
+            });
+        }
+        all.ok_or_else(|| Fault::refused(at, "a key has a value".to_owned()))
+    }
+
+    /// A constant, or the value of a parameter.
+    pub(super) fn constant(&self, value: &Value, at: usize, rule: bool) -> Result<Typed, Fault> {
+        let literal = match value {
+            Value::Literal(literal) => literal.clone(),
+            Value::Alias(name) if rule => self.caller.parameter(&name.text)?,
+            Value::Alias(name) => self
+                .aliases
+                .get(&name.text)
+                .cloned()
+                .ok_or_else(|| Fault::refused(at, format!("`@{}` has no value", name.text)))?,
+        };
+        Typed::constant(&literal, at).map_err(|why| Fault::refused(at, why))
+    }
+}
+
+/// Null, of the type that values of a kind have.
+fn nothing(kind: Kind) -> Expr {
+    Expr::cust(match kind {
+        Kind::Null | Kind::Text | Kind::Json => "CAST(NULL AS TEXT)",
+        Kind::Boolean => "CAST(NULL AS BOOLEAN)",
+        Kind::Integer | Kind::Moment | Kind::Duration => "CAST(NULL AS BIGINT)",
+        Kind::Number => "CAST(NULL AS DOUBLE PRECISION)",
+    })
+}
+
+fn either(one: Rule, other: Rule) -> Rule {
+    match (one, other) {
+        (Rule::All, _) | (_, Rule::All) => Rule::All,
+        (Rule::Nothing, rest) | (rest, Rule::Nothing) => rest,
+        (Rule::Where(one), Rule::Where(other)) => Rule::Where(one.or(other)),
+    }
+}
+
+/// A rule of the model as an expression; read once.
+fn parsed(text: &'static str) -> Result<Arc<Expression>, Fault> {
+    static READ: LazyLock<Mutex<HashMap<&'static str, Arc<Expression>>>> =
+        LazyLock::new(Mutex::default);
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(expression) = read.get(text) {
+        return Ok(expression.clone());
+    }
+    let expression = odata::parse_filter(text)
+        .map_err(|error| Fault::broken(format!("the rule `{text}`: {error}")))?;
+    let expression = Arc::new(expression);
+    read.insert(text, expression.clone());
+    Ok(expression)
+}

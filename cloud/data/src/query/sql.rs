@@ -1,0 +1,188 @@
+//! What the two databases spell differently.
+
+use sea_query::{Alias, Expr, ExprTrait, IntoColumnRef, SelectStatement};
+
+use crate::Dialect;
+
+/// SQL of our own with an expression for each `?`, in parentheses as a whole. What stands before and behind a
+/// `?` must bind less than any operator: a comma, a parenthesis, or the `?` has parentheses of its own.
+pub(super) fn custom<const N: usize>(dialect: Dialect, sql: &str, with: [Expr; N]) -> Expr {
+    let mut text = String::with_capacity(sql.len() + 2);
+    text.push('(');
+    let mut number = 0;
+    for part in sql.chars() {
+        match (part, dialect) {
+            ('?', Dialect::Postgres) => {
+                number += 1;
+                text.push_str(&format!("${number}"));
+            }
+            (other, _) => text.push(other),
+        }
+    }
+    text.push(')');
+    Expr::cust_with_exprs(text, with)
+}
+
+/// A column of a table that is called `alias` in the statement.
+pub(super) fn column(alias: &str, column: &str) -> Expr {
+    Expr::col((Alias::new(alias), Alias::new(column)).into_column_ref())
+}
+
+/// `FROM table AS alias`.
+pub(super) fn from(table: &str, alias: &str) -> SelectStatement {
+    let mut select = SelectStatement::new();
+    select.from_as(Alias::new(table), Alias::new(alias));
+    select
+}
+
+/// Whether the statement has rows.
+pub(super) fn exists(mut select: SelectStatement) -> Expr {
+    select.expr(Expr::cust("1"));
+    Expr::exists(select)
+}
+
+/// A moment in milliseconds as text: ISO 8601 in UTC with three digits of a second and a `Z`.
+pub(super) fn moment_text(dialect: Dialect, moment: Expr) -> Expr {
+    match dialect {
+        Dialect::Postgres => custom(
+            dialect,
+            "to_char(to_timestamp((?) / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')",
+            [moment],
+        ),
+        Dialect::Sqlite => custom(
+            dialect,
+            "strftime('%Y-%m-%dT%H:%M:%fZ', (?) / 1000.0, 'unixepoch')",
+            [moment],
+        ),
+    }
+}
+
+/// A part of a moment's date: `year`, `month` or `day`.
+pub(super) fn date_part(dialect: Dialect, part: &'static str, moment: Expr) -> Expr {
+    match dialect {
+        Dialect::Postgres => custom(
+            dialect,
+            &format!(
+                "CAST(extract({part} FROM to_timestamp((?) / 1000.0) AT TIME ZONE 'UTC') AS bigint)"
+            ),
+            [moment],
+        ),
+        Dialect::Sqlite => {
+            let format = match part {
+                "year" => "%Y",
+                "month" => "%m",
+                _ => "%d",
+            };
+            custom(
+                dialect,
+                &format!("CAST(strftime('{format}', (?) / 1000.0, 'unixepoch') AS INTEGER)"),
+                [moment],
+            )
+        }
+    }
+}
+
+/// A whole number, or another, as text.
+pub(super) fn as_text(value: Expr) -> Expr {
+    value.cast_as(Alias::new("TEXT"))
+}
+
+/// Whether two values are the same, null being the same as null.
+pub(super) fn same(dialect: Dialect, left: Expr, right: Expr) -> Expr {
+    match dialect {
+        Dialect::Postgres => custom(dialect, "(?) IS NOT DISTINCT FROM (?)", [left, right]),
+        Dialect::Sqlite => custom(dialect, "(?) IS (?)", [left, right]),
+    }
+}
+
+/// Whether two values differ, null being the same as null.
+pub(super) fn differ(dialect: Dialect, left: Expr, right: Expr) -> Expr {
+    match dialect {
+        Dialect::Postgres => custom(dialect, "(?) IS DISTINCT FROM (?)", [left, right]),
+        Dialect::Sqlite => custom(dialect, "(?) IS NOT (?)", [left, right]),
+    }
+}
+
+/// A condition that null makes false rather than null.
+pub(super) fn decided(dialect: Dialect, condition: Expr) -> Expr {
+    custom(dialect, "coalesce(?, FALSE)", [condition])
+}
+
+/// Whether one text has another in it.
+pub(super) fn contains(dialect: Dialect, text: Expr, part: Expr) -> Expr {
+    position(dialect, text, part).gt(0)
+}
+
+/// Where one text begins in another, from 1; 0 where it does not.
+pub(super) fn position(dialect: Dialect, text: Expr, part: Expr) -> Expr {
+    match dialect {
+        Dialect::Postgres => custom(dialect, "strpos(?, ?)", [text, part]),
+        Dialect::Sqlite => custom(dialect, "instr(?, ?)", [text, part]),
+    }
+}
+
+/// Whether a text begins with another.
+pub(super) fn starts_with(dialect: Dialect, text: Expr, start: Expr) -> Expr {
+    match dialect {
+        Dialect::Postgres => custom(dialect, "starts_with(?, ?)", [text, start]),
+        Dialect::Sqlite => custom(
+            dialect,
+            "substr(?, 1, length(?)) = (?)",
+            [text, start.clone(), start],
+        ),
+    }
+}
+
+/// Whether a text ends with another.
+pub(super) fn ends_with(dialect: Dialect, text: Expr, end: Expr) -> Expr {
+    match dialect {
+        Dialect::Postgres => custom(
+            dialect,
+            "right(?, length(?)) = (?)",
+            [text, end.clone(), end],
+        ),
+        // `substr` from -0 would be the whole text.
+        Dialect::Sqlite => custom(
+            dialect,
+            "length(?) >= length(?) AND substr(?, length(?) - length(?) + 1) = (?)",
+            [
+                text.clone(),
+                end.clone(),
+                text.clone(),
+                text,
+                end.clone(),
+                end,
+            ],
+        ),
+    }
+}
+
+/// Upper or lower case of the letters that ASCII has, whatever the database's locale.
+pub(super) fn cased(dialect: Dialect, function: &'static str, text: Expr) -> Expr {
+    match dialect {
+        Dialect::Postgres => custom(dialect, &format!("{function}((?) COLLATE \"C\")"), [text]),
+        Dialect::Sqlite => custom(dialect, &format!("{function}(?)"), [text]),
+    }
+}
+
+/// The characters of a text from `start` (from 0) on, at most `length`.
+pub(super) fn substring(dialect: Dialect, text: Expr, start: Expr, length: Option<Expr>) -> Expr {
+    // PostgreSQL takes 32 bits here, and both take a negative start for something else.
+    let bounded = |value: Expr| match dialect {
+        Dialect::Postgres => custom(
+            dialect,
+            "CAST(least(greatest(?, 0), 2147483646) AS integer)",
+            [value],
+        ),
+        Dialect::Sqlite => custom(dialect, "min(max(?, 0), 2147483646)", [value]),
+    };
+    let start = bounded(start);
+    match length {
+        None => custom(dialect, "substr(?, (?) + 1)", [text, start]),
+        Some(length) => custom(
+            dialect,
+            "substr(?, (?) + 1, ?)",
+            [text, start, bounded(length)],
+        ),
+    }
+}

@@ -1,0 +1,245 @@
+//! Values in conditions: of what kind they are, and constants read as what they are compared with.
+
+use jiff::civil::{Date, DateTime};
+use jiff::{Span, SpanRelativeTo, Timestamp, Unit};
+use odata::Literal;
+use resources::Type;
+use sea_query::Expr;
+
+/// The kinds of values that conditions know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Nothing but null.
+    Null,
+    Boolean,
+    /// 64 bits; links too.
+    Integer,
+    /// With a fraction.
+    Number,
+    Text,
+    /// Milliseconds since the epoch.
+    Moment,
+    /// Milliseconds.
+    Duration,
+    /// It can be asked for null alone.
+    Json,
+}
+
+impl Kind {
+    pub(super) fn of(kind: &Type) -> Self {
+        match kind {
+            Type::Integer | Type::BigInteger | Type::Link { .. } => Kind::Integer,
+            Type::Boolean => Kind::Boolean,
+            Type::Text { .. } | Type::Word(_) => Kind::Text,
+            Type::Timestamp => Kind::Moment,
+            Type::Json { .. } | Type::JsonText { .. } => Kind::Json,
+        }
+    }
+
+    /// For people.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Kind::Null => "null",
+            Kind::Boolean => "`true` or `false`",
+            Kind::Integer => "a whole number",
+            Kind::Number => "a number",
+            Kind::Text => "a text",
+            Kind::Moment => "a time",
+            Kind::Duration => "a duration",
+            Kind::Json => "an object or array",
+        }
+    }
+}
+
+/// A value of a condition.
+#[derive(Debug, Clone)]
+pub(super) struct Typed {
+    pub(super) sql: Expr,
+    pub(super) kind: Kind,
+    pub(super) nullable: bool,
+    /// What it is where it is a constant: that can be read as another kind.
+    pub(super) constant: Option<Literal>,
+    /// Where it stands in the request.
+    pub(super) at: usize,
+}
+
+impl Typed {
+    pub(super) fn new(sql: impl Into<Expr>, kind: Kind, nullable: bool, at: usize) -> Self {
+        Typed {
+            sql: sql.into(),
+            kind,
+            nullable,
+            constant: None,
+            at,
+        }
+    }
+
+    /// A constant as it stands.
+    pub(super) fn constant(literal: &Literal, at: usize) -> Result<Self, String> {
+        let (sql, kind): (Expr, Kind) = match literal {
+            Literal::Null => (Expr::null(), Kind::Null),
+            Literal::Bool(value) => ((*value).into(), Kind::Boolean),
+            Literal::Integer(value) => ((*value).into(), Kind::Integer),
+            Literal::Decimal(text) => {
+                let value: f64 = text
+                    .parse()
+                    .ok()
+                    .filter(|value: &f64| value.is_finite())
+                    .ok_or_else(|| format!("`{text}` is not a number that can be had here"))?;
+                (value.into(), Kind::Number)
+            }
+            Literal::Text(text) if text.contains('\0') => {
+                return Err("a text cannot have the character NUL in it".to_owned());
+            }
+            Literal::Text(text) => (text.clone().into(), Kind::Text),
+            Literal::DateTime(text) => (moment(text)?.into(), Kind::Moment),
+            Literal::Duration(text) => (duration(text)?.into(), Kind::Duration),
+        };
+        Ok(Typed {
+            sql,
+            kind,
+            nullable: kind == Kind::Null,
+            constant: Some(literal.clone()),
+            at,
+        })
+    }
+
+    /// The value as one of `wanted`: itself, or what its text says (cloud behaviour 2.3, type coercion).
+    pub(super) fn read_as(self, wanted: Kind) -> Result<Self, String> {
+        if self.kind == wanted || self.kind == Kind::Null {
+            return Ok(self);
+        }
+        let refused = || {
+            let given = match &self.constant {
+                Some(Literal::Text(text)) => format!("the text `{}`", short(text)),
+                _ => self.kind.name().to_owned(),
+            };
+            format!("{given} stands where {} is needed", wanted.name())
+        };
+        let sql: Expr = match (&self.constant, wanted) {
+            (Some(Literal::Text(text)), Kind::Integer) => whole(text).ok_or_else(refused)?.into(),
+            (Some(Literal::Text(text)), Kind::Number) => text
+                .parse::<f64>()
+                .ok()
+                .filter(|value| value.is_finite())
+                .ok_or_else(refused)?
+                .into(),
+            (Some(Literal::Text(text)), Kind::Boolean) => match text.as_str() {
+                "true" | "1" => true.into(),
+                "false" | "0" => false.into(),
+                _ => return Err(refused()),
+            },
+            (Some(Literal::Integer(value @ 0..=1)), Kind::Boolean) => (*value == 1).into(),
+            (Some(Literal::Text(text)), Kind::Moment) => moment(text)?.into(),
+            (_, Kind::Number) if self.kind == Kind::Integer => self.sql,
+            _ => return Err(refused()),
+        };
+        Ok(Typed {
+            sql,
+            kind: wanted,
+            constant: None,
+            ..self
+        })
+    }
+}
+
+/// Digits, perhaps with a sign.
+fn whole(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let all = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    all.then(|| text.parse().ok()).flatten()
+}
+
+/// For messages: the beginning of what somebody sent.
+pub(super) fn short(text: &str) -> String {
+    const SHOWN: usize = 40;
+    match text.char_indices().nth(SHOWN) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+/// A moment in ISO 8601: with an offset, or without one in UTC, or a day alone.
+fn moment(text: &str) -> Result<i64, String> {
+    let parsed = text
+        .parse::<Timestamp>()
+        .or_else(|_| {
+            let civil = text
+                .parse::<DateTime>()
+                .or_else(|_| text.parse::<Date>().map(|day| day.at(0, 0, 0, 0)))?;
+            civil
+                .to_zoned(jiff::tz::TimeZone::UTC)
+                .map(|zoned| zoned.timestamp())
+        })
+        .map_err(|_| {
+            format!(
+                "`{}` is no time; it is written `2026-01-02T03:04:05.678Z`",
+                short(text)
+            )
+        })?;
+    Ok(parsed.as_millisecond())
+}
+
+/// A duration in ISO 8601 of days, hours, minutes and seconds.
+fn duration(text: &str) -> Result<i64, String> {
+    let refused = || {
+        format!(
+            "`{}` is no duration of days, hours, minutes and seconds; it is written `P1DT2H`",
+            short(text)
+        )
+    };
+    if !text.contains('P') {
+        // `time'10:30:00'`
+        let time: jiff::civil::Time = text.parse().map_err(|_| refused())?;
+        let since = time.duration_since(jiff::civil::Time::midnight());
+        return i64::try_from(since.as_millis()).map_err(|_| refused());
+    }
+    let span: Span = text.parse().map_err(|_| refused())?;
+    let whole = span
+        .total((Unit::Millisecond, SpanRelativeTo::days_are_24_hours()))
+        .map_err(|_| refused())?;
+    const LONGEST: f64 = 1e15;
+    if whole.abs() > LONGEST {
+        return Err(refused());
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "bounded above, and a millisecond is the least that counts"
+    )]
+    Ok(whole as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_and_durations_are_read_in_iso_8601() {
+        assert_eq!(moment("1970-01-01T00:00:01.500Z"), Ok(1500));
+        assert_eq!(moment("1970-01-01T01:00:00+01:00"), Ok(0));
+        assert_eq!(moment("1970-01-02"), Ok(86_400_000));
+        assert_eq!(moment("1970-01-02T00:00:00"), Ok(86_400_000));
+        assert!(moment("yesterday").is_err());
+        assert_eq!(duration("P1DT2H"), Ok(93_600_000));
+        assert_eq!(duration("-PT5M"), Ok(-300_000));
+        assert_eq!(duration("PT0.5S"), Ok(500));
+        assert_eq!(duration("01:00:00"), Ok(3_600_000));
+        assert!(duration("P1M").is_err(), "months have no fixed length");
+        assert!(duration("P400000000D").is_err());
+        assert!(duration("x").is_err());
+    }
+
+    #[test]
+    fn text_is_read_as_what_it_is_compared_with() {
+        let text = |text: &str| Typed::constant(&Literal::Text(text.to_owned()), 0).expect(text);
+        assert_eq!(
+            text("12").read_as(Kind::Integer).map(|it| it.kind),
+            Ok(Kind::Integer)
+        );
+        assert!(text("1x").read_as(Kind::Integer).is_err());
+        assert!(text("99999999999999999999").read_as(Kind::Integer).is_err());
+        assert!(text("maybe").read_as(Kind::Boolean).is_err());
+        assert!(text("2026-01-01T00:00:00Z").read_as(Kind::Moment).is_ok());
+        assert!(Typed::constant(&Literal::Text("a\0b".to_owned()), 0).is_err());
+    }
+}

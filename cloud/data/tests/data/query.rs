@@ -1,0 +1,88 @@
+//! What requests of the query language answer, from real databases.
+
+mod access;
+mod answers;
+mod everything;
+
+use data::query::{Caller, QueryError, Read, Setting, read};
+use data::{Database, Dialect};
+use resources::{Role, v7};
+use serde_json::Value;
+
+use super::fixture::MADE;
+
+pub(crate) fn ann() -> Caller {
+    user(1)
+}
+
+pub(crate) fn bob() -> Caller {
+    user(2)
+}
+
+fn user(id: i64) -> Caller {
+    Caller::Holder {
+        role: Role::User,
+        actor: Some(10 + id),
+        user: Some(id),
+    }
+}
+
+pub(crate) fn setting(caller: &Caller, dialect: Dialect) -> Setting<'_> {
+    Setting {
+        model: v7(),
+        dialect,
+        caller,
+        // A day after everything was made.
+        now: MADE + 86_400_000,
+        addresses: "/v7",
+        always_addressed: false,
+        lenient: false,
+        tunnel_variables: &[
+            "PLATFORM_SUPERVISOR_VPN_CONTROL",
+            "LEGACY_SUPERVISOR_VPN_CONTROL",
+        ],
+    }
+}
+
+/// The path and the query of a request.
+pub(crate) fn split(url: &str) -> (&str, Option<&str>) {
+    let mut quoted = false;
+    for (at, c) in url.char_indices() {
+        match c {
+            '\'' => quoted = !quoted,
+            '?' if !quoted => return (&url[..at], Some(&url[at + 1..])),
+            _ => {}
+        }
+    }
+    (url, None)
+}
+
+/// What a GET answers: the rows, or a number.
+pub(crate) async fn get(
+    database: &Database,
+    caller: &Caller,
+    url: &str,
+) -> Result<Value, QueryError> {
+    let (path, query) = split(url);
+    let request = odata::parse(path, query).map_err(QueryError::Refused)?;
+    let statement = read(&setting(caller, database.dialect()), &request, path, query)?;
+    let failed = |error: data::DataError| panic!("{url}: {error:?}");
+    Ok(match statement {
+        Read::Records(select) => {
+            let rows = database.texts(&select).await.unwrap_or_else(failed);
+            let rows = rows.into_iter().map(|row| {
+                let row = row.expect("a row's text");
+                serde_json::from_str(&row).unwrap_or_else(|error| panic!("{url}: {error}: {row}"))
+            });
+            Value::Array(rows.collect())
+        }
+        Read::Count(select) => {
+            let row = database
+                .row(&select)
+                .await
+                .unwrap_or_else(|error| panic!("{url}: {error:?}"));
+            Value::from(row.expect("a row").id(0).expect("a number"))
+        }
+        Read::Metadata => Value::Null,
+    })
+}

@@ -1,0 +1,64 @@
+//! Every resource with all its fields, and everything that can be expanded from it.
+
+use data::query::Caller;
+use data::testing::on_both;
+use resources::v7;
+
+use super::{ann, get};
+use crate::fixture;
+
+#[tokio::test]
+async fn every_resource_is_read_with_all_its_fields_and_every_link_expanded_in_one_statement() {
+    on_both(async |database| {
+        fixture::cloud(&database).await;
+        for resource in v7().resources() {
+            let links: Vec<_> = resource.navigations.iter().map(|one| one.name).collect();
+            let expand = match links.is_empty() {
+                true => String::new(),
+                false => format!("?$expand={}", links.join(",")),
+            };
+            let url = format!("/{}{expand}", resource.name);
+            let rows = get(&database, &Caller::Platform, &url).await.expect(&url);
+            let rows = rows.as_array().expect(&url);
+            for row in rows {
+                for field in resource.fields.iter().filter(|field| !field.secret) {
+                    assert!(row.get(field.name).is_some(), "{url}: {}", field.name);
+                }
+                for field in resource.fields.iter().filter(|field| field.secret) {
+                    assert!(row.get(field.name).is_none(), "{url}: {}", field.name);
+                }
+                for link in &links {
+                    assert!(row[link].is_array(), "{url}: {link}: {}", row[link]);
+                }
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn every_example_request_is_answered_alike_by_both_databases() {
+    let requests = include_str!("../../../../odata/tests/requests.txt");
+    let answers = std::sync::Mutex::new(Vec::new());
+    on_both(async |database| {
+        fixture::cloud(&database).await;
+        let mut all = Vec::new();
+        let mut strange = Vec::new();
+        let requests = requests.lines().filter(|line| line.starts_with('/'));
+        // An action is no record: the server knows it.
+        for url in requests.filter(|url| !url.ends_with("/canAccess")) {
+            let answer = get(&database, &ann(), url).await;
+            if let Err(error) = &answer {
+                strange.push(format!("{url}: {error}"));
+            }
+            all.push((url, answer));
+        }
+        assert!(strange.is_empty(), "{}", strange.join("\n"));
+        answers.lock().expect("the answers").push(all);
+    })
+    .await;
+    let answers = answers.into_inner().expect("the answers");
+    if let [one, other] = answers.as_slice() {
+        assert_eq!(one, other);
+    }
+}
