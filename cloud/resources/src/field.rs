@@ -1,5 +1,7 @@
 //! A field of a resource.
 
+use crate::check::Check;
+
 /// What a resource keeps, or works out, of each row.
 #[derive(Debug, Clone)]
 pub struct Field {
@@ -19,6 +21,8 @@ pub struct Field {
     pub writer: Writer,
     /// Nobody reads it through the data API, nor filters or orders by it.
     pub secret: bool,
+    /// What its text has to be beside of its type.
+    pub check: Option<Check>,
     /// A link to a row that is made with this one and goes with it (its actor).
     pub owns: bool,
     /// What it says, for the documentation.
@@ -140,6 +144,7 @@ impl Field {
             default: Default::None,
             writer: Writer::Client,
             secret: false,
+            check: None,
             owns: false,
             doc: "",
         }
@@ -169,6 +174,12 @@ impl Field {
     pub(crate) const fn computed(mut self) -> Self {
         self.column = Column::Computed(self.name);
         self.writer = Writer::Platform;
+        self
+    }
+
+    /// See [`Check`].
+    pub(crate) const fn check(mut self, check: Check) -> Self {
+        self.check = Some(check);
         self
     }
 

@@ -1,6 +1,7 @@
 //! Devices (cloud behaviour 1.5).
 
 use crate::access::{Action, Methods, Role, Rows};
+use crate::check::Check;
 use crate::field::{
     Constant, Default, OnDelete, Writer, flag, int, link, short, text, time, word, words,
 };
@@ -18,6 +19,7 @@ fn device() -> Resource {
         .field(link("actor", "actor", OnDelete::Refuse).owned())
         .field(
             words("uuid", 32, 62)
+                .check(Check::DeviceUuid)
                 .default(Default::Uuid)
                 .by(Writer::Creator)
                 .doc("32 or 62 hexadecimal digits"),
@@ -26,6 +28,7 @@ fn device() -> Resource {
         .field(
             short("device_name")
                 .never_null()
+                .check(Check::OneLine)
                 .doc("two words joined by `-` unless another is given"),
         )
         .field(text("note", 1_000_000))
@@ -108,10 +111,15 @@ fn how_it_is_reached(device: Resource) -> Resource {
         .field(text("public_address", 50).by(Writer::Platform))
         .field(
             text("ip_address", 2000)
+                .check(Check::SpaceSeparated)
                 .by(Writer::Device)
                 .doc("with spaces between several"),
         )
-        .field(text("mac_address", 900).by(Writer::Device))
+        .field(
+            text("mac_address", 900)
+                .check(Check::SpaceSeparated)
+                .by(Writer::Device),
+        )
         .field(
             link(
                 "is_managed_by__service_instance",
@@ -135,7 +143,7 @@ fn what_it_says(device: Resource) -> Resource {
         .field(short("storage_block_device").by(Writer::Device))
         .field(int("cpu_usage").by(Writer::Device).doc("percent"))
         .field(int("cpu_temp").by(Writer::Device).doc("°C"))
-        .field(short("cpu_id").by(Writer::Device))
+        .field(short("cpu_id").check(Check::CpuId).by(Writer::Device))
         .field(flag("is_undervolted").by(Writer::Device))
         .field(
             link("is_running__release", "release", OnDelete::Ignore)

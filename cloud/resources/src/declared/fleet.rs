@@ -1,6 +1,7 @@
 //! Fleets (cloud behaviour 1.2).
 
 use crate::access::{Action, Methods, Role, Rows};
+use crate::check::Check;
 use crate::field::{Default, OnDelete, Writer, flag, link, short, time, word, words};
 use crate::resource::Resource;
 
@@ -23,12 +24,14 @@ fn application() -> Resource {
         .field(link("actor", "actor", OnDelete::Refuse).owned())
         .field(
             words("uuid", 32, 32)
+                .check(Check::FleetUuid)
                 .default(Default::Uuid)
                 .by(Writer::Creator)
                 .doc("32 hexadecimal digits"),
         )
         .field(
             words("app_name", 4, 100)
+                .check(Check::FleetName)
                 .required()
                 .doc("letters, digits, `-` and `_`"),
         )

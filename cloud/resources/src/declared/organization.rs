@@ -1,6 +1,7 @@
 //! Organizations, their members, and with whom single fleets are shared (cloud behaviour 1.12 and 1.13).
 
 use crate::access::{Methods, Role, Rows};
+use crate::check::Check;
 use crate::field::{OnDelete, Writer, int, link, short, words};
 use crate::resource::Resource;
 
@@ -22,6 +23,7 @@ fn organization() -> Resource {
         .field(
             words("handle", 1, 100)
                 .required()
+                .check(Check::Handle)
                 .doc("unique; lower-case word characters"),
         )
         .unique(["handle"])

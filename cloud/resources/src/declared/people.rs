@@ -1,6 +1,7 @@
 //! Who there is, and what stands for them: actors, users and keys (cloud behaviour 1.11).
 
 use crate::access::{Action, Methods, Role, Rows};
+use crate::check::Check;
 use crate::field::{OnDelete, Writer, link, short, text, time, word, words};
 use crate::resource::Resource;
 
@@ -29,9 +30,10 @@ fn user() -> Resource {
         .field(
             words("username", 1, 73)
                 .required()
+                .check(Check::Username)
                 .doc("unique; lower-case word characters"),
         )
-        .field(words("email", 5, 254).doc("unique, whatever its case"))
+        .field(words("email", 5, 254).check(Check::Email).doc("unique, whatever its case"))
         .field(short("password").by(Writer::Platform).secret())
         .field(short("jwt_secret").by(Writer::Platform).secret())
         .unique(["username"])

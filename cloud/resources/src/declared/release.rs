@@ -1,6 +1,7 @@
 //! Releases and their assets (cloud behaviour 1.8 and 1.9).
 
 use crate::access::{Methods, Role, Rows};
+use crate::check::Check;
 use crate::field::{Default, OnDelete, Writer, flag, int, json, link, text, time, word, words};
 use crate::resource::Resource;
 
@@ -94,6 +95,7 @@ fn release() -> Resource {
         )
         .field(
             text("semver", 255)
+                .check(Check::Version)
                 .never_null()
                 .computed()
                 .by(Writer::Input)

@@ -1,6 +1,7 @@
 //! Services, and what of them is on devices (cloud behaviour 1.10).
 
 use crate::access::{Methods, Role, Rows};
+use crate::check::Check;
 use crate::field::{OnDelete, Writer, int, link, text, time, word, words};
 use crate::resource::Resource;
 
@@ -17,7 +18,11 @@ fn service() -> Resource {
     Resource::new("service", "one of the services of a fleet")
         .also("application__has__service_name")
         .field(link("application", "application", OnDelete::Cascade).required())
-        .field(words("service_name", 1, 63).required())
+        .field(
+            words("service_name", 1, 63)
+                .check(Check::ServiceName)
+                .required(),
+        )
         .unique(["application", "service_name"])
         .many(
             "service_environment_variable",

@@ -1,6 +1,7 @@
 //! Labels of fleets, releases and devices (cloud behaviour 1.6).
 
 use crate::access::{Methods, Role, Rows};
+use crate::check::Check;
 use crate::field::{OnDelete, link, text, words};
 use crate::resource::Resource;
 
@@ -35,7 +36,11 @@ fn tag(
 ) -> Resource {
     Resource::new(name, doc)
         .field(link(of, of, OnDelete::Cascade).required())
-        .field(words("tag_key", 1, longest_key).required())
+        .field(
+            words("tag_key", 1, longest_key)
+                .check(Check::TagKey)
+                .required(),
+        )
         .field(text("value", longest_value).required())
         .unique([of, "tag_key"])
         .people(Methods::ALL, Rows::Through(of))

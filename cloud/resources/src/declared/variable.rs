@@ -1,6 +1,7 @@
 //! Variables of fleets, devices, services and images (cloud behaviour 1.7).
 
 use crate::access::{Methods, Role, Rows};
+use crate::check::Check;
 use crate::field::{OnDelete, link, text, words};
 use crate::resource::Resource;
 
@@ -11,6 +12,7 @@ pub(super) fn all() -> Vec<Resource> {
             "application_config_variable",
             "a setting of the devices of a fleet",
             "application",
+            Some(Check::ConfigName),
         )
         .also("application__has__config_var_name")
         .grant(Role::DeviceKey, read, Rows::Through("application")),
@@ -18,6 +20,7 @@ pub(super) fn all() -> Vec<Resource> {
             "device_config_variable",
             "a setting of a device, before that of its fleet",
             "device",
+            Some(Check::ConfigName),
         )
         .also("device__has__config_var_name")
         .grant(
@@ -29,6 +32,7 @@ pub(super) fn all() -> Vec<Resource> {
             "application_environment_variable",
             "a variable of all services of a fleet",
             "application",
+            Some(Check::EnvironmentName),
         )
         .also("application__has__env_var_name")
         .grant(Role::DeviceKey, read, Rows::Through("application")),
@@ -36,11 +40,13 @@ pub(super) fn all() -> Vec<Resource> {
             "build_environment_variable",
             "a variable of the builds of a fleet",
             "application",
+            Some(Check::EnvironmentName),
         ),
         variable(
             "device_environment_variable",
             "a variable of all services of a device",
             "device",
+            Some(Check::EnvironmentName),
         )
         .also("device__has__env_var_name")
         .grant(Role::DeviceKey, Methods::ALL, Rows::Through("device")),
@@ -48,6 +54,7 @@ pub(super) fn all() -> Vec<Resource> {
             "service_environment_variable",
             "a variable of a service, on all devices",
             "service",
+            Some(Check::EnvironmentName),
         )
         .also("service__has__name")
         .grant(Role::DeviceKey, read, Rows::Through("service")),
@@ -55,6 +62,7 @@ pub(super) fn all() -> Vec<Resource> {
             "device_service_environment_variable",
             "a variable of a service on a device",
             "service_install",
+            Some(Check::EnvironmentName),
         )
         .also("service_install__has__name")
         .grant(
@@ -66,17 +74,25 @@ pub(super) fn all() -> Vec<Resource> {
             "image_environment_variable",
             "a variable that a release gives to containers of an image",
             "release_image",
+            None,
         )
         .also("release_image__has__name")
         .grant(Role::DeviceKey, read, Rows::Through("release_image")),
     ]
 }
 
-fn variable(name: &'static str, doc: &'static str, of: &'static str) -> Resource {
+fn variable(
+    name: &'static str,
+    doc: &'static str,
+    of: &'static str,
+    check: Option<Check>,
+) -> Resource {
+    let mut called = words("name", 1, 255).required();
+    called.check = check;
     Resource::new(name, doc)
         .field(link(of, of, OnDelete::Cascade).required())
-        .field(words("name", 1, 255).required())
-        .field(text("value", 100_000).required())
+        .field(called)
+        .field(text("value", 100_000).required().check(Check::OneLine))
         .unique([of, "name"])
         .people(Methods::ALL, Rows::Through(of))
 }

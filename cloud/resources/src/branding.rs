@@ -1,0 +1,86 @@
+//! The names that a vendor may change without a patch.
+
+use serde::{Deserialize, Serialize};
+
+/// Prefixes of variables, namespaces of labels and the handles of the platform's own fleets: one value, set
+/// once in the configuration file. Everything in the cloud that is named for the product is derived from it.
+///
+/// The older forms are read beside the current ones, and written only where [`Branding::written`] has them
+/// (cloud behaviour 0).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Branding {
+    /// Prefix of variables, with its underscore: `PLATFORM_`.
+    pub env_prefix: String,
+    /// Older prefixes that mean the same, with their underscores: `LEGACY_`.
+    pub older_env_prefixes: Vec<String>,
+    /// Namespace of labels and tags, without a dot at the end: `io.platform`.
+    pub label_namespace: String,
+    /// Older namespaces that mean the same: `io.legacy`.
+    pub older_label_namespaces: Vec<String>,
+    /// Which of the older prefixes and namespaces devices are sent as well, for those that know no others.
+    pub written: Vec<String>,
+    /// Handle of the organization of operating systems and supervisors: `platform_os`.
+    pub os_organization: String,
+    /// The header by which clients name themselves: `X-Platform-Client`.
+    pub client_header: String,
+}
+
+impl Default for Branding {
+    fn default() -> Self {
+        Branding {
+            env_prefix: "PLATFORM_".into(),
+            older_env_prefixes: vec!["LEGACY_".into()],
+            label_namespace: "io.platform".into(),
+            older_label_namespaces: vec!["io.legacy".into()],
+            written: Vec::new(),
+            os_organization: "platform_os".into(),
+            client_header: "X-Platform-Client".into(),
+        }
+    }
+}
+
+impl Branding {
+    /// Every prefix of variables that the platform keeps for itself, the current one first.
+    pub fn env_prefixes(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.env_prefix)
+            .chain(&self.older_env_prefixes)
+            .map(String::as_str)
+    }
+
+    /// Every namespace of labels that the platform keeps for itself, the current one first.
+    pub fn label_namespaces(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.label_namespace)
+            .chain(&self.older_label_namespaces)
+            .map(String::as_str)
+    }
+
+    /// The variable `PLATFORM_<name>` under each name that it is read by, in the order of preference.
+    pub fn variables(&self, name: &str) -> impl Iterator<Item = String> {
+        self.env_prefixes()
+            .map(move |prefix| format!("{prefix}{name}"))
+    }
+
+    /// The name of a variable without its prefix (`SUPERVISOR_POLL_INTERVAL`), where it has one.
+    #[must_use]
+    pub fn bare_variable<'a>(&self, name: &'a str) -> Option<&'a str> {
+        self.env_prefixes()
+            .find_map(|prefix| name.strip_prefix(prefix))
+    }
+
+    /// Names that no variable of a service may have, beside those that begin with a prefix (cloud
+    /// behaviour 5.10).
+    pub fn reserved_variables(&self) -> impl Iterator<Item = &str> {
+        self.env_prefixes()
+            .map(|prefix| prefix.trim_end_matches('_'))
+            .chain(["USER"])
+    }
+
+    /// Whether a fleet with this slug may have releases of the supervisor (cloud behaviour 5.12).
+    #[must_use]
+    pub fn is_of_supervisors(&self, slug: &str) -> bool {
+        slug.strip_prefix(&self.os_organization)
+            .and_then(|rest| rest.strip_prefix('/'))
+            .is_some_and(|name| name.ends_with("-supervisor"))
+    }
+}

@@ -1,0 +1,213 @@
+//! What a text of a field has to be beside its length (cloud behaviour 5.9 to 5.11, 5.16).
+
+use std::borrow::Cow;
+use std::str::FromStr as _;
+
+use crate::branding::Branding;
+use crate::release_version::ReleaseVersion;
+
+/// What a text has to be, beside of its type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Check {
+    /// No line ends in it.
+    OneLine,
+    /// No white space, and not in the platform's namespaces.
+    TagKey,
+    /// The name of a variable of a service, and none that the platform keeps for itself.
+    EnvironmentName,
+    /// The name of a setting of a device: one that begins with the platform's prefix.
+    ConfigName,
+    /// A name that devices take for a service of a compose file.
+    ServiceName,
+    /// Letters, digits, `_` and `-`.
+    FleetName,
+    /// 32 digits of a UUID of version 4.
+    FleetUuid,
+    /// 32 or 62 hexadecimal digits.
+    DeviceUuid,
+    /// Lower-case word characters.
+    Handle,
+    /// Becomes lower-case word characters; not `root`.
+    Username,
+    /// An address of mail; becomes lower case.
+    Email,
+    /// A semantic version.
+    Version,
+    /// Becomes lower case; printable ASCII.
+    CpuId,
+    /// Values with spaces between; where there are too many, the last ones do without.
+    SpaceSeparated,
+}
+
+impl Check {
+    /// All of them.
+    pub const ALL: [Check; 14] = [
+        Check::OneLine,
+        Check::TagKey,
+        Check::EnvironmentName,
+        Check::ConfigName,
+        Check::ServiceName,
+        Check::FleetName,
+        Check::FleetUuid,
+        Check::DeviceUuid,
+        Check::Handle,
+        Check::Username,
+        Check::Email,
+        Check::Version,
+        Check::CpuId,
+        Check::SpaceSeparated,
+    ];
+
+    /// What becomes of a text; none where it is not what it has to be.
+    #[must_use]
+    pub fn of<'a>(self, text: &'a str, branding: &Branding) -> Option<Cow<'a, str>> {
+        match self {
+            Check::Username => return username(text),
+            Check::Email => return email(text),
+            Check::CpuId => return cpu_id(text),
+            _ => {}
+        }
+        let holds = match self {
+            Check::OneLine => !text.contains(['\r', '\n']),
+            Check::TagKey => is_tag_key(text, branding),
+            Check::EnvironmentName => is_environment_name(text, branding),
+            Check::ConfigName => is_config_name(text, branding),
+            Check::ServiceName => {
+                text.starts_with(|first: char| first.is_ascii_alphanumeric())
+                    && only(text, |it| it.is_ascii_alphanumeric() || "_.-".contains(it))
+            }
+            Check::FleetName => only(text, |it| it.is_ascii_alphanumeric() || "_-".contains(it)),
+            Check::FleetUuid => is_uuid(text),
+            Check::DeviceUuid => matches!(text.len(), 32 | 62) && only(text, is_hexadecimal),
+            Check::Handle => {
+                !text.is_empty()
+                    && only(text, |it| {
+                        it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_'
+                    })
+            }
+            Check::Version => ReleaseVersion::from_str(text).is_ok(),
+            Check::SpaceSeparated => true,
+            Check::Username | Check::Email | Check::CpuId => false,
+        };
+        holds.then_some(Cow::Borrowed(text))
+    }
+
+    /// What it has to be, in words: "… with …".
+    #[must_use]
+    pub fn wanted(self, branding: &Branding) -> String {
+        let prefixes = || or(branding.env_prefixes().map(|it| format!("`{it}`")));
+        match self {
+            Check::OneLine => "text without line ends".into(),
+            Check::TagKey => format!(
+                "a key without white space that does not begin with {}",
+                or(branding.label_namespaces().map(|it| format!("`{it}.`")))
+            ),
+            Check::EnvironmentName => format!(
+                "a name of letters, digits and `_` that begins with no digit and not with {}, and is not {}",
+                prefixes(),
+                or(branding.reserved_variables().map(|it| format!("`{it}`")))
+            ),
+            Check::ConfigName => format!(
+                "a name of letters, digits, `_` and `:` that begins with {}",
+                prefixes()
+            ),
+            Check::ServiceName => {
+                "a name of letters, digits, `_`, `.` and `-` that begins with a letter or digit"
+                    .into()
+            }
+            Check::FleetName => "a name of letters, digits, `_` and `-`".into(),
+            Check::FleetUuid => {
+                "the 32 lower-case hexadecimal digits of a UUID of version 4".into()
+            }
+            Check::DeviceUuid => "32 or 62 lower-case hexadecimal digits".into(),
+            Check::Handle => "a handle of lower-case letters, digits and `_`".into(),
+            Check::Username => "a name with a letter or digit in it, and not `root`".into(),
+            Check::Email => "an address such as `name@example.com`".into(),
+            Check::Version => "a semantic version such as `1.2.3-beta`".into(),
+            Check::CpuId => "printable ASCII characters".into(),
+            Check::SpaceSeparated => "values with spaces between them".into(),
+        }
+    }
+}
+
+fn only(text: &str, allowed: impl Fn(char) -> bool) -> bool {
+    text.chars().all(allowed)
+}
+
+fn is_hexadecimal(one: char) -> bool {
+    matches!(one, '0'..='9' | 'a'..='f')
+}
+
+fn is_uuid(text: &str) -> bool {
+    text.len() == 32
+        && only(text, is_hexadecimal)
+        && text.as_bytes().get(12) == Some(&b'4')
+        && matches!(text.as_bytes().get(16), Some(b'8' | b'9' | b'a' | b'b'))
+}
+
+fn is_tag_key(text: &str, branding: &Branding) -> bool {
+    let is_ours = |namespace: &str| {
+        text.strip_prefix(namespace)
+            .is_some_and(|rest| rest.starts_with('.'))
+    };
+    !text.is_empty()
+        && !text.contains(char::is_whitespace)
+        && !branding.label_namespaces().any(is_ours)
+}
+
+fn is_environment_name(text: &str, branding: &Branding) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && only(text, |it| it.is_ascii_alphanumeric() || it == '_')
+        && !branding.env_prefixes().any(|it| text.starts_with(it))
+        && !branding.reserved_variables().any(|it| it == text)
+}
+
+fn is_config_name(text: &str, branding: &Branding) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && only(text, |it| it.is_ascii_alphanumeric() || "_:".contains(it))
+        && branding.env_prefixes().any(|it| text.starts_with(it))
+}
+
+/// Runs of what is no word character become one `_`, and letters lower case (cloud behaviour 1.11).
+fn username(text: &str) -> Option<Cow<'_, str>> {
+    let mut name = String::with_capacity(text.len());
+    let mut replaced = false;
+    for one in text.chars() {
+        if one.is_ascii_alphanumeric() || one == '_' {
+            name.push(one.to_ascii_lowercase());
+            replaced = false;
+        } else if !replaced {
+            name.push('_');
+            replaced = true;
+        }
+    }
+    let says_something = name.contains(|it: char| it.is_ascii_alphanumeric());
+    (says_something && name != "root").then_some(Cow::Owned(name))
+}
+
+fn email(text: &str) -> Option<Cow<'_, str>> {
+    let (name, domain) = text.rsplit_once('@')?;
+    let blank = |it: char| it.is_whitespace() || it.is_control();
+    let holds = !name.is_empty()
+        && !domain.is_empty()
+        && !text.contains(blank)
+        && !domain.starts_with('.')
+        && !domain.ends_with('.');
+    holds.then(|| Cow::Owned(text.to_lowercase()))
+}
+
+fn cpu_id(text: &str) -> Option<Cow<'_, str>> {
+    let printable = |it: char| matches!(it, ' '..='~');
+    only(text, printable).then(|| Cow::Owned(text.to_ascii_lowercase()))
+}
+
+/// `a`, `b` or `c`.
+pub(crate) fn or(words: impl Iterator<Item = String>) -> String {
+    let mut words: Vec<String> = words.collect();
+    let last = words.pop().unwrap_or_default();
+    if words.is_empty() {
+        last
+    } else {
+        format!("{} or {last}", words.join(", "))
+    }
+}

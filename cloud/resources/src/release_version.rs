@@ -1,0 +1,163 @@
+//! The version of a release, as text and in parts (cloud behaviour 5.3 and 5.4).
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+/// The parts of `1.2.3-beta+linux.rev4`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ReleaseVersion {
+    /// 1
+    pub major: i64,
+    /// 2
+    pub minor: i64,
+    /// 3
+    pub patch: i64,
+    /// `beta`; empty without one.
+    pub prerelease: String,
+    /// `linux.rev4`; empty without one.
+    pub build: String,
+}
+
+/// A text is no semantic version, or has a number in it that nothing here could count to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{given}` is no semantic version, such as `1.2.3-beta+linux`")]
+pub struct NoVersion {
+    /// What was given, of it as much as fits a message.
+    pub given: String,
+}
+
+/// What sets one release apart from others of the same version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finality {
+    /// A draft, made at this time in milliseconds.
+    Draft {
+        /// `created_at`
+        created_at: i64,
+    },
+    /// The final one with this number, from 0.
+    Final {
+        /// `revision`
+        revision: i64,
+    },
+}
+
+impl std::str::FromStr for ReleaseVersion {
+    type Err = NoVersion;
+
+    fn from_str(text: &str) -> Result<Self, NoVersion> {
+        let no_version = || NoVersion {
+            given: text.chars().take(100).collect(),
+        };
+        let version = semver::Version::parse(text).map_err(|_| no_version())?;
+        let number = |number: u64| i64::try_from(number).map_err(|_| no_version());
+        Ok(ReleaseVersion {
+            major: number(version.major)?,
+            minor: number(version.minor)?,
+            patch: number(version.patch)?,
+            prerelease: version.pre.as_str().to_owned(),
+            build: version.build.as_str().to_owned(),
+        })
+    }
+}
+
+impl std::fmt::Display for ReleaseVersion {
+    /// The field `semver`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.core())?;
+        if !self.prerelease.is_empty() {
+            write!(f, "-{}", self.prerelease)?;
+        }
+        if !self.build.is_empty() {
+            write!(f, "+{}", self.build)?;
+        }
+        Ok(())
+    }
+}
+
+impl ReleaseVersion {
+    /// The number that a text asks for by `revN` in its build part: it must be the one that is given.
+    #[must_use]
+    pub fn asked_revision(&self) -> Option<i64> {
+        self.build.split('.').find_map(|part| {
+            let digits = part.strip_prefix("rev")?;
+            digits.parse().ok().filter(|_| !digits.starts_with('+'))
+        })
+    }
+
+    /// The field `raw_version`: what sets it apart from others of the same version is in it.
+    #[must_use]
+    pub fn raw(&self, finality: Finality, variant: &str) -> String {
+        let mut text = self.core();
+        let mut separator = '-';
+        let mut add = |part: &str| {
+            if !part.is_empty() {
+                let _ = write!(text, "{separator}{part}");
+                separator = '.';
+            }
+        };
+        add(&self.prerelease);
+        if let Finality::Draft { created_at } = finality {
+            add(&created_at.to_string());
+        }
+        let mut separator = '+';
+        let mut add = |part: &str| {
+            if !part.is_empty() {
+                let _ = write!(text, "{separator}{part}");
+                separator = '.';
+            }
+        };
+        add(&self.build);
+        if let Finality::Final { revision } = finality
+            && revision > 0
+            && self.asked_revision() != Some(revision)
+        {
+            add(&format!("rev{revision}"));
+        }
+        add(variant);
+        text
+    }
+
+    /// The field `version`: the raw version in its parts, each of which is text but for the three numbers.
+    #[must_use]
+    pub fn describe(&self, finality: Finality, variant: &str) -> Value {
+        let raw = self.raw(finality, variant);
+        let (before, build) = raw.split_once('+').unwrap_or((&raw, ""));
+        let (_, prerelease) = before.split_once('-').unwrap_or((before, ""));
+        let parts = |text: &str| -> Vec<String> {
+            let parts = text.split('.').filter(|part| !part.is_empty());
+            parts.map(str::to_owned).collect()
+        };
+        json!({
+            "raw": raw,
+            "major": self.major,
+            "minor": self.minor,
+            "patch": self.patch,
+            "prerelease": parts(prerelease),
+            "build": parts(build),
+            "version": before,
+        })
+    }
+
+    fn core(&self) -> String {
+        format!("{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+/// `2.54.2+rev1 (prod)` as devices of old report their system: the version, and the variant where it says
+/// one (cloud behaviour 1.5, `os_variant`).
+#[must_use]
+pub fn split_os_version(reported: &str) -> (&str, Option<&'static str>) {
+    let Some((version, variant)) = reported
+        .trim_end()
+        .strip_suffix(')')
+        .and_then(|text| text.rsplit_once('('))
+    else {
+        return (reported, None);
+    };
+    let known = ["prod", "dev"].into_iter().find(|known| *known == variant);
+    match known {
+        Some(variant) => (version.trim_end(), Some(variant)),
+        None => (reported, None),
+    }
+}

@@ -1,0 +1,512 @@
+//! What is taken of a value that is written (cloud behaviour 1.1, 4.3, 5.9 to 5.11).
+#![allow(
+    clippy::expect_used,
+    reason = "a test that finds no such field is to fail"
+)]
+
+use proptest::prelude::*;
+use resources::{Branding, Field, MAX_JSON_DEPTH, Taken, Type, v7};
+use serde_json::{Value, json};
+
+fn field(resource: &str, name: &str) -> &'static Field {
+    let resource = v7().resource(resource).expect(resource);
+    resource.find_field(name).expect(name)
+}
+
+/// As text, so that tables read well: `1` is a number, `"1"` a text, `!` an error.
+fn taken(resource: &str, name: &str, given: &Value) -> String {
+    match field(resource, name).take(given, &Branding::default()) {
+        Ok(taken) => shown(&taken),
+        Err(_) => "!".into(),
+    }
+}
+
+fn shown(taken: &Taken) -> String {
+    match taken {
+        Taken::Null => "null".into(),
+        Taken::Integer(number) => number.to_string(),
+        Taken::Boolean(is) => is.to_string(),
+        Taken::Text(text) => format!("{text:?}"),
+    }
+}
+
+fn check(resource: &str, name: &str, table: &[(Value, &str)]) {
+    for (given, expected) in table {
+        assert_eq!(
+            taken(resource, name, given),
+            *expected,
+            "{resource}.{name} = {given}"
+        );
+    }
+}
+
+#[test]
+fn booleans_are_taken_in_each_form_that_clients_write() {
+    check(
+        "application",
+        "should_track_latest_release",
+        &[
+            (json!(true), "true"),
+            (json!(false), "false"),
+            (json!(1), "true"),
+            (json!(0), "false"),
+            (json!("true"), "true"),
+            (json!("false"), "false"),
+            (json!("1"), "true"),
+            (json!("0"), "false"),
+            (json!(2), "!"),
+            (json!("True"), "!"),
+            (json!(""), "!"),
+            (json!(null), "!"),
+            (json!([]), "!"),
+        ],
+    );
+}
+
+#[test]
+fn links_are_numbers_digits_references_or_null_where_they_can_be() {
+    let table = [
+        (json!(7), "7"),
+        (json!("7"), "7"),
+        (json!(7.0), "7"),
+        (json!({"__id": 7}), "7"),
+        (json!({"__id": "7"}), "7"),
+        (json!(null), "null"),
+        (json!(0), "!"),
+        (json!(-7), "!"),
+        (json!(7.5), "!"),
+        (json!("+7"), "!"),
+        (json!(" 7"), "!"),
+        (json!("seven"), "!"),
+        (json!({"id": 7}), "!"),
+        (json!([7]), "!"),
+        (json!(true), "!"),
+    ];
+    check("device", "is_pinned_on__release", &table);
+    check(
+        "device",
+        "is_of__device_type",
+        &[(json!(7), "7"), (json!(null), "!")],
+    );
+}
+
+#[test]
+fn whole_numbers_are_of_64_bits_and_big_ones_may_be_text() {
+    let table = [
+        (json!(7), "7"),
+        (json!(-7), "-7"),
+        (json!("123456789012345"), "123456789012345"),
+        (json!(i64::MAX), "9223372036854775807"),
+        (json!(u64::MAX), "!"),
+        (json!("9223372036854775808"), "!"),
+        (json!(1e300), "!"),
+        (json!("-"), "!"),
+        (json!(""), "!"),
+        (json!(null), "null"),
+        (json!(false), "!"),
+    ];
+    check("image", "image_size", &table);
+    check("device", "memory_usage", &table);
+}
+
+#[test]
+fn times_are_text_in_iso_8601_or_milliseconds() {
+    check(
+        "device",
+        "is_locked_until__date",
+        &[
+            (json!("1970-01-01T00:00:01.500Z"), "1500"),
+            (json!("1970-01-01T02:00:00+02:00"), "0"),
+            (json!("1970-01-01T00:00:00.0019Z"), "1"),
+            (json!("1970-01-01T00:00:01"), "1000"),
+            (json!("1970-01-02"), "86400000"),
+            (json!(1_794_000_000_000_i64), "1794000000000"),
+            (json!(1500.75), "1500"),
+            (json!(-1), "-1"),
+            (json!("9999-12-31T23:59:59.999Z"), "253402300799999"),
+            (json!(253_402_300_800_000_i64), "!"),
+            (json!("-000001-01-01T00:00:00Z"), "!"),
+            (json!(1e300), "!"),
+            (json!("tomorrow"), "!"),
+            (json!(""), "!"),
+            (json!(" ".repeat(1000)), "!"),
+            (json!("2026-02-30T00:00:00Z"), "!"),
+            (json!(true), "!"),
+            (json!(null), "null"),
+        ],
+    );
+}
+
+#[test]
+fn texts_are_held_to_their_length_in_characters() {
+    let of = |text: &str, times: usize| json!(text.repeat(times));
+    check(
+        "device_tag",
+        "value",
+        &[(json!(""), "\"\""), (json!(12), "!"), (json!(null), "!")],
+    );
+    for (resource, name, max) in [
+        ("application_tag", "value", 1000),
+        ("device_tag", "value", 10_000),
+        ("device_environment_variable", "value", 100_000),
+        ("image_label", "value", 300),
+        ("api_key", "name", 50),
+        ("api_key", "description", 150),
+        ("device", "note", 1_000_000),
+        ("release", "known_issue_list", 1000),
+    ] {
+        assert_ne!(
+            taken(resource, name, &of("é", max)),
+            "!",
+            "{resource}.{name}"
+        );
+        assert_eq!(
+            taken(resource, name, &of("a", max + 1)),
+            "!",
+            "{resource}.{name}"
+        );
+    }
+    check(
+        "user__has__public_key",
+        "title",
+        &[(json!(""), "!"), (json!("a\0b"), "!")],
+    );
+}
+
+#[test]
+fn words_are_taken_as_they_are_spelled() {
+    check(
+        "image_install",
+        "status",
+        &[
+            (json!("Downloading"), "\"Downloading\""),
+            (json!("Handing over"), "\"Handing over\""),
+            (json!("deleted"), "\"deleted\""),
+            (json!("downloading"), "!"),
+            (json!(null), "!"),
+        ],
+    );
+    check(
+        "device",
+        "os_variant",
+        &[(json!(null), "null"), (json!(""), "!")],
+    );
+}
+
+#[test]
+fn objects_are_kept_in_their_shortest_form_and_in_the_order_of_their_keys() {
+    let nested = |levels: usize| (1..levels).fold(json!([]), |inner, _| json!([inner]));
+    check(
+        "release",
+        "contract",
+        &[
+            (
+                json!({"b": 1, "a": [true, null]}),
+                r#""{\"b\":1,\"a\":[true,null]}""#,
+            ),
+            (json!([]), "\"[]\""),
+            (json!(null), "null"),
+            (json!("{}"), "!"),
+            (json!(1), "!"),
+            (json!({"a": "x".repeat(1_000_000)}), "!"),
+            (nested(MAX_JSON_DEPTH + 1), "!"),
+        ],
+    );
+    assert_ne!(taken("release", "contract", &nested(MAX_JSON_DEPTH)), "!");
+}
+
+/// Which fields a rule is of, what it takes as it stands, and what not.
+const NAMES: &[(&str, &str, &[&str], &[&str])] = &[
+    (
+        "device_tag",
+        "tag_key",
+        &["env", "io.platforms", "Größe", "a'b", ":)", "io.platform"],
+        &["", "a b", "a\tb", "\u{a0}", "io.platform.x", "io.legacy.x"],
+    ),
+    (
+        "device_environment_variable",
+        "name",
+        &["A", "_a1", "PLATFORMS", "platform_x", "USERS"],
+        &[
+            "",
+            "1A",
+            "A-B",
+            "A:B",
+            "Ä",
+            "PLATFORM_X",
+            "LEGACY_X",
+            "PLATFORM",
+            "LEGACY",
+            "USER",
+        ],
+    ),
+    (
+        "application_config_variable",
+        "name",
+        &[
+            "PLATFORM_HOST_CONFIG_gpu_mem",
+            "LEGACY_SUPERVISOR_POLL_INTERVAL",
+            "PLATFORM_a:b",
+        ],
+        &[
+            "",
+            "SUPERVISOR_POLL_INTERVAL",
+            "platform_x",
+            "PLATFORM_a b",
+            "PLATFORM_ä",
+            "1PLATFORM_",
+            ":PLATFORM_",
+        ],
+    ),
+    (
+        "image_environment_variable",
+        "name",
+        &["1 a", "PLATFORM_X"],
+        &[""],
+    ),
+    (
+        "device_environment_variable",
+        "value",
+        &["", "a b", "a\tb"],
+        &["a\nb", "a\r"],
+    ),
+    (
+        "service",
+        "service_name",
+        &["main", "a_b.c-1", "1"],
+        &["", "-a", "a b", "a/b", "ä"],
+    ),
+    (
+        "application",
+        "app_name",
+        &["pump", "P_1-x"],
+        &["abc", "a b c", "a/bc", "pümp"],
+    ),
+    (
+        "application",
+        "uuid",
+        &["5f0c4d4e9b7a4c8fa1b2c3d4e5f60718"],
+        &[
+            "5f0c4d4e9b7a1c8fa1b2c3d4e5f60718",
+            "5f0c4d4e9b7a4c8fc1b2c3d4e5f60718",
+            "5F0C4D4E9B7A4C8FA1B2C3D4E5F60718",
+            "5f0c4d4e-9b7a-4c8f-a1b2-c3d4e5f60718",
+            "5f0c4d4e9b7a4c8fa1b2c3d4e5f6071",
+        ],
+    ),
+    (
+        "device",
+        "uuid",
+        &[
+            "0123456789abcdef0123456789abcdef",
+            "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcd",
+        ],
+        &[
+            "",
+            "0123456789abcdef0123456789abcde",
+            "0123456789ABCDEF0123456789ABCDEF",
+        ],
+    ),
+    (
+        "device",
+        "device_name",
+        &["", "calm-river", "pump 1"],
+        &["a\nb", "a\rb"],
+    ),
+    (
+        "organization",
+        "handle",
+        &["acme", "a_1"],
+        &["", "Acme", "a-b", "é"],
+    ),
+    (
+        "release",
+        "semver",
+        &["0.0.0", "1.2.3-beta.1+linux.rev4"],
+        &[
+            "",
+            "1.2",
+            "v1.2.3",
+            "1.2.3-",
+            "01.2.3",
+            "1.2.99999999999999999999",
+        ],
+    ),
+];
+
+#[test]
+fn names_and_keys_follow_their_rules() {
+    for (resource, name, good, bad) in NAMES {
+        for text in *good {
+            assert_eq!(
+                taken(resource, name, &json!(text)),
+                format!("{text:?}"),
+                "{resource}.{name}"
+            );
+        }
+        for text in *bad {
+            assert_eq!(
+                taken(resource, name, &json!(text)),
+                "!",
+                "{resource}.{name} = {text:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn names_of_people_and_processors_are_brought_into_one_form() {
+    for (resource, name, given, kept) in [
+        ("user", "username", "J. Doe", "\"j_doe\""),
+        ("user", "username", "ANNA", "\"anna\""),
+        ("user", "username", "Root", "!"),
+        ("user", "username", "...", "!"),
+        ("user", "email", "Anna@Example.COM", "\"anna@example.com\""),
+        ("user", "email", "anna", "!"),
+        ("user", "email", "anna@", "!"),
+        ("user", "email", "an na@example.com", "!"),
+        ("device", "cpu_id", "00A1", "\"00a1\""),
+        ("device", "cpu_id", "é", "!"),
+    ] {
+        assert_eq!(taken(resource, name, &json!(given)), kept, "{given}");
+    }
+}
+
+#[test]
+fn prefixes_are_those_of_the_vendor() {
+    let branding: Branding = toml::from_str(
+        "env_prefix = 'ACME_'\nolder_env_prefixes = []\nlabel_namespace = 'com.acme'\nolder_label_namespaces = []",
+    )
+    .expect("a branding");
+    let takes =
+        |resource, name, given: &str| field(resource, name).take(&json!(given), &branding).is_ok();
+    assert!(takes("device_config_variable", "name", "ACME_X"));
+    assert!(!takes("device_config_variable", "name", "PLATFORM_X"));
+    assert!(takes("device_environment_variable", "name", "PLATFORM_X"));
+    assert!(!takes("device_environment_variable", "name", "ACME"));
+    assert!(takes("device_tag", "tag_key", "io.platform.x"));
+    assert!(!takes("device_tag", "tag_key", "com.acme.x"));
+    assert!(branding.is_of_supervisors("platform_os/aarch64-supervisor"));
+    assert!(!branding.is_of_supervisors("platform_oss/aarch64-supervisor"));
+    let names: Vec<String> = Branding::default().variables("X").collect();
+    assert_eq!(names, ["PLATFORM_X", "LEGACY_X"]);
+    assert_eq!(Branding::default().bare_variable("LEGACY_X"), Some("X"));
+    assert!(toml::from_str::<Branding>("prefix = 'X_'").is_err());
+}
+
+#[test]
+fn errors_say_which_field_what_was_given_and_what_is_taken() {
+    let error = |resource, name, given: Value| {
+        let error = field(resource, name).take(&given, &Branding::default());
+        error.expect_err("refused").to_string()
+    };
+    assert_eq!(
+        error("device_tag", "tag_key", json!("io.platform.x")),
+        "`tag_key` must be a key without white space that does not begin with `io.platform.` or `io.legacy.`, of 1 to 100 characters, and `\"io.platform.x\"` is not"
+    );
+    assert_eq!(
+        error("device", "is_pinned_on__release", json!("one")),
+        "`is_pinned_on__release` must be the number of a row of `release`, or null, and `\"one\"` is not"
+    );
+    assert_eq!(
+        error("application", "is_public", json!(null)),
+        "`is_public` must be true or false, and `null` is not"
+    );
+    assert_eq!(
+        error("release", "phase", json!({})),
+        "`phase` must be `next`, `current`, `sunset` or `end-of-life`, or null, and an object is not"
+    );
+    assert!(error("device", "note", json!("a".repeat(2_000_000))).len() < 200);
+}
+
+#[test]
+fn reports_of_devices_are_kept_as_far_as_they_go() {
+    let addresses = format!("{} 10.0.0.1", "a".repeat(1995));
+    for (name, given, kept) in [
+        ("memory_usage", json!(3_000_000_000_u64), "2147483647"),
+        ("cpu_temp", json!(-41.5), "-42"),
+        ("cpu_usage", json!("12"), "12"),
+        ("cpu_usage", json!([]), "!"),
+        (
+            "status",
+            json!("x".repeat(60)),
+            &format!("{:?}", "x".repeat(50)),
+        ),
+        ("status", json!(1), "!"),
+        ("status", json!(null), "null"),
+        (
+            "ip_address",
+            json!(addresses),
+            &format!("{:?}", "a".repeat(1995)),
+        ),
+        ("os_variant", json!("prod"), "\"prod\""),
+        ("os_variant", json!("nightly"), "-"),
+        ("cpu_id", json!("00A1"), "\"00a1\""),
+        ("cpu_id", json!("\u{7f}"), "-"),
+        ("is_undervolted", json!(null), "-"),
+        ("is_undervolted", json!("1"), "true"),
+    ] {
+        let reported = field("device", name).take_reported(&given, &Branding::default());
+        let shown = match &reported {
+            Ok(Some(taken)) => shown(taken),
+            Ok(None) => "-".into(),
+            Err(_) => "!".into(),
+        };
+        assert_eq!(shown, kept, "{name} = {given}");
+    }
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        // Fractions that read as they were written.
+        any::<i32>().prop_map(|it| json!(f64::from(it) / 4.0)),
+        "[0-9a-zA-Z:. +TZ-]{0,30}".prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 16, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map("[a-z_]{0,4}", inner, 0..4)
+                .prop_map(|it| Value::Object(it.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    /// Whatever is written, to whatever field: what is kept is in the limits of its type, taking it again
+    /// changes nothing, and an error fits a line.
+    #[test]
+    fn what_is_kept_is_in_its_limits_and_stays_as_it_is(given in any_json(), pick in any::<prop::sample::Index>()) {
+        let fields: Vec<&Field> = v7().resources().iter().flat_map(|it| &it.fields).collect();
+        let field = *pick.get(&fields);
+        let branding = Branding::default();
+        let again = match field.take(&given, &branding) {
+            Err(error) => {
+                prop_assert!(error.given.chars().count() < 700, "{error}");
+                return Ok(());
+            }
+            Ok(Taken::Null) => {
+                prop_assert!(field.nullable);
+                return Ok(());
+            }
+            Ok(Taken::Integer(number)) => json!(number),
+            Ok(Taken::Boolean(is)) => json!(is),
+            Ok(Taken::Text(text)) => match field.kind {
+                Type::Text { min, max } => {
+                    prop_assert!((min..=max).contains(&text.chars().count()));
+                    json!(text)
+                }
+                Type::Json { max } => {
+                    prop_assert!(text.len() <= max);
+                    serde_json::from_str(&text).expect("JSON")
+                }
+                _ => json!(text),
+            },
+        };
+        let once = field.take(&given, &branding);
+        prop_assert_eq!(field.take(&again, &branding), once);
+    }
+}
