@@ -21,6 +21,8 @@ pub struct Field {
     pub writer: Writer,
     /// Nobody reads it through the data API, nor filters or orders by it.
     pub secret: bool,
+    /// What becomes of it in a request of an older version; see [`Version::written`](crate::Version::written).
+    pub input: Option<Input>,
     /// What its text has to be beside of its type.
     pub check: Option<Check>,
     /// A link to a row that is made with this one and goes with it (its actor).
@@ -88,6 +90,19 @@ pub enum Type {
     },
 }
 
+/// What becomes of a field that only older versions have, in a request that writes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// `final` or `draft` is `is_final`.
+    ReleaseType,
+    /// The slug or an alias of the device type that this link leads to.
+    DeviceType(&'static str),
+    /// The commit of the release that this link leads to.
+    Commit(&'static str),
+    /// Where nothing is given, the organization of the user.
+    OwnOrganization,
+}
+
 /// What becomes of a row when one that it links to is deleted (cloud behaviour 1.16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnDelete {
@@ -144,6 +159,7 @@ impl Field {
             default: Default::None,
             writer: Writer::Client,
             secret: false,
+            input: None,
             check: None,
             owns: false,
             doc: "",
@@ -174,6 +190,26 @@ impl Field {
     pub(crate) const fn computed(mut self) -> Self {
         self.column = Column::Computed(self.name);
         self.writer = Writer::Platform;
+        self
+    }
+
+    /// Worked out by the expression of this name.
+    pub(crate) const fn computed_by(mut self, name: &'static str) -> Self {
+        self.column = Column::Computed(name);
+        self.writer = Writer::Platform;
+        self
+    }
+
+    /// In the column of another field.
+    pub(crate) const fn column(mut self, name: &'static str) -> Self {
+        self.column = Column::Stored(name);
+        self
+    }
+
+    /// What is written to it is said otherwise today.
+    pub(crate) const fn made_by(mut self, input: Input) -> Self {
+        self.input = Some(input);
+        self.writer = Writer::Input;
         self
     }
 

@@ -9,19 +9,25 @@
 
 mod access;
 mod branding;
+mod change;
 mod check;
 mod declared;
 mod field;
 mod model;
+mod older;
 mod release_version;
 mod resource;
 mod value;
+mod version;
+mod written;
 
 pub use access::{Action, Grant, Method, Methods, Permit, Role, Rows};
 pub use branding::Branding;
 pub use check::Check;
-pub use field::{Column, Constant, Default, Field, OnDelete, Type, Writer};
+pub use field::{Column, Constant, Default, Field, Input, OnDelete, Type, Writer};
 pub use model::{Model, v7};
 pub use release_version::{Finality, NoVersion, ReleaseVersion, split_os_version};
 pub use resource::{Navigation, Resource, Source, Step};
 pub use value::{MAX_JSON_DEPTH, Taken, ValueError};
+pub use version::{Shape, Version, of_version};
+pub use written::{Lookup, Written};

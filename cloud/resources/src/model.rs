@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use crate::change::{Change, apply};
 use crate::declared;
 use crate::resource::{Navigation, Resource};
 
@@ -12,6 +13,7 @@ pub struct Model {
     resources: Vec<Resource>,
     /// By name and by synonym.
     by_name: HashMap<&'static str, usize>,
+    faults: Vec<String>,
 }
 
 impl Model {
@@ -24,7 +26,28 @@ impl Model {
                 by_name.insert(synonym, at);
             }
         }
-        Model { resources, by_name }
+        Model {
+            resources,
+            by_name,
+            faults: Vec::new(),
+        }
+    }
+
+    /// The model of the version before.
+    pub(crate) fn changed(&self, changes: &[Change]) -> Model {
+        let mut resources = self.resources.clone();
+        let applied = changes.iter().map(|change| apply(&mut resources, change));
+        let faults: Vec<String> = applied.filter_map(Result::err).collect();
+        Model {
+            faults,
+            ..Model::of(resources)
+        }
+    }
+
+    /// What of the declared changes fits nothing; of a model that is in use, nothing.
+    #[must_use]
+    pub fn faults(&self) -> &[String] {
+        &self.faults
     }
 
     /// The resource of this name or synonym.

@@ -8,6 +8,12 @@ use crate::field::{Default, Field, Type, Writer, int, time};
 pub struct Resource {
     /// Its short name, which is that of its table.
     pub name: &'static str,
+    /// The resource of version 7 whose rows these are, which is the name of their table or view. Its own name
+    /// but for some in older versions.
+    pub table: &'static str,
+    /// Of those rows, the ones that this filter of the query language holds for; it may use what rules may
+    /// ([`Rows::Where`]).
+    pub only: Option<&'static str>,
     /// Other names that mean it, everywhere (cloud behaviour 1.15).
     pub synonyms: Vec<&'static str>,
     /// What it is, for the documentation.
@@ -83,6 +89,8 @@ impl Resource {
             .doc("when the row was last changed");
         Resource {
             name,
+            table: name,
+            only: None,
             synonyms: Vec::new(),
             doc,
             source: Source::Table,
@@ -110,6 +118,12 @@ impl Resource {
 
     /// A field. A link is a navigation as well, of the same name.
     pub(crate) fn field(mut self, field: Field) -> Self {
+        self.add(field);
+        self
+    }
+
+    /// As [`Resource::field`].
+    pub(crate) fn add(&mut self, field: Field) {
         if let Type::Link { to, .. } = field.kind {
             self.navigations.push(Navigation {
                 name: field.name,
@@ -118,7 +132,6 @@ impl Resource {
             });
         }
         self.fields.push(field);
-        self
     }
 
     /// Another name of one of its links, to follow it by (`service` for `installs__service`).

@@ -46,11 +46,16 @@ impl Field {
     /// # Errors
     /// [`ValueError`] where it is not that.
     pub fn take(&self, given: &Value, branding: &Branding) -> Result<Taken, ValueError> {
-        self.taken(given, branding).ok_or_else(|| ValueError {
+        self.taken(given, branding)
+            .ok_or_else(|| self.refusal(given, self.wanted(branding)))
+    }
+
+    pub(crate) fn refusal(&self, given: &Value, wanted: String) -> ValueError {
+        ValueError {
             field: self.name,
             given: shown(given),
-            wanted: self.wanted(branding),
-        })
+            wanted,
+        }
     }
 
     /// What is kept of a value that a device reports (cloud behaviour 4.3): numbers are cut to 32 bits and
@@ -64,11 +69,7 @@ impl Field {
         given: &Value,
         branding: &Branding,
     ) -> Result<Option<Taken>, ValueError> {
-        let error = || ValueError {
-            field: self.name,
-            given: shown(given),
-            wanted: self.wanted(branding),
-        };
+        let error = || self.refusal(given, self.wanted(branding));
         if given.is_null() {
             return Ok(self.nullable.then_some(Taken::Null));
         }

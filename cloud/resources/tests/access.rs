@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use expect_test::expect_file;
 use odata::{Address, Expression, Operand, PropertyPath, Tail};
-use resources::{Action, Method, Model, Resource, Role, Rows, Step, v7};
+use resources::{Action, Method, Model, Resource, Role, Rows, Step, Version, of_version, v7};
 
 #[test]
 fn secrets_are_read_by_nobody() {
@@ -62,31 +62,60 @@ fn a_rule_that_follows_a_link_finds_rules_of_the_same_role_at_its_end() {
 }
 
 #[test]
-fn every_row_rule_is_a_filter_of_the_query_language_that_names_what_there_is() {
+fn every_row_rule_names_what_there_is_and_means_the_same_in_every_version() {
     for resource in v7().resources() {
         let grants = resource.grants.iter().map(|it| it.rows);
         let permits = resource.permits.iter().map(|it| it.rows);
         for rows in grants.chain(permits) {
-            if let Rows::Where(filter) = rows {
-                check_filter(v7(), resource, filter);
+            let Rows::Where(filter) = rows else { continue };
+            let meant = meaning(v7(), resource, filter);
+            for version in [Version::V5, Version::V6] {
+                let model = of_version(version);
+                let same = model.resources().iter();
+                for same in same.filter(|one| one.table == resource.table) {
+                    assert_eq!(
+                        meaning(model, same, filter),
+                        meant,
+                        "{version:?} {}",
+                        same.name
+                    );
+                }
             }
         }
     }
 }
 
-/// Panics where a filter is none, or names what the model does not have.
-fn check_filter(model: &Model, resource: &Resource, filter: &str) {
+#[test]
+fn what_a_resource_of_an_older_version_is_limited_to_is_a_filter_of_that_version() {
+    let mut limited = Vec::new();
+    for resource in of_version(Version::V6).resources() {
+        if let Some(filter) = resource.only {
+            meaning(of_version(Version::V6), resource, filter);
+            limited.push(resource.name);
+        }
+    }
+    assert_eq!(
+        limited,
+        ["gateway_download", "supervisor_release", "my_application"]
+    );
+}
+
+/// The tables and columns that a filter reads, in order. Panics where it is none, or names what the model
+/// does not have.
+fn meaning(model: &Model, resource: &Resource, filter: &str) -> Vec<String> {
     let query = format!("$filter={filter}&@actor=1&@user=1");
     let request = odata::parse(&format!("/{}", resource.name), Some(&query))
         .unwrap_or_else(|error| panic!("{filter}: {}", error.message));
     assert!(matches!(request.address, Address::Resource(path) if path.tail == Tail::Records));
     let filter = request.options.filter.expect("a filter");
+    let mut read = Vec::new();
     Scope {
         model,
         resource,
         variables: Vec::new(),
     }
-    .check(&filter);
+    .read(&filter, &mut read);
+    read
 }
 
 /// What names mean at a place of a filter.
@@ -98,71 +127,79 @@ struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    fn check(&self, expression: &Expression) {
+    fn read(&self, expression: &Expression, read: &mut Vec<String>) {
         match &expression.operand {
             Operand::Value(_) => {}
             Operand::Property(path) => {
-                let (from, last) = self.walk(path);
-                let field = from.find_field(&last);
-                let field =
-                    field.unwrap_or_else(|| panic!("`{}` has no field `{last}`", from.name));
-                assert!(!field.secret, "a rule reads `{last}`");
+                let (from, last) = self.walk(path, read);
+                read.push(column(from, &last));
             }
             Operand::Lambda(lambda) => {
-                let to = self.through(&lambda.path);
+                let to = self.through(&lambda.path, read);
                 let mut inner = self.clone();
                 inner.variables.push((lambda.variable.text.clone(), to));
-                inner.check(&lambda.body);
+                inner.read(&lambda.body, read);
             }
             Operand::Count(count) => {
-                self.through(&count.path);
+                self.through(&count.path, read);
             }
-            Operand::Not(inner) | Operand::Negative(inner) => self.check(inner),
+            Operand::Not(inner) | Operand::Negative(inner) => self.read(inner, read),
             Operand::Compare(_, both) | Operand::Arithmetic(_, both) => {
-                both.iter().for_each(|one| self.check(one))
+                both.iter().for_each(|one| self.read(one, read));
             }
             Operand::In(value, all) => {
-                self.check(value);
-                all.iter().for_each(|one| self.check(one));
+                self.read(value, read);
+                all.iter().for_each(|one| self.read(one, read));
             }
             Operand::Call(_, all) | Operand::And(all) | Operand::Or(all) => {
-                all.iter().for_each(|one| self.check(one));
+                all.iter().for_each(|one| self.read(one, read));
             }
         }
     }
 
     /// The resource before the last name of a path, and that name.
-    fn walk(&self, path: &PropertyPath) -> (&'a Resource, String) {
-        let mut names: Vec<&str> = path
-            .segments
-            .iter()
-            .map(|it| it.name.text.as_str())
-            .collect();
+    fn walk(&self, path: &PropertyPath, read: &mut Vec<String>) -> (&'a Resource, String) {
+        let names = path.segments.iter().map(|it| it.name.text.as_str());
+        let mut names: Vec<&str> = names.collect();
         let last = names.pop().expect("a path has a name");
-        let variable = names
-            .first()
-            .and_then(|first| self.variables.iter().rev().find(|(name, _)| name == first));
-        let (mut at, rest) = match variable {
+        let of = |first: &&str| self.variables.iter().rev().find(|(name, _)| name == first);
+        let (mut at, rest) = match names.first().and_then(of) {
             Some((_, resource)) => (*resource, names.get(1..).unwrap_or_default()),
             None => (self.resource, names.as_slice()),
         };
         for name in rest {
-            at = self.step(at, name);
+            at = self.step(at, name, read);
         }
         (at, last.to_owned())
     }
 
-    fn through(&self, path: &PropertyPath) -> &'a Resource {
-        let (from, last) = self.walk(path);
-        self.step(from, &last)
+    fn through(&self, path: &PropertyPath, read: &mut Vec<String>) -> &'a Resource {
+        let (from, last) = self.walk(path, read);
+        self.step(from, &last, read)
     }
 
-    fn step(&self, from: &'a Resource, name: &str) -> &'a Resource {
+    fn step(&self, from: &'a Resource, name: &str, read: &mut Vec<String>) -> &'a Resource {
         let navigation = self.model.navigation(from, name);
         let navigation =
             navigation.unwrap_or_else(|| panic!("`{}` has no link `{name}`", from.name));
-        self.model.resource(navigation.to).expect("a resource")
+        let to = self.model.resource(navigation.to).expect("a resource");
+        read.push(match navigation.step {
+            Step::One(field) => column(from, field),
+            Step::Many(field) => column(to, field),
+            Step::Through { between, near, far } => {
+                let between = self.model.resource(between).expect("a resource");
+                format!("{}, {}", column(between, near), column(between, far))
+            }
+        });
+        to
     }
+}
+
+fn column(resource: &Resource, name: &str) -> String {
+    let field = resource.find_field(name);
+    let field = field.unwrap_or_else(|| panic!("`{}` has no field `{name}`", resource.name));
+    assert!(!field.secret, "a rule reads `{name}`");
+    format!("{} {:?}", resource.table, field.column)
 }
 
 /// `UPDATE_EXPECT=1` draws it anew.

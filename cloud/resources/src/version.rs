@@ -1,0 +1,104 @@
+//! The versions of the API.
+
+use std::sync::LazyLock;
+
+use crate::model::Model;
+use crate::older::{V5, V6};
+
+/// A version of the API, which is the first part of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Version {
+    /// Answers as version 5.
+    V1,
+    /// Answers as version 5.
+    V2,
+    /// Answers as version 5.
+    V3,
+    /// Answers as version 5.
+    V4,
+    /// Before organizations, with names of boards in place of links.
+    V5,
+    /// With the pin of a device as its `should_be_running__release`.
+    V6,
+    /// The current one.
+    V7,
+}
+
+/// How answers of a version look, beside what is in them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Rows have `__metadata`, links that are not expanded `__deferred`, whatever `$format` says.
+    pub addressed: bool,
+    /// What succeeds and has nothing to say answers `"OK"`; else with nothing.
+    pub says_ok: bool,
+    /// Unknown names in `$select` and `$expand` are passed over; else they are refused.
+    pub lenient: bool,
+    /// The status where a row would be the second of what is unique.
+    pub conflict: u16,
+}
+
+impl Version {
+    /// All of them, the oldest first.
+    pub const ALL: [Version; 7] = [
+        Version::V1,
+        Version::V2,
+        Version::V3,
+        Version::V4,
+        Version::V5,
+        Version::V6,
+        Version::V7,
+    ];
+
+    /// As it stands in a path: `v7`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Version::V1 => "v1",
+            Version::V2 => "v2",
+            Version::V3 => "v3",
+            Version::V4 => "v4",
+            Version::V5 => "v5",
+            Version::V6 => "v6",
+            Version::V7 => "v7",
+        }
+    }
+
+    /// The version that paths name so.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Version> {
+        Version::ALL.into_iter().find(|one| one.name() == name)
+    }
+
+    /// Its resources.
+    #[must_use]
+    pub fn model(self) -> &'static Model {
+        static OLDER: LazyLock<Model> = LazyLock::new(|| Version::V6.model().changed(V5));
+        static SIXTH: LazyLock<Model> = LazyLock::new(|| crate::v7().changed(V6));
+        match self {
+            Version::V7 => crate::v7(),
+            Version::V6 => &SIXTH,
+            _ => &OLDER,
+        }
+    }
+
+    /// How its answers look.
+    #[must_use]
+    pub const fn shape(self) -> Shape {
+        let current = matches!(self, Version::V7);
+        Shape {
+            addressed: !current,
+            says_ok: !current,
+            lenient: !current,
+            conflict: match self {
+                Version::V6 | Version::V7 => 409,
+                _ => 400,
+            },
+        }
+    }
+}
+
+/// The resources of a version.
+#[must_use]
+pub fn of_version(version: Version) -> &'static Model {
+    version.model()
+}
