@@ -13,6 +13,7 @@ mod change;
 mod check;
 mod declared;
 mod field;
+mod metadata;
 mod model;
 mod older;
 mod release_version;
