@@ -199,12 +199,9 @@ fn by<'a>(model: &'a Model, navigation: &Navigation) -> Option<&'a Field> {
 }
 
 fn alternate_keys(xml: &mut Xml, resource: &Resource) {
-    let readable = |name: &&str| resource.find_field(name).is_some_and(|field| !field.secret);
-    let sets = resource
-        .unique
-        .iter()
-        .filter(|set| set.iter().all(|name| readable(&name)));
-    let sets: Vec<_> = sets.collect();
+    let is_read = |name: &&str| resource.find_field(name).is_some_and(|field| !field.secret);
+    let sets = resource.unique.iter();
+    let sets: Vec<_> = sets.filter(|set| set.iter().all(is_read)).collect();
     if sets.is_empty() {
         return;
     }
