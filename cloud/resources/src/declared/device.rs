@@ -21,8 +21,7 @@ fn device() -> Resource {
             words("uuid", 32, 62)
                 .check(Check::DeviceUuid)
                 .default(Default::Uuid)
-                .by(Writer::Creator)
-                .doc("32 or 62 hexadecimal digits"),
+                .by(Writer::Creator),
         )
         .field(short("local_id"))
         .field(

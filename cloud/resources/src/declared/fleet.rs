@@ -26,15 +26,9 @@ fn application() -> Resource {
             words("uuid", 32, 32)
                 .check(Check::FleetUuid)
                 .default(Default::Uuid)
-                .by(Writer::Creator)
-                .doc("32 hexadecimal digits"),
+                .by(Writer::Creator),
         )
-        .field(
-            words("app_name", 4, 100)
-                .check(Check::FleetName)
-                .required()
-                .doc("letters, digits, `-` and `_`"),
-        )
+        .field(words("app_name", 4, 100).check(Check::FleetName).required())
         .field(
             words("slug", 6, 321)
                 .never_null()

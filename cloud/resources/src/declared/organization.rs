@@ -24,7 +24,7 @@ fn organization() -> Resource {
             words("handle", 1, 100)
                 .required()
                 .check(Check::Handle)
-                .doc("unique; lower-case word characters"),
+                .doc("unique"),
         )
         .unique(["handle"])
         .many("application", "application", "organization")
@@ -139,14 +139,19 @@ fn direct_access() -> Resource {
          WHERE m.\"user\" = s.\"user\" AND a.id = s.is_member_of__application)",
     )
     .field(int("id").by(Writer::Platform).doc("always null"))
-    .field(link("user", "user", OnDelete::Ignore).never_null())
+    .field(
+        link("user", "user", OnDelete::Ignore)
+            .never_null()
+            .by(Writer::Platform),
+    )
     .field(
         link(
             "has_direct_access_to__application",
             "application",
             OnDelete::Ignore,
         )
-        .never_null(),
+        .never_null()
+        .by(Writer::Platform),
     )
     .link_also(
         "application",

@@ -31,7 +31,7 @@ fn user() -> Resource {
             words("username", 1, 73)
                 .required()
                 .check(Check::Username)
-                .doc("unique; lower-case word characters"),
+                .doc("unique; what is no word character becomes `_`, and letters lower case"),
         )
         .field(words("email", 5, 254).check(Check::Email).doc("unique, whatever its case"))
         .field(short("password").by(Writer::Platform).secret())

@@ -1,8 +1,4 @@
 //! What is declared fits together.
-#![allow(
-    clippy::expect_used,
-    reason = "a test that finds no such thing is to fail"
-)]
 
 use resources::{Column, Model, Navigation, Resource, Source, Step, Type, Version, of_version, v7};
 

@@ -1,8 +1,4 @@
 //! The description at `$metadata`.
-#![allow(
-    clippy::expect_used,
-    reason = "a test that finds no such thing is to fail"
-)]
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,12 +1,5 @@
 //! Who may do what with which rows (cloud behaviour 3.2).
-#![allow(
-    clippy::expect_used,
-    reason = "a test that finds no such thing is to fail"
-)]
 
-use std::fmt::Write as _;
-
-use expect_test::expect_file;
 use odata::{Address, Expression, Operand, PropertyPath, Tail};
 use resources::{Action, Method, Model, Resource, Role, Rows, Step, Version, of_version, v7};
 
@@ -200,70 +193,6 @@ fn column(resource: &Resource, name: &str) -> String {
     let field = field.unwrap_or_else(|| panic!("`{}` has no field `{name}`", resource.name));
     assert!(!field.secret, "a rule reads `{name}`");
     format!("{} {:?}", resource.table, field.column)
-}
-
-/// `UPDATE_EXPECT=1` draws it anew.
-#[test]
-fn who_may_do_what_is_as_the_picture_shows() {
-    let mut picture = format!(
-        "{:<40}{:<8}{:<8}{:<10}{:<14}{}\n",
-        "resource", "guest", "user", "user key", "provisioning", "device key"
-    );
-    for resource in v7().resources() {
-        let mut cells = Role::ALL.map(|role| letters(resource, role)).into_iter();
-        let mut cell = || cells.next().unwrap_or_default();
-        let line = format!(
-            "{:<40}{:<8}{:<8}{:<10}{:<14}{}",
-            resource.name,
-            cell(),
-            cell(),
-            cell(),
-            cell(),
-            cell()
-        );
-        let _ = writeln!(picture, "{}", line.trim_end());
-    }
-    picture.push_str("\nactions\n");
-    for action in Action::ALL {
-        for resource in v7().resources() {
-            let roles: Vec<&str> = resource
-                .permits
-                .iter()
-                .filter(|it| it.action == action)
-                .map(|it| it.role.word())
-                .collect();
-            if !roles.is_empty() {
-                let _ = writeln!(
-                    picture,
-                    "{:<28}{:<12}{}",
-                    action.name(),
-                    resource.name,
-                    roles.join(", ")
-                );
-            }
-        }
-    }
-    expect_file!["access.txt"].assert_eq(&picture);
-}
-
-fn letters(resource: &Resource, role: Role) -> String {
-    let letters = [
-        (Method::Read, 'R'),
-        (Method::Create, 'C'),
-        (Method::Update, 'U'),
-        (Method::Delete, 'D'),
-    ];
-    let text: String = letters
-        .into_iter()
-        .filter(|(method, _)| {
-            resource
-                .grants
-                .iter()
-                .any(|it| it.role == role && it.methods.has(*method))
-        })
-        .map(|(_, letter)| letter)
-        .collect();
-    if text.is_empty() { "-".into() } else { text }
 }
 
 #[test]

@@ -1,8 +1,4 @@
 //! What is taken of a value that is written (cloud behaviour 1.1, 4.3, 5.9 to 5.11).
-#![allow(
-    clippy::expect_used,
-    reason = "a test that finds no such field is to fail"
-)]
 
 use proptest::prelude::*;
 use resources::{Branding, Field, MAX_JSON_DEPTH, Taken, Type, v7};

@@ -1,8 +1,4 @@
 //! What the older versions have otherwise (cloud behaviour 6).
-#![allow(
-    clippy::expect_used,
-    reason = "a test that finds no such thing is to fail"
-)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -1,0 +1,13 @@
+//! What is declared fits together, means what it should, and is what the documentation says.
+#![allow(
+    clippy::expect_used,
+    reason = "a test that finds no such thing is to fail"
+)]
+
+mod access;
+mod documented;
+mod metadata;
+mod model;
+mod release_version;
+mod values;
+mod versions;
