@@ -52,7 +52,7 @@ pub struct Setting<'a> {
     pub lenient: bool,
     /// Names of the configuration variable that switches the tunnel off, the current one first: a device
     /// without a tunnel lacks nothing then (1.5).
-    pub tunnel_variables: &'a [&'a str],
+    pub tunnel_variables: &'a [String],
 }
 
 /// Why a request cannot be answered.
@@ -111,7 +111,7 @@ pub fn rows(
 ) -> Result<(&'static str, SelectStatement), QueryError> {
     let compiler = compiler(setting, &request.options);
     writing(&compiler, request, method)
-        .map(|(resource, select)| (resource.name, select))
+        .map(|(resource, select)| (resource.table, select))
         .map_err(|fault| explained(fault, path, query))
 }
 
@@ -165,7 +165,7 @@ fn may(
     let compiler = compiler(setting, &options);
     let one = || {
         let row = compiler.row(known(&compiler, resource)?)?;
-        let mut select = from(row.resource.name, &row.alias);
+        let mut select = from(row.resource.table, &row.alias);
         select
             .and_where(sea_query::ExprTrait::eq(row.column("id"), id))
             .and_where_option(compiler.permitted(&row, right, false, 0)?);
@@ -233,7 +233,7 @@ fn reading(compiler: &Compiler<'_>, path: &ResourcePath, options: &Options) -> R
             Ok(Read::Records(compiler.texts(listing)?))
         }
         Tail::Count => {
-            let mut select = from(row.resource.name, &row.alias);
+            let mut select = from(row.resource.table, &row.alias);
             conditions.extend(compiler.permitted(
                 &row,
                 Method::Read.into(),
@@ -248,7 +248,7 @@ fn reading(compiler: &Compiler<'_>, path: &ResourcePath, options: &Options) -> R
         }
         Tail::Links(link) => {
             let to = row_behind(compiler, &row, link)?;
-            let mut select = from(row.resource.name, &row.alias);
+            let mut select = from(row.resource.table, &row.alias);
             conditions.extend(compiler.permitted(
                 &row,
                 Method::Read.into(),
@@ -259,7 +259,7 @@ fn reading(compiler: &Compiler<'_>, path: &ResourcePath, options: &Options) -> R
                 select.and_where(one);
             }
             select.from_as(
-                sea_query::Alias::new(to.1.resource.name),
+                sea_query::Alias::new(to.1.resource.table),
                 sea_query::Alias::new(&to.1.alias),
             );
             select.and_where(to.0).and_where_option(compiler.permitted(
@@ -283,7 +283,7 @@ fn addressed<'a>(
     let mut at = path.resource.at;
     for (link, key) in &path.links {
         let (step, other) = row_behind(compiler, &row, link)?;
-        let mut select = from(row.resource.name, &row.alias);
+        let mut select = from(row.resource.table, &row.alias);
         select.and_where(step).and_where_option(compiler.permitted(
             &row,
             Method::Read.into(),
@@ -360,7 +360,7 @@ fn writing<'a>(
         ));
     }
     let row = compiler.row(compiler.resource(&path.resource)?)?;
-    let mut select = from(row.resource.name, &row.alias);
+    let mut select = from(row.resource.table, &row.alias);
     for one in keyed(compiler, &row, path.key.as_ref())? {
         select.and_where(one);
     }

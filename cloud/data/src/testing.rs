@@ -30,12 +30,26 @@ pub async fn on_both<T: Future<Output = ()>>(test: impl Fn(Database) -> T) {
 /// # Panics
 /// Where the test does, or a database cannot be had.
 pub async fn on_both_at<T: Future<Output = ()>>(test: impl Fn(String, Database) -> T) {
+    on_fresh(async |url| {
+        let database = open(&url).await;
+        test(url, database.clone()).await;
+        database.close().await;
+    })
+    .await;
+}
+
+/// Runs a test with the address of a fresh database of each kind, which it opens itself.
+///
+/// # Panics
+/// Where the test does, or a database cannot be had.
+pub async fn on_fresh(test: impl AsyncFn(String)) {
     println!("on SQLite:");
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let url = format!("sqlite:{}", folder.path().join("test.sqlite").display());
-    let database = open(&url).await;
-    test(url, database.clone()).await;
-    database.close().await;
+    test(format!(
+        "sqlite:{}",
+        folder.path().join("test.sqlite").display()
+    ))
+    .await;
 
     let Ok(server) = std::env::var(POSTGRES) else {
         println!("SKIPPED: {POSTGRES} is not set, so nothing ran on PostgreSQL");
@@ -45,11 +59,7 @@ pub async fn on_both_at<T: Future<Output = ()>>(test: impl Fn(String, Database) 
     let name = format!("test_{}", random_name());
     administer(&server, format!("CREATE DATABASE {name}")).await;
     let url = with_database(&server, &name);
-    let database = open(&url).await;
-    let result = AssertUnwindSafe(test(url, database.clone()))
-        .catch_unwind()
-        .await;
-    database.close().await;
+    let result = AssertUnwindSafe(test(url)).catch_unwind().await;
     administer(&server, format!("DROP DATABASE {name} WITH (FORCE)")).await;
     if let Err(panic) = result {
         resume_unwind(panic);

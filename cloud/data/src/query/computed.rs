@@ -13,10 +13,24 @@ pub(super) fn expression(
     name: &str,
 ) -> Option<Result<Expr, Fault>> {
     let write = Writing { compiler, row };
-    let text = match (row.resource.name, name) {
+    let text = match (row.resource.table, name) {
         ("device", "should_be_running__release") => TARGET_RELEASE.to_owned(),
         ("device", "overall_status") => return Some(write.overall_status()),
         ("device", "overall_progress") => overall_progress(),
+        ("device", "overall_status_v6") => overall_status_v6(),
+        ("device", "device_type") => one("slug", "device_type", "is_of__device_type"),
+        ("device", "is_on__commit") => one("commit", "release", "is_running__release"),
+        ("application", "user") => FIRST_MEMBER.to_owned(),
+        ("application", "device_type") => one("slug", "device_type", "is_for__device_type"),
+        ("application", "commit") => one("commit", "release", "should_be_running__release"),
+        ("release", "is_for__device_type") => one(
+            "is_for__device_type",
+            "application",
+            "belongs_to__application",
+        ),
+        ("release", "release_type") => {
+            "CASE WHEN {revision} IS NULL THEN 'draft' ELSE 'final' END".to_owned()
+        }
         ("release", "is_final") => "{revision} IS NOT NULL".to_owned(),
         ("release", "semver") => semver(),
         ("release", "raw_version") => raw_version(compiler.dialect),
@@ -40,6 +54,31 @@ const NEVER_SEEN: &str = "NOT {is_connected_to_vpn} AND {last_connectivity_event
 
 /// Nothing is heard of it.
 const AWAY: &str = "NOT {is_connected_to_vpn} AND {api_heartbeat_state} IN ('offline', 'unknown')";
+
+/// The first member of a fleet's organization, to whom it belonged before there were any.
+const FIRST_MEMBER: &str = "SELECT m.\"user\" FROM organization_membership AS m \
+     WHERE m.is_member_of__organization = {organization} ORDER BY m.id LIMIT 1";
+
+/// A column of the row that a link leads to.
+fn one(column: &str, table: &str, link: &str) -> String {
+    format!("SELECT x.\"{column}\" FROM {table} AS x WHERE x.id = {{{link}}}")
+}
+
+/// As version 6 had it: it knew one word for whatever works, and updates whether a device is heard of or not.
+fn overall_status_v6() -> String {
+    format!(
+        "CASE WHEN NOT {{is_active}} THEN 'inactive' \
+         WHEN {{provisioning_state}} = 'Post-Provisioning' THEN 'post-provisioning' \
+         WHEN {NEVER_SEEN} THEN 'configuring' \
+         WHEN {AWAY} THEN 'offline' \
+         WHEN {{download_progress}} IS NOT NULL AND coalesce({{status}}, '') = 'Downloading' \
+         THEN 'updating' \
+         WHEN {{provisioning_progress}} IS NOT NULL THEN 'configuring' \
+         WHEN EXISTS (SELECT 1 FROM image_install AS i WHERE i.device = {{id}} \
+         AND i.download_progress IS NOT NULL AND i.status = 'Downloading') THEN 'updating' \
+         ELSE 'idle' END"
+    )
+}
 
 /// Makes expressions for a row.
 struct Writing<'c, 'a> {
@@ -103,7 +142,7 @@ impl Writing<'_, '_> {
         let values = names
             .iter()
             .chain(names)
-            .map(|name| (*name).into())
+            .map(|name| name.as_str().into())
             .collect();
         let text = format!(
             "CASE WHEN NOT {{is_active}} THEN 'inactive' \

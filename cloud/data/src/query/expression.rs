@@ -258,7 +258,7 @@ impl<'a> Compiler<'a> {
             ));
         }
         let other = self.row(self.target(navigation)?)?;
-        let mut select = from(other.resource.name, &other.alias);
+        let mut select = from(other.resource.table, &other.alias);
         select.and_where(self.behind(scope, navigation, &row, &other, first)?);
         let rest = PropertyPath {
             segments: rest.iter().chain([last]).cloned().collect(),
@@ -462,7 +462,7 @@ impl<'a> Compiler<'a> {
         segment: &PathSegment,
     ) -> Result<Row<'a>, Fault> {
         let other = self.row(self.target(navigation)?)?;
-        select.from_as(Alias::new(other.resource.name), Alias::new(&other.alias));
+        select.from_as(Alias::new(other.resource.table), Alias::new(&other.alias));
         select.and_where(self.behind(scope, navigation, row, &other, segment)?);
         Ok(other)
     }

@@ -33,7 +33,7 @@ pub(super) struct Compiler<'a> {
     /// Names that nothing has are passed over in `$select` and `$expand`.
     pub(super) lenient: bool,
     /// Names of the configuration variable that switches the tunnel off, the current one first.
-    pub(super) tunnel_variables: &'a [&'a str],
+    pub(super) tunnel_variables: &'a [String],
     tables: Cell<usize>,
 }
 
@@ -161,17 +161,34 @@ impl<'a> Compiler<'a> {
         in_rule: bool,
         at: usize,
     ) -> Result<Option<Expr>, Fault> {
+        let only = self.only(row)?;
         if in_rule {
+            return Ok(only);
+        }
+        let rule = match self.rule(row, right)? {
+            Rule::All => None,
+            Rule::Where(rule) => Some(rule),
+            Rule::Nothing => {
+                return Err(Fault::no_rights(
+                    at,
+                    format!("this credential has no rights on `{}`", row.resource.name),
+                ));
+            }
+        };
+        Ok(match (only, rule) {
+            (Some(only), Some(rule)) => Some(only.and(rule)),
+            (one, other) => one.or(other),
+        })
+    }
+
+    /// What holds for the rows of the table that are the resource's.
+    fn only(&self, row: &Row<'a>) -> Result<Option<Expr>, Fault> {
+        let Some(text) = row.resource.only else {
             return Ok(None);
-        }
-        match self.rule(row, right)? {
-            Rule::All => Ok(None),
-            Rule::Where(rule) => Ok(Some(rule)),
-            Rule::Nothing => Err(Fault::no_rights(
-                at,
-                format!("this credential has no rights on `{}`", row.resource.name),
-            )),
-        }
+        };
+        let mut scope = Scope::of(row.clone());
+        scope.rule = true;
+        Ok(Some(self.condition(&scope, &*parsed(text)?, false)?))
     }
 
     /// What holds for the rows that the caller may do this with: for all of its roles together.
@@ -237,8 +254,10 @@ impl<'a> Compiler<'a> {
             Right::Method(Method::Read) => Method::Read,
             _ => Method::Update,
         };
-        let mut select = from(other.resource.name, &other.alias);
-        select.and_where(self.step(navigation, row, &other, true)?);
+        let mut select = from(other.resource.table, &other.alias);
+        select
+            .and_where(self.step(navigation, row, &other, true)?)
+            .and_where_option(self.only(&other)?);
         match self.rule_of(role, &other, needed.into())? {
             Rule::Nothing => return Ok(Rule::Nothing),
             Rule::All => {}
@@ -267,7 +286,7 @@ impl<'a> Compiler<'a> {
                     .ok_or_else(|| Fault::broken(format!("there is no `{between}`")))?;
                 let between = self.row(between)?;
                 let permitted = self.permitted(&between, Method::Read.into(), in_rule, 0)?;
-                let mut select = super::sql::from(between.resource.name, &between.alias);
+                let mut select = super::sql::from(between.resource.table, &between.alias);
                 select
                     .and_where_option(permitted)
                     .and_where(between.column(near).eq(from.column("id")))

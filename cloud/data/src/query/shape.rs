@@ -42,7 +42,7 @@ impl<'a> Compiler<'a> {
     ) -> Result<Listing, Fault> {
         let scope = Scope::of(row.clone());
         let shown = self.shown(&scope, options, at)?;
-        let mut select = from(row.resource.name, &row.alias);
+        let mut select = from(row.resource.table, &row.alias);
         for one in condition {
             select.and_where(one);
         }
@@ -255,7 +255,7 @@ impl<'a> Compiler<'a> {
         expand: &Expand,
     ) -> Result<Rendered, Fault> {
         let other = self.row(self.target(navigation)?)?;
-        let mut select = from(other.resource.name, &other.alias);
+        let mut select = from(other.resource.table, &other.alias);
         select
             .and_where(self.step(navigation, &scope.it, &other, false)?)
             .and_where_option(self.permitted(

@@ -6,10 +6,15 @@ mod everything;
 
 use data::query::{Caller, QueryError, Read, Setting, read};
 use data::{Database, Dialect};
-use resources::{Role, v7};
+use resources::{Model, Role, v7};
 use serde_json::Value;
 
 use super::fixture::MADE;
+
+static TUNNEL: std::sync::LazyLock<Vec<String>> = std::sync::LazyLock::new(|| {
+    let branding = resources::Branding::default();
+    branding.variables("SUPERVISOR_VPN_CONTROL").collect()
+});
 
 pub(crate) fn ann() -> Caller {
     user(1)
@@ -37,10 +42,7 @@ pub(crate) fn setting(caller: &Caller, dialect: Dialect) -> Setting<'_> {
         addresses: "/v7",
         always_addressed: false,
         lenient: false,
-        tunnel_variables: &[
-            "PLATFORM_SUPERVISOR_VPN_CONTROL",
-            "LEGACY_SUPERVISOR_VPN_CONTROL",
-        ],
+        tunnel_variables: &TUNNEL,
     }
 }
 
@@ -63,9 +65,23 @@ pub(crate) async fn get(
     caller: &Caller,
     url: &str,
 ) -> Result<Value, QueryError> {
+    get_as(v7(), database, caller, url).await
+}
+
+/// The same, of an older version.
+pub(crate) async fn get_as(
+    model: &'static Model,
+    database: &Database,
+    caller: &Caller,
+    url: &str,
+) -> Result<Value, QueryError> {
     let (path, query) = split(url);
     let request = odata::parse(path, query).map_err(QueryError::Refused)?;
-    let statement = read(&setting(caller, database.dialect()), &request, path, query)?;
+    let setting = Setting {
+        model,
+        ..setting(caller, database.dialect())
+    };
+    let statement = read(&setting, &request, path, query)?;
     let failed = |error: data::DataError| panic!("{url}: {error:?}");
     Ok(match statement {
         Read::Records(select) => {
