@@ -96,6 +96,12 @@ fn application() -> Resource {
         .grant(Role::Guest, Methods::READ, Rows::Where("is_public eq true"))
         .people(Methods::READ.and(Methods::UPDATE), REACHED)
         .people(Methods::CREATE.and(Methods::DELETE), OF_MEMBERS)
+        // The devices that it makes lead there, and links lead to what one may read.
+        .grant(
+            Role::ProvisioningKey,
+            Methods::READ,
+            Rows::Where("actor eq @actor"),
+        )
         .grant(
             Role::DeviceKey,
             Methods::READ,
