@@ -98,7 +98,9 @@ impl Version {
                     let field = link;
                     written.lookups.push(Lookup::Release { field, commit });
                 }
-                Some(Input::OwnOrganization) | None => written.add(field, given, branding)?,
+                Some(Input::OwnOrganization) | None => {
+                    written.add(field, given, today, branding)?
+                }
             }
         }
         if let Some((field, given)) = release_type {
@@ -109,7 +111,13 @@ impl Version {
 }
 
 impl Written {
-    fn add(&mut self, field: &Field, given: Value, branding: &Branding) -> Result<(), ValueError> {
+    fn add(
+        &mut self,
+        field: &Field,
+        given: Value,
+        today: Option<&Resource>,
+        branding: &Branding,
+    ) -> Result<(), ValueError> {
         match field.column {
             Column::Stored(column) => {
                 let given = match field.kind {
@@ -118,8 +126,11 @@ impl Written {
                 };
                 self.fields.insert(column.to_owned(), given);
             }
+            // `semver` and its like are written to this day; what else is worked out is read only.
             Column::Computed(_) => {
-                self.fields.insert(field.name.to_owned(), given);
+                if today.is_some_and(|it| it.find_field(field.name).is_some()) {
+                    self.fields.insert(field.name.to_owned(), given);
+                }
             }
             // What is always null may be written as such; what else is read only is passed over.
             Column::Constant(Constant::Null)

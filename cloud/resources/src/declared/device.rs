@@ -23,14 +23,14 @@ fn device() -> Resource {
                 .default(Default::Uuid)
                 .by(Writer::Creator),
         )
-        .field(short("local_id"))
+        .field(short("local_id").doc("for whoever made it to find it by"))
         .field(
             short("device_name")
                 .never_null()
                 .check(Check::OneLine)
                 .doc("two words joined by `-` unless another is given"),
         )
-        .field(text("note", 1_000_000))
+        .field(text("note", 1_000_000).doc("for people"))
         .field(link("is_of__device_type", "device_type", OnDelete::Refuse).required())
         .field(link(
             "belongs_to__application",
@@ -93,13 +93,21 @@ fn how_it_is_reached(device: Resource) -> Resource {
             .by(Writer::Platform)
             .doc("whether it polls"),
         )
-        .field(time("changed_api_heartbeat_state_on__date").by(Writer::Platform))
+        .field(
+            time("changed_api_heartbeat_state_on__date")
+                .by(Writer::Platform)
+                .doc("when that last became another"),
+        )
         .field(
             flag("is_connected_to_vpn")
                 .by(Writer::Platform)
                 .doc("whether it holds its tunnel"),
         )
-        .field(time("last_vpn_event").by(Writer::Platform))
+        .field(
+            time("last_vpn_event")
+                .by(Writer::Platform)
+                .doc("when that was last written"),
+        )
         .field(
             flag("is_online")
                 .by(Writer::Platform)
@@ -107,12 +115,15 @@ fn how_it_is_reached(device: Resource) -> Resource {
         )
         .field(time("last_connectivity_event").by(Writer::Platform))
         .field(time("is_locked_until__date"))
-        .field(text("public_address", 50).by(Writer::Platform))
+        .field(
+            text("public_address", 50)
+                .by(Writer::Platform)
+                .doc("where its last report came from"),
+        )
         .field(
             text("ip_address", 2000)
                 .check(Check::SpaceSeparated)
-                .by(Writer::Device)
-                .doc("with spaces between several"),
+                .by(Writer::Device),
         )
         .field(
             text("mac_address", 900)
@@ -128,7 +139,7 @@ fn how_it_is_reached(device: Resource) -> Resource {
             .by(Writer::Platform)
             .doc("what holds its tunnel"),
         )
-        .field(int("api_port").by(Writer::Device))
+        .field(int("api_port").by(Writer::Device).doc("of its own API"))
         .field(text("api_secret", 64).by(Writer::Device).secret())
 }
 
@@ -139,7 +150,11 @@ fn what_it_says(device: Resource) -> Resource {
         .field(int("memory_total").by(Writer::Device).doc("MB"))
         .field(int("storage_usage").by(Writer::Device).doc("MB"))
         .field(int("storage_total").by(Writer::Device).doc("MB"))
-        .field(short("storage_block_device").by(Writer::Device))
+        .field(
+            short("storage_block_device")
+                .by(Writer::Device)
+                .doc("what that is on"),
+        )
         .field(int("cpu_usage").by(Writer::Device).doc("percent"))
         .field(int("cpu_temp").by(Writer::Device).doc("°C"))
         .field(short("cpu_id").check(Check::CpuId).by(Writer::Device))
@@ -150,7 +165,11 @@ fn what_it_says(device: Resource) -> Resource {
                 .doc("keeps nobody from deleting that release, and leads nowhere then"),
         )
         .field(int("download_progress").by(Writer::Device).doc("percent"))
-        .field(text("status", 50).by(Writer::Device))
+        .field(
+            text("status", 50)
+                .by(Writer::Device)
+                .doc("what it says it does, in a word"),
+        )
         .field(text("os_version", 70).by(Writer::Device))
         .field(word("os_variant", &["prod", "dev"]).by(Writer::Device))
         .field(text("supervisor_version", 20).by(Writer::Device))
@@ -174,12 +193,27 @@ fn what_it_says(device: Resource) -> Resource {
             )
             .by(Writer::Device),
         )
-        .field(time("last_update_status_event").by(Writer::Platform))
         .field(
-            text("overall_status", 255)
-                .never_null()
-                .computed()
-                .doc("how it fares, in a word"),
+            time("last_update_status_event")
+                .by(Writer::Platform)
+                .doc("when that was last written"),
+        )
+        .field(
+            word(
+                "overall_status",
+                &[
+                    "inactive",
+                    "post-provisioning",
+                    "configuring",
+                    "disconnected",
+                    "updating",
+                    "reduced-functionality",
+                    "operational",
+                ],
+            )
+            .never_null()
+            .computed()
+            .doc("how it fares, in a word"),
         )
         .field(int("overall_progress").computed().doc("percent"))
 }
@@ -219,12 +253,12 @@ fn what_it_may_do(device: Resource) -> Resource {
                 .doc("whether it is in use"),
         )
         .field(flag("is_frozen").constant(Constant::Boolean(false)))
-        .field(flag("is_web_accessible"))
+        .field(flag("is_web_accessible").doc("where the type of its fleet has that"))
         .field(time("is_accessible_by_support_until__date"))
         .field(link("belongs_to__user", "user", OnDelete::SetNull).by(Writer::Platform))
         .field(short("latitude").by(Writer::Platform))
         .field(short("longitude").by(Writer::Platform))
-        .field(short("custom_latitude"))
+        .field(short("custom_latitude").doc("where people say it is"))
         .field(short("custom_longitude"))
         .field(short("location").by(Writer::Platform))
 }

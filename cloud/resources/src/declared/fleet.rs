@@ -54,10 +54,12 @@ fn application() -> Resource {
         .field(word("is_of__class", &["fleet", "block", "app"]).default(Default::Text("fleet")))
         .field(flag("is_public").doc("everybody may read it and its releases"))
         .field(flag("is_host").doc("its releases are operating systems"))
-        .field(flag("is_archived"))
-        .field(flag("is_discoverable"))
-        .field(short("is_stored_at__repository_url"))
-        .field(time("is_accessible_by_support_until__date"))
+        .field(flag("is_archived").doc("for people"))
+        .field(flag("is_discoverable").doc("for people"))
+        .field(short("is_stored_at__repository_url").doc("where its source is"))
+        .field(
+            time("is_accessible_by_support_until__date").doc("until when support may look at it"),
+        )
         .unique(["uuid"])
         .unique(["slug"])
         .unique(["actor"])

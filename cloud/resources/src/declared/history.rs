@@ -28,7 +28,11 @@ fn device_history() -> Resource {
         "device_history",
         "how a device was from one change to the next",
     )
-    .field(time("end_timestamp").by(Writer::Platform))
+    .field(
+        time("end_timestamp")
+            .by(Writer::Platform)
+            .doc("when that ended; null while it lasts"),
+    )
     .field(was("tracks__device", "device"))
     .field(was("tracks__actor", "actor"))
     .field(text("uuid", 62).by(Writer::Platform))

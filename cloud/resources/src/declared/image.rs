@@ -27,7 +27,9 @@ fn image() -> Resource {
         .field(text("build_log", 1_500_000))
         .field(time("push_timestamp").doc("a successful one has it"))
         .field(word("status", BUILD_STATUS).required())
-        .field(text("content_hash", 71))
+        .field(
+            text("content_hash", 71).doc("of what the registry keeps; devices pull exactly that"),
+        )
         .field(json("contract", 1_000_000))
         .unique(["is_stored_at__image_location"])
         .many("image_install", "image_install", "installs__image")

@@ -27,9 +27,21 @@ fn release() -> Resource {
                 .required()
                 .doc("what devices know it by; unique among the successful ones of a fleet"),
         )
-        .field(json("composition", 1_000_000).required())
-        .field(word("status", BUILD_STATUS).required())
-        .field(word("source", &["cloud", "local"]).required())
+        .field(
+            json("composition", 1_000_000)
+                .required()
+                .doc("the compose file, as an object"),
+        )
+        .field(
+            word("status", BUILD_STATUS)
+                .required()
+                .doc("devices run those that are `success`"),
+        )
+        .field(
+            word("source", &["cloud", "local"])
+                .required()
+                .doc("where it was built"),
+        )
         .field(text("build_log", 1_000_000))
         .field(
             time("start_timestamp")
@@ -42,10 +54,18 @@ fn release() -> Resource {
                 .default(Default::Now)
                 .by(Writer::Platform),
         )
-        .field(flag("is_invalidated"))
+        .field(flag("is_invalidated").doc("it becomes no target any more"))
         .field(text("invalidation_reason", 255).doc("only while it is invalidated"))
-        .field(flag("is_passing_tests").default(Default::Boolean(true)))
-        .field(time("is_finalized_at__date").by(Writer::Platform))
+        .field(
+            flag("is_passing_tests")
+                .default(Default::Boolean(true))
+                .doc("else no fleet that tracks takes it"),
+        )
+        .field(
+            time("is_finalized_at__date")
+                .by(Writer::Platform)
+                .doc("when it became final"),
+        )
         .field(text("release_version", 81).doc("deprecated"))
         .field(json("contract", 1_000_000))
         .field(word("phase", &["next", "current", "sunset", "end-of-life"]))
@@ -84,8 +104,8 @@ fn release() -> Resource {
                 .by(Writer::Platform)
                 .doc("which of the final ones of its version it is, from 0; null of a draft"),
         )
-        .field(text("known_issue_list", 1000))
-        .field(text("note", 1_000_000))
+        .field(text("known_issue_list", 1000).doc("for people"))
+        .field(text("note", 1_000_000).doc("for people"))
         .field(link("is_created_by__user", "user", OnDelete::SetNull).by(Writer::Platform))
         .field(
             flag("is_final")

@@ -24,6 +24,18 @@ pub(crate) const V6: &[Change] = &[
         field: "overall_status",
         by: "overall_status_v6",
     },
+    Retype {
+        of: "device",
+        field: "overall_status",
+        kind: Type::Word(&[
+            "inactive",
+            "post-provisioning",
+            "configuring",
+            "offline",
+            "updating",
+            "idle",
+        ]),
+    },
     Hide {
         of: "device",
         field: "changed_api_heartbeat_state_on__date",

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use expect_test::{expect, expect_file};
+use proptest::prelude::*;
 use resources::{
     Branding, Column, Field, Lookup, Method, Model, Resource, Step, Version, Written, of_version,
 };
@@ -356,6 +357,49 @@ fn nothing_that_is_secret_becomes_readable_in_an_older_version() {
                     field.name
                 );
             }
+        }
+    }
+}
+
+/// Something under names that resources have, and others.
+fn any_body() -> impl Strategy<Value = serde_json::Map<String, Value>> {
+    let names = of_version(Version::V5).resources().iter();
+    let names: Vec<&str> = names.flat_map(|it| &it.fields).map(|it| it.name).collect();
+    let value = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+        Just(json!({"a": [1]})),
+    ];
+    let name = prop_oneof![
+        prop::sample::select(names).prop_map(str::to_owned),
+        any::<String>(),
+    ];
+    prop::collection::vec((name, value), 0..6).prop_map(|all| all.into_iter().collect())
+}
+
+proptest! {
+    /// Whatever is written in whichever version: what comes out has the names of version 7 or such as no
+    /// version has, and version 7 is left as it is.
+    #[test]
+    fn what_is_written_comes_out_in_the_names_of_the_current_version(
+        body in any_body(),
+        version in prop::sample::select(Version::ALL.to_vec()),
+        pick in any::<prop::sample::Index>(),
+        creates in any::<bool>(),
+    ) {
+        let method = if creates { Method::Create } else { Method::Update };
+        let resource = pick.get(of_version(version).resources());
+        let today = of_version(Version::V7).resource(resource.table).expect("its table");
+        let written = version.written(resource, method, body.clone(), &Branding::default());
+        let Ok(written) = written else { return Ok(()) };
+        for name in written.fields.keys() {
+            let unknown = resource.find_field(name).is_none();
+            prop_assert!(unknown || today.find_field(name).is_some(), "{name}");
+        }
+        if version == Version::V7 {
+            prop_assert_eq!(written.fields, body);
         }
     }
 }
