@@ -6,22 +6,26 @@
 //! passwords and no tokens.
 #![warn(missing_docs)]
 
+pub mod catalogue;
 mod connection;
 mod database;
 mod effect;
 mod error;
 pub mod query;
+mod record;
 mod row;
+mod rules;
 mod schema;
 pub mod setting;
 mod statement;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod transaction;
+pub mod write;
 
 pub use database::{Database, Dialect, Options};
 pub use effect::{DeviceGone, Effect};
 pub use error::DataError;
 pub use row::Row;
-pub use statement::{Built, Statement};
+pub use statement::{Built, Sql, Statement, sql};
 pub use transaction::{Retries, Transaction};

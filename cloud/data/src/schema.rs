@@ -26,10 +26,7 @@ const LOCK: i64 = 0x666c_6565_7431;
 pub(crate) async fn migrate(database: &Database, model: &Model) -> Result<(), DataError> {
     let dialect = database.dialect();
     let mut transaction = database.begin().await?;
-    if dialect == Dialect::Postgres {
-        let lock = Built::new("SELECT 1 FROM pg_advisory_xact_lock($1)", [LOCK.into()]);
-        transaction.row(&lock).await?;
-    }
+    alone(&mut transaction).await?;
     let present = Present::of(&mut transaction).await?;
     let script = missing(model, &present, dialect)?;
     if !script.is_empty() {
@@ -39,6 +36,15 @@ pub(crate) async fn migrate(database: &Database, model: &Model) -> Result<(), Da
         replace_view(&mut transaction, name, statement).await?;
     }
     transaction.commit().await
+}
+
+/// No other program that starts does what follows until the transaction ends.
+pub(crate) async fn alone(transaction: &mut Transaction) -> Result<(), DataError> {
+    if transaction.dialect() == Dialect::Postgres {
+        let lock = Built::new("SELECT 1 FROM pg_advisory_xact_lock($1)", [LOCK.into()]);
+        transaction.row(&lock).await?;
+    }
+    Ok(())
 }
 
 /// The statements that add what is missing.

@@ -66,3 +66,98 @@ statements!(
     DeleteStatement,
     WithQuery
 );
+
+/// A statement of ours as text, the same for both databases, with a `?` for each value. A list of numbers
+/// takes the place of its `?` within parentheses: `id IN (?)`.
+#[derive(Debug, Clone)]
+pub struct Sql {
+    text: &'static str,
+    values: Vec<Bound>,
+}
+
+#[derive(Debug, Clone)]
+enum Bound {
+    One(Value),
+    Many(Vec<i64>),
+}
+
+/// A statement whose values follow, in their order.
+#[must_use]
+pub fn sql(text: &'static str) -> Sql {
+    Sql {
+        text,
+        values: Vec::new(),
+    }
+}
+
+impl Sql {
+    /// The value of the next `?`.
+    #[must_use]
+    pub fn with(mut self, value: impl Into<Value>) -> Self {
+        self.values.push(Bound::One(value.into()));
+        self
+    }
+
+    /// The numbers in place of the next `?`; where there are none, one that no row has.
+    #[must_use]
+    pub fn with_all<'a>(mut self, numbers: impl IntoIterator<Item = &'a i64>) -> Self {
+        let mut numbers: Vec<i64> = numbers.into_iter().copied().collect();
+        if numbers.is_empty() {
+            numbers.push(-1);
+        }
+        self.values.push(Bound::Many(numbers));
+        self
+    }
+}
+
+impl Statement for Sql {
+    fn built(&self, dialect: Dialect) -> Built {
+        let mut text = String::with_capacity(self.text.len() + 16);
+        let mut values = Vec::new();
+        let mut add = |text: &mut String, value: Value| {
+            values.push(value);
+            match dialect {
+                Dialect::Sqlite => text.push('?'),
+                Dialect::Postgres => text.push_str(&format!("${}", values.len())),
+            }
+        };
+        let mut parts = self.text.split('?');
+        text.push_str(parts.next().unwrap_or_default());
+        for (part, value) in parts.zip(&self.values) {
+            match value {
+                Bound::One(value) => add(&mut text, value.clone()),
+                Bound::Many(numbers) => {
+                    for (at, number) in numbers.iter().enumerate() {
+                        if at > 0 {
+                            text.push(',');
+                        }
+                        add(&mut text, (*number).into());
+                    }
+                }
+            }
+            text.push_str(part);
+        }
+        debug_assert_eq!(self.text.matches('?').count(), self.values.len());
+        Built::new(text, values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_database_gets_its_own_signs_for_values() {
+        let statement = sql("SELECT 1 WHERE 1 IN (?) AND 2 = ?")
+            .with_all(&[7, 8])
+            .with(9);
+        assert_eq!(
+            statement.built(Dialect::Sqlite).text(),
+            "SELECT 1 WHERE 1 IN (?,?) AND 2 = ?"
+        );
+        assert_eq!(
+            statement.built(Dialect::Postgres).text(),
+            "SELECT 1 WHERE 1 IN ($1,$2) AND 2 = $3"
+        );
+    }
+}

@@ -85,6 +85,26 @@ impl Transaction {
         self.connection().execute(built).await
     }
 
+    /// The numbers of the first column.
+    ///
+    /// # Errors
+    /// As [`Transaction::texts`].
+    pub async fn ids(&mut self, statement: &impl Statement) -> Result<Vec<i64>, DataError> {
+        let rows = self.rows(statement).await?;
+        rows.iter().map(|row| row.id(0)).collect()
+    }
+
+    /// The number in the first row's first column, unless there is none.
+    ///
+    /// # Errors
+    /// As [`Transaction::texts`].
+    pub async fn id(&mut self, statement: &impl Statement) -> Result<Option<i64>, DataError> {
+        match self.row(statement).await? {
+            Some(row) => row.number(0),
+            None => Ok(None),
+        }
+    }
+
     /// Statements of ours, several at once, without parameters.
     pub(crate) async fn script(&mut self, text: impl Into<String>) -> Result<(), DataError> {
         self.connection().script(text.into()).await

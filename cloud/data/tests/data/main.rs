@@ -7,3 +7,4 @@
 mod fixture;
 mod query;
 mod schema;
+mod write;

@@ -1,0 +1,245 @@
+//! What a new database starts with: kinds of processors, boards and fleets from a data file, roles of members,
+//! an organization and its administrator.
+
+use std::collections::BTreeMap;
+
+use resources::{Type, v7};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::database::Database;
+use crate::rules::random;
+use crate::schema;
+use crate::statement::sql;
+use crate::write::{Environment, WriteError, Writer};
+
+/// The catalogue that this program comes with.
+pub const CATALOGUE: &str = include_str!("../catalogue.toml");
+
+/// Kinds of processors, boards and fleets. See [`CATALOGUE`] for how one is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Catalogue {
+    #[serde(default, rename = "application_type")]
+    application_types: Vec<Map<String, Value>>,
+    #[serde(default, rename = "manufacturer")]
+    manufacturers: Vec<Manufacturer>,
+    #[serde(default, rename = "family")]
+    families: Vec<Family>,
+    #[serde(default, rename = "device_type")]
+    device_types: Vec<DeviceType>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Manufacturer {
+    slug: String,
+    name: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Family {
+    slug: String,
+    name: String,
+    manufacturer: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DeviceType {
+    slug: String,
+    name: String,
+    architecture: String,
+    family: Option<String>,
+    #[serde(default)]
+    aliases: Vec<String>,
+    logo: Option<String>,
+}
+
+/// A catalogue is not written as one is.
+#[derive(Debug, thiserror::Error)]
+#[error("the catalogue of device types cannot be read")]
+pub struct CatalogueError(#[source] toml::de::Error);
+
+/// The first organization and its administrator.
+#[derive(Debug, Clone)]
+pub struct FirstUser {
+    /// The handle of the organization.
+    pub organization: String,
+    /// The administrator's name.
+    pub username: String,
+    /// Where they sign in with it.
+    pub email: String,
+    /// The hash of the password, as the server checks it.
+    pub password_hash: String,
+}
+
+impl std::str::FromStr for Catalogue {
+    type Err = CatalogueError;
+
+    fn from_str(text: &str) -> Result<Self, CatalogueError> {
+        toml::from_str(text).map_err(CatalogueError)
+    }
+}
+
+impl Database {
+    /// Adds what is missing of a catalogue; what is there stays as it is. At `now`, in milliseconds.
+    ///
+    /// # Errors
+    /// [`WriteError`]; then nothing is added.
+    pub async fn add_catalogue(
+        &self,
+        catalogue: &Catalogue,
+        environment: &Environment,
+        now: i64,
+    ) -> Result<(), WriteError> {
+        let mut transaction = self.begin().await?;
+        schema::alone(&mut transaction).await?;
+        let mut writer = Writer::platform(&mut transaction, environment, now);
+        catalogue.add(&mut writer).await?;
+        Ok(transaction.commit().await?)
+    }
+
+    /// Makes the first organization and its administrator, where there is no user at all; the user's id, where
+    /// it was made. The catalogue is to be added before.
+    ///
+    /// # Errors
+    /// [`WriteError`]; then nothing is made.
+    pub async fn first_user(
+        &self,
+        first: &FirstUser,
+        environment: &Environment,
+        now: i64,
+    ) -> Result<Option<i64>, WriteError> {
+        let mut transaction = self.begin().await?;
+        schema::alone(&mut transaction).await?;
+        let any = sql("SELECT id FROM \"user\" LIMIT 1");
+        if transaction.id(&any).await?.is_some() {
+            return Ok(None);
+        }
+        let mut writer = Writer::platform(&mut transaction, environment, now);
+        let user = object(json!({
+            "username": first.username, "email": first.email,
+            "password": first.password_hash, "jwt_secret": random::digits()?,
+        }));
+        let user = writer.create("user", &user).await?;
+        let organization = object(json!({
+            "name": first.organization, "handle": first.organization,
+        }));
+        let organization = writer.create("organization", &organization).await?;
+        let role = sql("SELECT id FROM organization_membership_role WHERE name = 'administrator'");
+        let role = writer.transaction.id(&role).await?;
+        let membership = object(json!({
+            "user": user, "is_member_of__organization": organization, "organization_membership_role": role,
+        }));
+        writer
+            .create("organization_membership", &membership)
+            .await?;
+        transaction.commit().await?;
+        Ok(Some(user))
+    }
+}
+
+impl Catalogue {
+    async fn add(&self, writer: &mut Writer<'_>) -> Result<(), WriteError> {
+        for name in ["administrator", "member"] {
+            ensure(
+                writer,
+                "organization_membership_role",
+                "name",
+                json!({ "name": name }),
+            )
+            .await?;
+        }
+        for application_type in &self.application_types {
+            let body = Value::Object(application_type.clone());
+            ensure(writer, "application_type", "slug", body).await?;
+        }
+        let mut architectures = BTreeMap::new();
+        for slug in architecture_slugs() {
+            let id = ensure(writer, "cpu_architecture", "slug", json!({ "slug": slug })).await?;
+            architectures.insert(*slug, id);
+        }
+        let mut manufacturers = BTreeMap::new();
+        for one in &self.manufacturers {
+            let body = json!({ "slug": one.slug, "name": one.name });
+            let id = ensure(writer, "device_manufacturer", "slug", body).await?;
+            manufacturers.insert(one.slug.as_str(), id);
+        }
+        let mut families = BTreeMap::new();
+        for one in &self.families {
+            let manufacturer = found(&manufacturers, one.manufacturer.as_deref())?;
+            let body = json!({
+                "slug": one.slug, "name": one.name, "is_manufactured_by__device_manufacturer": manufacturer,
+            });
+            families.insert(
+                one.slug.as_str(),
+                ensure(writer, "device_family", "slug", body).await?,
+            );
+        }
+        for one in &self.device_types {
+            let architecture = found(&architectures, Some(&one.architecture))?;
+            let family = found(&families, one.family.as_deref())?;
+            let body = json!({
+                "slug": one.slug, "name": one.name, "is_of__cpu_architecture": architecture,
+                "belongs_to__device_family": family, "logo": one.logo,
+            });
+            let device_type = ensure(writer, "device_type", "slug", body).await?;
+            for alias in std::iter::once(&one.slug).chain(&one.aliases) {
+                let body = json!({ "device_type": device_type, "is_referenced_by__alias": alias });
+                ensure(writer, "device_type_alias", "is_referenced_by__alias", body).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The row that has this value of a key, made where there is none; its id.
+async fn ensure(
+    writer: &mut Writer<'_>,
+    resource: &str,
+    key: &str,
+    body: Value,
+) -> Result<i64, WriteError> {
+    use sea_query::{Alias, Expr, ExprTrait, Query};
+    let value = body.get(key).and_then(Value::as_str).unwrap_or_default();
+    let select = Query::select()
+        .column(Alias::new("id"))
+        .from(Alias::new(resource))
+        .and_where(Expr::col(Alias::new(key)).eq(value))
+        .take();
+    match writer.transaction.id(&select).await? {
+        Some(id) => Ok(id),
+        None => writer.create(resource, &object(body)).await,
+    }
+}
+
+/// The id of what a catalogue names elsewhere in it.
+fn found(ids: &BTreeMap<&str, i64>, name: Option<&str>) -> Result<Option<i64>, WriteError> {
+    match name {
+        None => Ok(None),
+        Some(name) => ids
+            .get(name)
+            .map(|id| Some(*id))
+            .ok_or_else(|| WriteError::Refused(format!("the catalogue has no `{name}`"))),
+    }
+}
+
+/// All kinds of processors that the model knows.
+fn architecture_slugs() -> &'static [&'static str] {
+    let field = v7()
+        .resource("cpu_architecture")
+        .and_then(|resource| resource.find_field("slug"));
+    match field.map(|field| field.kind) {
+        Some(Type::Word(words)) => words,
+        _ => &[],
+    }
+}
+
+fn object(body: Value) -> Map<String, Value> {
+    match body {
+        Value::Object(body) => body,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,146 @@
+//! What holds between rows, what fields become of others, and what follows from a change (cloud behaviour 5).
+//!
+//! [`crate::write`] calls these around its statements, in the transaction of the request, a family of
+//! resources a file. What a value has to be by itself is the `resources` crate's to say. A rule refuses
+//! with a text for the client, adds to what is written, or changes other rows; it never asks who may do
+//! what, which is decided before and after.
+
+mod affected;
+mod device;
+mod fleet;
+mod history;
+mod image;
+mod installs;
+mod numbering;
+mod people;
+pub(crate) mod random;
+mod release;
+mod system_release;
+mod tracking;
+
+use resources::Resource;
+
+use crate::effect::Effect;
+use crate::record;
+use crate::write::{Change, Going, WriteError, Writer};
+
+/// A row is about to be made.
+pub(crate) async fn before_create(
+    writer: &mut Writer<'_>,
+    resource: &'static Resource,
+    change: &mut Change,
+) -> Result<(), WriteError> {
+    match resource.name {
+        "application" => fleet::before_create(writer, change).await,
+        "device" => device::before_create(writer, change).await,
+        "release" => release::before_create(writer, change).await,
+        "image" => image::before_create(writer, change).await,
+        "release_image" => image::before_use(writer, change).await,
+        "organization_membership" => people::before_membership(writer, change).await,
+        _ => Ok(()),
+    }
+}
+
+/// A row was made.
+pub(crate) async fn after_create(
+    writer: &mut Writer<'_>,
+    resource: &'static Resource,
+    change: &Change,
+) -> Result<(), WriteError> {
+    match resource.name {
+        "device" => device::after_create(writer, change).await?,
+        "release" => tracking::follow(writer, std::slice::from_ref(change)).await?,
+        "release_image" => image::after_use(writer, change).await?,
+        "organization" => people::after_organization(writer, change).await?,
+        _ => {}
+    }
+    affected::by_new(writer, resource, change.id).await
+}
+
+/// Rows are about to be changed; each may be changed differently.
+pub(crate) async fn before_change(
+    writer: &mut Writer<'_>,
+    resource: &'static Resource,
+    changes: &mut [Change],
+) -> Result<(), WriteError> {
+    match resource.name {
+        "application" => {
+            for change in changes {
+                fleet::before_change(writer, change).await?;
+            }
+        }
+        "device" => {
+            for change in changes {
+                device::before_change(writer, change).await?;
+            }
+        }
+        "release" => release::before_change(writer, changes).await?,
+        "image" => {
+            for change in changes {
+                image::check(change)?;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Rows were changed.
+pub(crate) async fn after_change(
+    writer: &mut Writer<'_>,
+    resource: &'static Resource,
+    changes: &[Change],
+) -> Result<(), WriteError> {
+    match resource.name {
+        "application" => fleet::after_change(writer, changes).await?,
+        "device" => device::after_change(writer, changes).await?,
+        "release" => tracking::follow(writer, changes).await?,
+        "organization" => people::after_organization_change(writer, changes).await?,
+        _ => {}
+    }
+    affected::by_change(writer, resource, changes).await
+}
+
+/// Rows are about to be deleted, by a request for these themselves.
+pub(crate) async fn before_remove(
+    writer: &mut Writer<'_>,
+    resource: &'static Resource,
+    ids: &[i64],
+) -> Result<(), WriteError> {
+    match resource.name {
+        "release" => release::before_remove(writer, ids).await,
+        _ => Ok(()),
+    }
+}
+
+/// Rows and what goes with them are about to be deleted: what is to be known of them is looked up now.
+pub(crate) async fn before_going(
+    writer: &mut Writer<'_>,
+    resource: &'static Resource,
+    ids: &[i64],
+    going: &Going,
+) -> Result<(), WriteError> {
+    affected::by_removal(writer, resource, ids).await?;
+    let of = |name: &str| -> Vec<i64> {
+        let ids = going.get(name).into_iter().flatten();
+        ids.copied().collect()
+    };
+    let devices = of("device");
+    if !devices.is_empty() {
+        let gone = device::before_going(writer, &devices).await?;
+        writer.transaction.effect(Effect::DevicesGone(gone));
+    }
+    let images = of("image");
+    if !images.is_empty() {
+        let locations = image::locations(writer, &images).await?;
+        writer.transaction.effect(Effect::ImagesGone(locations));
+    }
+    let mut actors = of("actor");
+    if resource.name == "api_key" {
+        actors = record::behind(writer.transaction, "api_key", "is_of__actor", ids).await?;
+    }
+    if !actors.is_empty() {
+        writer.transaction.effect(Effect::ActorsChanged(actors));
+    }
+    Ok(())
+}

@@ -1,0 +1,265 @@
+//! Devices (cloud behaviour 1.5, 5.2, 5.5, 5.11 to 5.14).
+
+use resources::{Taken, split_os_version};
+use semver::Version;
+
+use super::system_release::{self, os_version};
+use super::{fleet, history, installs, random};
+use crate::effect::DeviceGone;
+use crate::record::AT_ONCE;
+use crate::statement::sql;
+use crate::write::{Change, WriteError, Writer};
+
+pub(super) async fn before_create(
+    writer: &mut Writer<'_>,
+    change: &mut Change,
+) -> Result<(), WriteError> {
+    if change.text("device_name").is_none() {
+        change.new.set_text("device_name", random::device_name()?);
+    }
+    take_os_variant(change);
+    if let Some(fleet) = change.number("belongs_to__application") {
+        if change.text("os_version").is_none() && change.text("supervisor_version").is_some() {
+            return Err(WriteError::Forbidden(
+                "`os_version` is required beside `supervisor_version`".to_owned(),
+            ));
+        }
+        system_in_range(writer, change, fleet).await?;
+    }
+    check_pin(writer, change).await?;
+    check_web_access(writer, change).await?;
+    system_release::before_create(writer, change).await
+}
+
+pub(super) async fn after_create(
+    writer: &mut Writer<'_>,
+    change: &Change,
+) -> Result<(), WriteError> {
+    installs::of_devices(writer, &[change.id]).await?;
+    history::keep(writer, change).await
+}
+
+pub(super) async fn before_change(
+    writer: &mut Writer<'_>,
+    change: &mut Change,
+) -> Result<(), WriteError> {
+    take_os_variant(change);
+    note_events(change, writer.now());
+    if change.alters("belongs_to__application") {
+        before_move(writer, change).await?;
+    }
+    check_pin(writer, change).await?;
+    check_web_access(writer, change).await?;
+    if change.alters("is_of__device_type") && !change.new.has("should_be_operated_by__release") {
+        change
+            .new
+            .set("should_be_operated_by__release", Taken::Null);
+    }
+    system_release::before_change(writer, change).await
+}
+
+pub(super) async fn after_change(
+    writer: &mut Writer<'_>,
+    changes: &[Change],
+) -> Result<(), WriteError> {
+    for change in changes {
+        if change.alters("belongs_to__application")
+            && let Some(before) = change.old.number("belongs_to__application")
+        {
+            installs::leave_fleet(writer, change.id, before).await?;
+        }
+        history::keep(writer, change).await?;
+    }
+    let runs = [
+        "belongs_to__application",
+        "is_pinned_on__release",
+        "should_be_managed_by__release",
+        "should_be_operated_by__release",
+    ];
+    let retargeted: Vec<i64> = changes
+        .iter()
+        .filter(|change| change.alters_any(&runs))
+        .map(|change| change.id)
+        .collect();
+    installs::of_devices(writer, &retargeted).await
+}
+
+/// What is told of devices that go.
+pub(super) async fn before_going(
+    writer: &mut Writer<'_>,
+    devices: &[i64],
+) -> Result<Vec<DeviceGone>, WriteError> {
+    history::end(writer, devices).await?;
+    let mut gone = Vec::with_capacity(devices.len());
+    for devices in devices.chunks(AT_ONCE) {
+        let select = sql("SELECT id, uuid FROM device WHERE id IN (?)").with_all(devices);
+        for row in writer.transaction.rows(&select).await? {
+            gone.push(DeviceGone {
+                id: row.id(0)?,
+                uuid: row.some_text(1)?,
+            });
+        }
+    }
+    Ok(gone)
+}
+
+/// `2.0.0 (prod)`: the variant is a field of its own.
+fn take_os_variant(change: &mut Change) {
+    let Some(reported) = change.new.text("os_version").map(str::to_owned) else {
+        return;
+    };
+    let (version, variant) = split_os_version(&reported);
+    if let (Some(variant), false) = (variant, change.new.text("os_variant").is_some()) {
+        change.new.set_text("os_version", version);
+        change.new.set_text("os_variant", variant);
+    }
+}
+
+/// When things happened.
+fn note_events(change: &mut Change, now: i64) {
+    if change.alters("api_heartbeat_state") {
+        change
+            .new
+            .set_number("changed_api_heartbeat_state_on__date", now);
+    }
+    if let Some(connected) = change.new.flag("is_connected_to_vpn") {
+        change.new.set_number("last_vpn_event", now);
+        change.new.set("is_online", Taken::Boolean(connected));
+    }
+    if change.new.has("is_online") {
+        change.new.set_number("last_connectivity_event", now);
+    }
+    if change.new.has("update_status") {
+        change.new.set_number("last_update_status_event", now);
+    }
+}
+
+/// Whether it may go to the other fleet; its pin was on a release of this one.
+async fn before_move(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), WriteError> {
+    if !change.new.has("is_pinned_on__release") {
+        change.new.set("is_pinned_on__release", Taken::Null);
+    }
+    let Some(fleet) = change.number("belongs_to__application") else {
+        return Ok(());
+    };
+    system_in_range(writer, change, fleet).await?;
+    let architectures = sql("SELECT d.slug, f.slug FROM device_type AS t \
+         JOIN cpu_architecture AS d ON d.id = t.is_of__cpu_architecture, \
+         application AS a JOIN device_type AS u ON u.id = a.is_for__device_type \
+         JOIN cpu_architecture AS f ON f.id = u.is_of__cpu_architecture \
+         WHERE t.id = ? AND a.id = ?")
+    .with(change.number("is_of__device_type").unwrap_or_default())
+    .with(fleet);
+    if let Some(row) = writer.transaction.row(&architectures).await? {
+        let (device, fleet) = (row.some_text(0)?, row.some_text(1)?);
+        if !runs_on(&device, &fleet) {
+            return Err(WriteError::Refused(format!(
+                "a device of the architecture `{device}` does not run what is built for `{fleet}`"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a device of one architecture runs what is built for another (cloud behaviour 1.4).
+fn runs_on(device: &str, built_for: &str) -> bool {
+    device == built_for
+        || matches!(
+            (device, built_for),
+            ("aarch64", "armv7hf" | "rpi") | ("armv7hf", "rpi")
+        )
+}
+
+async fn check_pin(writer: &mut Writer<'_>, change: &Change) -> Result<(), WriteError> {
+    match change.number("is_pinned_on__release") {
+        Some(release)
+            if change.alters_any(&["is_pinned_on__release", "belongs_to__application"]) =>
+        {
+            let fleet = change.number("belongs_to__application");
+            fleet::can_run(writer, release, fleet, "is_pinned_on__release").await
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn check_web_access(writer: &mut Writer<'_>, change: &Change) -> Result<(), WriteError> {
+    if !change.alters("is_web_accessible") || !change.flag("is_web_accessible") {
+        return Ok(());
+    }
+    let supports = sql(
+        "SELECT a.id FROM application AS a JOIN application_type AS t ON t.id = a.application_type \
+         WHERE a.id = ? AND t.supports_web_url = TRUE",
+    )
+    .with(change.number("belongs_to__application").unwrap_or_default());
+    match writer.transaction.id(&supports).await? {
+        Some(_) => Ok(()),
+        None => Err(WriteError::Forbidden(
+            "devices of this type of fleet have no web address".to_owned(),
+        )),
+    }
+}
+
+/// A type of fleet may ask for versions of the operating system. What is no version nobody can tell of.
+async fn system_in_range(
+    writer: &mut Writer<'_>,
+    change: &Change,
+    fleet: i64,
+) -> Result<(), WriteError> {
+    let Some(version) = change.text("os_version").and_then(os_version) else {
+        return Ok(());
+    };
+    let range = sql("SELECT t.needs__os_version_range FROM application AS a \
+         JOIN application_type AS t ON t.id = a.application_type WHERE a.id = ?")
+    .with(fleet);
+    let Some(range) = writer.transaction.texts(&range).await?.pop().flatten() else {
+        return Ok(());
+    };
+    match in_range(&version, &range) {
+        true => Ok(()),
+        false => Err(WriteError::Forbidden(format!(
+            "the fleet is for operating systems of versions {range}, and this device has {version}"
+        ))),
+    }
+}
+
+/// Ranges are written `>=2.11.0 <3 || 4.x`.
+fn in_range(version: &Version, range: &str) -> bool {
+    // A pre-release counts as what it is before.
+    let version = Version::new(version.major, version.minor, version.patch);
+    range.split("||").any(|part| {
+        let comparators: Vec<&str> = part.split_whitespace().collect();
+        let required = match comparators.is_empty() {
+            true => semver::VersionReq::parse("*"),
+            false => semver::VersionReq::parse(&comparators.join(",")),
+        };
+        required.is_ok_and(|required| required.matches(&version))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_of_versions_are_those_of_package_managers() {
+        for (version, range, expected) in [
+            ("2.11.0", ">=2.11.0", true),
+            ("2.10.9", ">=2.11.0", false),
+            ("2.11.0-rc1", ">=2.11.0", true),
+            ("3.0.0", ">=2.11.0 <3", false),
+            ("4.5.6", ">=2.11.0 <3 || 4.x", true),
+            ("1.0.0", "", true),
+        ] {
+            let version = version.parse().unwrap();
+            assert_eq!(in_range(&version, range), expected, "{version} {range}");
+        }
+    }
+
+    #[test]
+    fn devices_run_what_is_built_for_lesser_ones_of_their_family() {
+        assert!(
+            runs_on("aarch64", "rpi") && runs_on("armv7hf", "rpi") && runs_on("amd64", "amd64")
+        );
+        assert!(!runs_on("rpi", "armv7hf") && !runs_on("amd64", "i386"));
+    }
+}

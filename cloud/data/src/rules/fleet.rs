@@ -1,0 +1,138 @@
+//! Fleets (cloud behaviour 5.1, 5.2, 5.7, 5.15, 5.16).
+
+use resources::Taken;
+
+use super::{installs, tracking};
+use crate::statement::sql;
+use crate::write::{Change, WriteError, Writer};
+
+pub(super) async fn before_create(
+    writer: &mut Writer<'_>,
+    change: &mut Change,
+) -> Result<(), WriteError> {
+    if change.number("should_be_running__release").is_some() {
+        return Err(WriteError::refused(
+            "`should_be_running__release`: a new fleet has no release yet",
+        ));
+    }
+    change
+        .new
+        .set("should_track_latest_release", Taken::Boolean(true));
+    if change.number("application_type").is_none() {
+        let default = sql("SELECT id FROM application_type WHERE slug = 'default'");
+        let default = writer.transaction.id(&default).await?.ok_or_else(|| {
+            WriteError::Broken("there is no type of fleet with the slug `default`".to_owned())
+        })?;
+        change.new.set_number("application_type", default);
+    }
+    give_slug(writer, change).await
+}
+
+pub(super) async fn before_change(
+    writer: &mut Writer<'_>,
+    change: &mut Change,
+) -> Result<(), WriteError> {
+    if change.alters_any(&["app_name", "organization"]) {
+        give_slug(writer, change).await?;
+    }
+    if change.alters("is_for__device_type") {
+        same_architecture(writer, change).await?;
+    }
+    let tracks = change.flag("should_track_latest_release");
+    if tracks
+        && change.alters("should_track_latest_release")
+        && !change.new.has("should_be_running__release")
+        && let Some(latest) = tracking::latest(writer, change.id).await?
+    {
+        change.new.set_number("should_be_running__release", latest);
+    }
+    if change.alters("should_be_running__release")
+        && let Some(release) = change.number("should_be_running__release")
+    {
+        can_run(
+            writer,
+            release,
+            Some(change.id),
+            "should_be_running__release",
+        )
+        .await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn after_change(
+    writer: &mut Writer<'_>,
+    changes: &[Change],
+) -> Result<(), WriteError> {
+    let retargeted: Vec<i64> = changes
+        .iter()
+        .filter(|change| change.alters("should_be_running__release"))
+        .map(|change| change.id)
+        .collect();
+    if !retargeted.is_empty() {
+        installs::of_fleets(writer, &retargeted).await?;
+    }
+    Ok(())
+}
+
+/// What is run must be a successful release of the fleet, draft or not, tested or not (cloud behaviour 5.2).
+pub(super) async fn can_run(
+    writer: &mut Writer<'_>,
+    release: i64,
+    fleet: Option<i64>,
+    field: &str,
+) -> Result<(), WriteError> {
+    let found =
+        sql("SELECT status, belongs_to__application FROM release WHERE id = ?").with(release);
+    let row = writer.transaction.row(&found).await?;
+    let why = match row {
+        Some(row) if row.number(1)? != fleet => "it belongs to another fleet",
+        Some(row) if row.some_text(0)? != "success" => "it is not successful",
+        Some(_) => return Ok(()),
+        None => "there is none",
+    };
+    Err(WriteError::Refused(format!(
+        "`{field}`: release {release} cannot be run there: {why}"
+    )))
+}
+
+/// The handle of the organization, `/`, the name; in lower case.
+async fn give_slug(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), WriteError> {
+    let handle = sql("SELECT handle FROM organization WHERE id = ?")
+        .with(change.number("organization").unwrap_or_default());
+    let row = writer.transaction.row(&handle).await?;
+    let handle = row
+        .ok_or_else(|| WriteError::refused("`organization`: there is none of this number"))?
+        .some_text(0)?;
+    let name = change.text("app_name").unwrap_or_default();
+    let slug = format!("{handle}/{name}").to_lowercase();
+    change.new.set_text("slug", slug);
+    Ok(())
+}
+
+/// Devices of the fleet go on running what was built for them.
+async fn same_architecture(writer: &mut Writer<'_>, change: &Change) -> Result<(), WriteError> {
+    let types = [
+        change.old.number("is_for__device_type").unwrap_or_default(),
+        change.number("is_for__device_type").unwrap_or_default(),
+    ];
+    let architectures =
+        sql("SELECT DISTINCT is_of__cpu_architecture FROM device_type WHERE id IN (?)")
+            .with_all(&types);
+    match writer.transaction.ids(&architectures).await?.len() {
+        0 | 1 => Ok(()),
+        _ => Err(WriteError::refused(
+            "`is_for__device_type` must have the same architecture as the one before",
+        )),
+    }
+}
+
+/// Takes the fleets for this transaction alone, so that two never number releases or pick targets at once.
+pub(super) async fn lock(writer: &mut Writer<'_>, fleets: &[i64]) -> Result<(), WriteError> {
+    if writer.transaction.dialect() == crate::Dialect::Postgres {
+        let lock = sql("SELECT id FROM application WHERE id IN (?) ORDER BY id FOR NO KEY UPDATE")
+            .with_all(fleets);
+        writer.transaction.ids(&lock).await?;
+    }
+    Ok(())
+}

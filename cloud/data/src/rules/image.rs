@@ -1,0 +1,83 @@
+//! Images, and releases that use them (cloud behaviour 1.9 and 5.8).
+
+use super::{installs, random};
+use crate::record;
+use crate::statement::sql;
+use crate::write::{Change, WriteError, Writer};
+
+/// How often a location is made up before one is free.
+const ATTEMPTS: u8 = 5;
+
+pub(super) async fn before_create(
+    writer: &mut Writer<'_>,
+    change: &mut Change,
+) -> Result<(), WriteError> {
+    check(change)?;
+    for _ in 0..ATTEMPTS {
+        let location = format!("{}/v2/{}", writer.environment.registry, random::digits()?);
+        let taken = sql("SELECT id FROM image WHERE is_stored_at__image_location = ?")
+            .with(location.as_str());
+        if writer.transaction.id(&taken).await?.is_none() {
+            change
+                .new
+                .set_text("is_stored_at__image_location", location);
+            return Ok(());
+        }
+    }
+    Err(WriteError::Broken(
+        "no location for the image is free".to_owned(),
+    ))
+}
+
+/// An image that is there was pushed.
+pub(super) fn check(change: &Change) -> Result<(), WriteError> {
+    if change.text("status") == Some("success") && change.number("push_timestamp").is_none() {
+        return Err(WriteError::refused(
+            "`push_timestamp` is required of an image whose status is `success`",
+        ));
+    }
+    Ok(())
+}
+
+/// A release is about to have one more image.
+pub(super) async fn before_use(
+    writer: &mut Writer<'_>,
+    change: &mut Change,
+) -> Result<(), WriteError> {
+    let release = change.number("is_part_of__release").unwrap_or_default();
+    let single = sql("SELECT count(*) FROM release_image AS i \
+         JOIN release AS r ON r.id = i.is_part_of__release \
+         JOIN application AS a ON a.id = r.belongs_to__application \
+         JOIN application_type AS t ON t.id = a.application_type \
+         WHERE r.id = ? AND t.supports_multicontainer = FALSE")
+    .with(release);
+    match writer.transaction.id(&single).await? {
+        None | Some(0) => Ok(()),
+        Some(_) => Err(WriteError::refused(
+            "releases of this type of fleet have one image at most",
+        )),
+    }
+}
+
+/// It has it: whoever runs the release runs one more service.
+pub(super) async fn after_use(writer: &mut Writer<'_>, change: &Change) -> Result<(), WriteError> {
+    match change.number("is_part_of__release") {
+        Some(release) => installs::of_release(writer, release).await,
+        None => Ok(()),
+    }
+}
+
+/// Where the registry keeps these.
+pub(super) async fn locations(
+    writer: &mut Writer<'_>,
+    images: &[i64],
+) -> Result<Vec<String>, WriteError> {
+    let mut locations = Vec::new();
+    for images in images.chunks(record::AT_ONCE) {
+        let select =
+            sql("SELECT is_stored_at__image_location FROM image WHERE id IN (?)").with_all(images);
+        let found = writer.transaction.texts(&select).await?;
+        locations.extend(found.into_iter().flatten());
+    }
+    Ok(locations)
+}

@@ -1,0 +1,120 @@
+//! Revisions of final releases (cloud behaviour 5.3).
+
+use std::collections::HashMap;
+
+use resources::{ReleaseVersion, Taken};
+
+use crate::statement::sql;
+use crate::write::{Change, WriteError, Writer};
+
+/// Among which releases one is numbered.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Line {
+    fleet: i64,
+    core: [i64; 3],
+    prerelease: String,
+    variant: String,
+}
+
+/// The fields that make the line.
+const LINE: [&str; 6] = [
+    "belongs_to__application",
+    "semver_major",
+    "semver_minor",
+    "semver_patch",
+    "semver_prerelease",
+    "variant",
+];
+
+/// Numbers those that become final, and those final ones that come into another line: from 0, each one more than
+/// the greatest before. The caller has the fleets locked.
+pub(super) async fn give_revisions(
+    writer: &mut Writer<'_>,
+    changes: &mut [Change],
+) -> Result<(), WriteError> {
+    let now = writer.now();
+    // Those that were final keep their order; those that become it now come after, by their ids.
+    let mut order: Vec<usize> = (0..changes.len()).collect();
+    order.sort_by_key(|at| {
+        let change = &changes[*at];
+        let finalized = change.old.number("is_finalized_at__date");
+        (finalized.unwrap_or(i64::MAX), change.id)
+    });
+    let mut next: HashMap<Line, i64> = HashMap::new();
+    for at in order {
+        let change = &mut changes[at];
+        let was_final = change.old.number("revision").is_some();
+        let is_new = change.id == 0;
+        // A new release is final unless it says otherwise.
+        let becomes_final = !was_final && change.inputs.flag("is_final").unwrap_or(is_new);
+        let moves = was_final && change.alters_any(&LINE);
+        if !becomes_final && !moves {
+            if was_final && change.inputs.text("semver").is_some() {
+                let revision = change.old.number("revision").unwrap_or_default();
+                as_asked(change, revision)?;
+            }
+            continue;
+        }
+        let line = line(change);
+        let revision = match next.get(&line) {
+            Some(revision) => *revision,
+            None => first_free(writer, &line).await?,
+        };
+        next.insert(line, revision + 1);
+        as_asked(change, revision)?;
+        change.new.set_number("revision", revision);
+        if becomes_final {
+            change.new.set_number("is_finalized_at__date", now);
+        }
+    }
+    Ok(())
+}
+
+fn line(change: &Change) -> Line {
+    let number = |field: &str| change.number(field).unwrap_or_default();
+    let text = |field: &str| change.text(field).unwrap_or_default().to_owned();
+    Line {
+        fleet: number("belongs_to__application"),
+        core: [
+            number("semver_major"),
+            number("semver_minor"),
+            number("semver_patch"),
+        ],
+        prerelease: text("semver_prerelease"),
+        variant: text("variant"),
+    }
+}
+
+async fn first_free(writer: &mut Writer<'_>, line: &Line) -> Result<i64, WriteError> {
+    let [major, minor, patch] = line.core;
+    let greatest = sql(
+        "SELECT max(revision) FROM release WHERE belongs_to__application = ? \
+         AND semver_major = ? AND semver_minor = ? AND semver_patch = ? \
+         AND semver_prerelease = ? AND variant = ?",
+    )
+    .with(line.fleet)
+    .with(major)
+    .with(minor)
+    .with(patch)
+    .with(line.prerelease.as_str())
+    .with(line.variant.as_str());
+    let greatest = writer.transaction.id(&greatest).await?;
+    Ok(greatest.map_or(0, |revision| revision + 1))
+}
+
+/// `+rev4` in the version that is asked for is a claim, and has to be right.
+fn as_asked(change: &Change, revision: i64) -> Result<(), WriteError> {
+    let version = ReleaseVersion {
+        build: match change.will_be("semver_build") {
+            Taken::Text(build) => build.clone(),
+            _ => String::new(),
+        },
+        ..ReleaseVersion::default()
+    };
+    match version.asked_revision() {
+        Some(asked) if asked != revision => Err(WriteError::Refused(format!(
+            "`semver`: it asks for revision {asked}, and it would be revision {revision}"
+        ))),
+        _ => Ok(()),
+    }
+}

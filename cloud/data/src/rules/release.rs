@@ -1,0 +1,164 @@
+//! Releases (cloud behaviour 1.16, 5.3, 5.8).
+
+use resources::{ReleaseVersion, Taken};
+
+use super::{fleet, numbering};
+use crate::statement::sql;
+use crate::write::{Change, WriteError, Writer};
+
+pub(super) async fn before_create(
+    writer: &mut Writer<'_>,
+    change: &mut Change,
+) -> Result<(), WriteError> {
+    if let Some(user) = writer.user() {
+        change.new.set_number("is_created_by__user", user);
+    }
+    before_writing(writer, std::slice::from_mut(change)).await
+}
+
+pub(super) async fn before_change(
+    writer: &mut Writer<'_>,
+    changes: &mut [Change],
+) -> Result<(), WriteError> {
+    for change in changes.iter_mut() {
+        let was_final = matches!(change.old.get("revision"), Some(Taken::Integer(_)));
+        if was_final && change.inputs.flag("is_final") == Some(false) {
+            return Err(WriteError::refused(
+                "`is_final`: a final release stays final",
+            ));
+        }
+        change
+            .new
+            .set_number("update_timestamp", writer.setting.now);
+    }
+    before_writing(writer, changes).await
+}
+
+async fn before_writing(writer: &mut Writer<'_>, changes: &mut [Change]) -> Result<(), WriteError> {
+    for change in changes.iter_mut() {
+        take_version(change)?;
+        if !change.flag("is_invalidated") {
+            if matches!(change.new.get("invalidation_reason"), Some(Taken::Text(_))) {
+                return Err(WriteError::refused(
+                    "`invalidation_reason` is for releases that are invalidated",
+                ));
+            }
+            if change.text("invalidation_reason").is_some() {
+                change.new.set("invalidation_reason", Taken::Null);
+            }
+        }
+    }
+    let mut fleets: Vec<i64> = changes
+        .iter()
+        .filter_map(|change| change.number("belongs_to__application"))
+        .collect();
+    fleets.sort_unstable();
+    fleets.dedup();
+    // What follows depends on the other releases of the fleet.
+    fleet::lock(writer, &fleets).await?;
+    for change in changes.iter() {
+        alone_with_its_commit(writer, change).await?;
+        alone_with_its_version(writer, change).await?;
+    }
+    numbering::give_revisions(writer, changes).await
+}
+
+/// `semver` becomes the fields that keep it.
+fn take_version(change: &mut Change) -> Result<(), WriteError> {
+    let Some(text) = change.inputs.text("semver") else {
+        return Ok(());
+    };
+    let version: ReleaseVersion = text
+        .parse()
+        .map_err(|error| WriteError::Refused(format!("`semver`: {error}")))?;
+    for (field, text, most) in [
+        ("semver_prerelease", &version.prerelease, 100),
+        ("semver_build", &version.build, 50),
+    ] {
+        if text.len() > most {
+            return Err(WriteError::Refused(format!(
+                "`semver`: `{text}` has more than {most} characters"
+            )));
+        }
+        change.new.set_text(field, text.as_str());
+    }
+    change.new.set_number("semver_major", version.major);
+    change.new.set_number("semver_minor", version.minor);
+    change.new.set_number("semver_patch", version.patch);
+    Ok(())
+}
+
+/// A fleet has one successful release of a commit at most.
+async fn alone_with_its_commit(writer: &mut Writer<'_>, change: &Change) -> Result<(), WriteError> {
+    let decides = ["status", "commit", "belongs_to__application"];
+    if change.text("status") != Some("success") || !change.alters_any(&decides) {
+        return Ok(());
+    }
+    let commit = change.text("commit").unwrap_or_default();
+    let other = sql(
+        "SELECT id FROM release WHERE belongs_to__application = ? AND \"commit\" = ? \
+         AND status = 'success' AND id <> ?",
+    )
+    .with(change.number("belongs_to__application").unwrap_or_default())
+    .with(commit)
+    .with(change.id);
+    match writer.transaction.id(&other).await? {
+        None => Ok(()),
+        Some(other) => Err(WriteError::Refused(format!(
+            "`commit`: the fleet has a successful release of `{commit}` already, number {other}"
+        ))),
+    }
+}
+
+/// No two releases of a fleet that can be used have the same (deprecated) name of a version.
+async fn alone_with_its_version(
+    writer: &mut Writer<'_>,
+    change: &Change,
+) -> Result<(), WriteError> {
+    let decides = [
+        "status",
+        "release_version",
+        "is_invalidated",
+        "belongs_to__application",
+    ];
+    let Some(version) = change.text("release_version") else {
+        return Ok(());
+    };
+    let counts = change.text("status") == Some("success") && !change.flag("is_invalidated");
+    if !counts || !change.alters_any(&decides) {
+        return Ok(());
+    }
+    let other = sql(
+        "SELECT id FROM release WHERE belongs_to__application = ? AND release_version = ? \
+         AND status = 'success' AND is_invalidated = FALSE AND id <> ?",
+    )
+    .with(change.number("belongs_to__application").unwrap_or_default())
+    .with(version)
+    .with(change.id);
+    match writer.transaction.id(&other).await? {
+        None => Ok(()),
+        Some(other) => Err(WriteError::Refused(format!(
+            "`release_version`: `{version}` is that of release {other} already"
+        ))),
+    }
+}
+
+/// What somebody is to run stays.
+pub(super) async fn before_remove(writer: &mut Writer<'_>, ids: &[i64]) -> Result<(), WriteError> {
+    let fleet =
+        sql("SELECT slug FROM application WHERE should_be_running__release IN (?)").with_all(ids);
+    if let Some(row) = writer.transaction.row(&fleet).await? {
+        return Err(WriteError::Refused(format!(
+            "it is the target release of the fleet `{}`: give that another one first",
+            row.some_text(0)?
+        )));
+    }
+    let device = sql("SELECT uuid FROM device WHERE is_pinned_on__release IN (?)").with_all(ids);
+    if let Some(row) = writer.transaction.row(&device).await? {
+        return Err(WriteError::Refused(format!(
+            "the device `{}` is pinned on it: unpin that first",
+            row.some_text(0)?
+        )));
+    }
+    Ok(())
+}

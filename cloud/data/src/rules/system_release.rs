@@ -1,0 +1,262 @@
+//! Which releases of the supervisor and of the operating system devices are to have (cloud behaviour 5.12 and
+//! 5.13).
+
+use resources::Taken;
+use semver::Version;
+
+use crate::error::DataError;
+use crate::row::Row;
+use crate::statement::{Sql, sql};
+use crate::write::{Change, WriteError, Writer};
+
+const SUPERVISOR: &str = "should_be_managed_by__release";
+const SYSTEM: &str = "should_be_operated_by__release";
+
+/// The version in what a device reports of its operating system (`Platform OS 2.88.4+rev1`).
+pub(super) fn os_version(reported: &str) -> Option<Version> {
+    let last = reported.split_whitespace().next_back()?;
+    Version::parse(last.trim_start_matches('v')).ok()
+}
+
+/// A new device gets the releases of what it says it has.
+pub(super) async fn before_create(
+    writer: &mut Writer<'_>,
+    change: &mut Change,
+) -> Result<(), WriteError> {
+    check_supervisor(writer, change).await?;
+    check_system(writer, change).await?;
+    fill_in(writer, change).await?;
+    if change.number(SYSTEM).is_none() {
+        move_up(writer, change).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn before_change(
+    writer: &mut Writer<'_>,
+    change: &mut Change,
+) -> Result<(), WriteError> {
+    check_supervisor(writer, change).await?;
+    check_system(writer, change).await?;
+    if change.alters("supervisor_version") {
+        fill_in(writer, change).await?;
+    }
+    if change.alters("os_version") && !change.new.has(SYSTEM) {
+        move_up(writer, change).await?;
+    }
+    Ok(())
+}
+
+/// What of a release decides whether it is one of the supervisor, or of an operating system, for a device.
+struct Candidate {
+    id: i64,
+    version: Version,
+    status: String,
+    is_invalidated: bool,
+    is_host: bool,
+    is_public: bool,
+    slug: String,
+    device_type: i64,
+    architecture: i64,
+}
+
+/// Columns of a candidate, and how the tables hang together.
+macro_rules! candidate {
+    ($condition:literal) => {
+        concat!(
+            "SELECT r.id, r.semver_major, r.semver_minor, r.semver_patch, r.semver_prerelease, r.status, \
+             r.is_invalidated, a.is_host, a.is_public, a.slug, t.id, t.is_of__cpu_architecture \
+             FROM release AS r JOIN application AS a ON a.id = r.belongs_to__application \
+             JOIN device_type AS t ON t.id = a.is_for__device_type WHERE ",
+            $condition
+        )
+    };
+}
+
+impl Candidate {
+    fn read(row: &Row) -> Result<Self, DataError> {
+        let number = |at| Ok::<_, DataError>(u64::try_from(row.id(at)?).unwrap_or_default());
+        let mut version = Version::new(number(1)?, number(2)?, number(3)?);
+        version.pre = row.some_text(4)?.parse().unwrap_or_default();
+        Ok(Candidate {
+            id: row.id(0)?,
+            version,
+            status: row.some_text(5)?,
+            is_invalidated: row.flag(6)?.unwrap_or_default(),
+            is_host: row.flag(7)?.unwrap_or_default(),
+            is_public: row.flag(8)?.unwrap_or_default(),
+            slug: row.some_text(9)?,
+            device_type: row.id(10)?,
+            architecture: row.id(11)?,
+        })
+    }
+
+    fn is_supervisor(&self, writer: &Writer<'_>, architecture: Option<i64>) -> bool {
+        self.status == "success"
+            && self.version > Version::new(0, 0, 0)
+            && self.is_public
+            && !self.is_host
+            && writer.environment.branding.is_of_supervisors(&self.slug)
+            && Some(self.architecture) == architecture
+    }
+
+    fn is_system(&self, device_type: Option<i64>) -> bool {
+        self.status == "success" && self.is_host && Some(self.device_type) == device_type
+    }
+}
+
+async fn candidates(writer: &mut Writer<'_>, select: Sql) -> Result<Vec<Candidate>, WriteError> {
+    let rows = writer.transaction.rows(&select).await?;
+    let candidates: Result<Vec<_>, _> = rows.iter().map(Candidate::read).collect();
+    Ok(candidates?)
+}
+
+async fn candidate(writer: &mut Writer<'_>, id: i64) -> Result<Option<Candidate>, WriteError> {
+    let found = candidates(writer, sql(candidate!("r.id = ?")).with(id)).await?;
+    Ok(found.into_iter().next())
+}
+
+/// The final ones of a version, the latest first.
+async fn of_version(
+    writer: &mut Writer<'_>,
+    version: &Version,
+) -> Result<Vec<Candidate>, WriteError> {
+    let number = |part: u64| i64::try_from(part).unwrap_or(i64::MAX);
+    let select = sql(candidate!(
+        "r.semver_major = ? AND r.semver_minor = ? AND r.semver_patch = ? AND r.semver_prerelease = ? \
+         AND r.revision IS NOT NULL AND r.is_invalidated = FALSE ORDER BY r.revision DESC, r.id DESC"
+    ))
+    .with(number(version.major))
+    .with(number(version.minor))
+    .with(number(version.patch))
+    .with(version.pre.as_str());
+    candidates(writer, select).await
+}
+
+async fn architecture(writer: &mut Writer<'_>, change: &Change) -> Result<Option<i64>, WriteError> {
+    let select = sql("SELECT is_of__cpu_architecture FROM device_type WHERE id = ?")
+        .with(change.number("is_of__device_type").unwrap_or_default());
+    Ok(writer.transaction.id(&select).await?)
+}
+
+/// A supervisor that is asked for is one, for this device, and none from before the one it is to have.
+async fn check_supervisor(writer: &mut Writer<'_>, change: &Change) -> Result<(), WriteError> {
+    let Some(release) = change
+        .number(SUPERVISOR)
+        .filter(|_| change.alters(SUPERVISOR))
+    else {
+        return Ok(());
+    };
+    let refused = |why: &str| {
+        Err(WriteError::Refused(format!(
+            "`{SUPERVISOR}`: release {release} {why}"
+        )))
+    };
+    let architecture = architecture(writer, change).await?;
+    let Some(wanted) = candidate(writer, release).await? else {
+        return refused("is not there");
+    };
+    if !wanted.is_supervisor(writer, architecture) {
+        return refused("is no release of the supervisor for this device");
+    }
+    if wanted.is_invalidated {
+        return refused("is invalidated");
+    }
+    if let Some(before) = change.old.number(SUPERVISOR)
+        && let Some(before) = candidate(writer, before).await?
+        && wanted.version < before.version
+    {
+        return refused("is older than the one that the device is to have");
+    }
+    Ok(())
+}
+
+/// An operating system that is asked for is one, for this kind of device, and none from before the one it has.
+async fn check_system(writer: &mut Writer<'_>, change: &Change) -> Result<(), WriteError> {
+    let Some(release) = change.number(SYSTEM).filter(|_| change.alters(SYSTEM)) else {
+        return Ok(());
+    };
+    let refused = |why: &str| {
+        Err(WriteError::Refused(format!(
+            "`{SYSTEM}`: release {release} {why}"
+        )))
+    };
+    let Some(wanted) = candidate(writer, release).await? else {
+        return refused("is not there");
+    };
+    if !wanted.is_system(change.number("is_of__device_type")) {
+        return refused("is no operating system for this kind of device");
+    }
+    if wanted.is_invalidated && !writer.is_platform() {
+        return refused("is invalidated");
+    }
+    let has = change.text("os_version").and_then(os_version);
+    if has.is_some_and(|has| wanted.version < without_build(&has)) {
+        return refused("is older than the operating system that the device has");
+    }
+    Ok(())
+}
+
+/// The first supervisor that a device reports is the one that it is to have.
+async fn fill_in(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), WriteError> {
+    let reported = change.text("supervisor_version").and_then(os_version);
+    let Some(version) = reported.filter(|_| change.number(SUPERVISOR).is_none()) else {
+        return Ok(());
+    };
+    let architecture = architecture(writer, change).await?;
+    let found = of_version(writer, &version).await?;
+    if let Some(one) = found
+        .iter()
+        .find(|one| one.is_supervisor(writer, architecture))
+    {
+        change.new.set_number(SUPERVISOR, one.id);
+    }
+    Ok(())
+}
+
+/// A device with a newer operating system than it is to have is to have that one: it was updated by hand.
+async fn move_up(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), WriteError> {
+    let Some(has) = change.text("os_version").and_then(os_version) else {
+        return Ok(());
+    };
+    if let Some(target) = change.number(SYSTEM)
+        && let Some(target) = candidate(writer, target).await?
+        && target.version >= without_build(&has)
+    {
+        return Ok(());
+    }
+    let device_type = change.number("is_of__device_type");
+    let found = of_version(writer, &has).await?;
+    let matching = found.iter().find(|one| one.is_system(device_type));
+    match matching {
+        Some(one) => change.new.set_number(SYSTEM, one.id),
+        None if change.number(SYSTEM).is_some() => change.new.set(SYSTEM, Taken::Null),
+        None => {}
+    }
+    Ok(())
+}
+
+/// `+rev1` makes no version greater here.
+fn without_build(version: &Version) -> Version {
+    Version {
+        build: semver::BuildMetadata::EMPTY,
+        ..version.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_is_the_last_word_of_what_a_device_says() {
+        let version = |text| os_version(text).map(|version| version.to_string());
+        assert_eq!(
+            version("Platform OS 2.88.4+rev1").as_deref(),
+            Some("2.88.4+rev1")
+        );
+        assert_eq!(version("v6.0.1").as_deref(), Some("6.0.1"));
+        assert_eq!(version("Debian GNU/Linux 12"), None);
+        assert_eq!(version(""), None);
+    }
+}

@@ -1,0 +1,63 @@
+//! Fleets that track their latest release (cloud behaviour 5.1).
+
+use super::{affected, fleet, installs};
+use crate::statement::sql;
+use crate::write::{Change, WriteError, Writer};
+
+/// After releases were made or changed: fleets that track the latest one move to it.
+pub(super) async fn follow(writer: &mut Writer<'_>, changes: &[Change]) -> Result<(), WriteError> {
+    let counts = [
+        "revision",
+        "status",
+        "is_invalidated",
+        "is_passing_tests",
+        "start_timestamp",
+        "belongs_to__application",
+    ];
+    let mut fleets: Vec<i64> = changes
+        .iter()
+        .filter(|change| change.alters_any(&counts))
+        .filter_map(|change| change.number("belongs_to__application"))
+        .collect();
+    fleets.sort_unstable();
+    fleets.dedup();
+    if fleets.is_empty() {
+        return Ok(());
+    }
+    fleet::lock(writer, &fleets).await?;
+    for fleet in fleets {
+        pick(writer, fleet).await?;
+    }
+    Ok(())
+}
+
+async fn pick(writer: &mut Writer<'_>, fleet: i64) -> Result<(), WriteError> {
+    let Some(latest) = latest(writer, fleet).await? else {
+        return Ok(());
+    };
+    let update = sql(
+        "UPDATE application SET should_be_running__release = ?, modified_at = ? \
+         WHERE id = ? AND should_track_latest_release = TRUE \
+         AND coalesce(should_be_running__release, -1) <> ?",
+    )
+    .with(latest)
+    .with(writer.now())
+    .with(fleet)
+    .with(latest);
+    if writer.transaction.execute(&update).await? > 0 {
+        installs::of_fleets(writer, &[fleet]).await?;
+        affected::fleets(writer, vec![fleet]);
+    }
+    Ok(())
+}
+
+/// The release that a fleet which tracks is to run.
+pub(super) async fn latest(writer: &mut Writer<'_>, fleet: i64) -> Result<Option<i64>, WriteError> {
+    let latest = sql(
+        "SELECT id FROM release WHERE belongs_to__application = ? AND status = 'success' \
+         AND revision IS NOT NULL AND is_invalidated = FALSE AND is_passing_tests = TRUE \
+         ORDER BY start_timestamp DESC, id DESC LIMIT 1",
+    )
+    .with(fleet);
+    Ok(writer.transaction.id(&latest).await?)
+}

@@ -1,0 +1,135 @@
+//! Changes of rows, by whoever asks for them (cloud behaviour 2.5, 2.6, 1.16 and 5).
+//!
+//! ```text
+//! body ── body     values of fields, whose word each field takes
+//!      ├─ links    a link that is written leads to a row that the caller may read
+//!      ├─ rules    what holds between rows; what other fields become (crate::rules)
+//!      ├─ record   the statements
+//!      └─ after    the row is one that the caller may make or change; what follows; effects
+//! ```
+//!
+//! [`write`] does one request of the data API in a transaction of its own. A [`Writer`] does several changes
+//! in a transaction that the server began, most of them as [`Caller::Platform`].
+
+mod body;
+mod cascade;
+mod change;
+mod create;
+mod links;
+mod refusal;
+mod request;
+
+use resources::{Branding, Method, Model, Resource, Source};
+
+pub(crate) use cascade::Going;
+pub(crate) use change::Change;
+pub use refusal::WriteError;
+pub use request::{Verb, Write, Written, write};
+
+use crate::query::{self, Caller, Setting};
+use crate::transaction::Transaction;
+
+/// What of writes is configured.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    /// Names that a vendor changes.
+    pub branding: Branding,
+    /// The host (and port) of the registry, which locations of images begin with.
+    pub registry: String,
+}
+
+/// Changes rows in a transaction, for one caller.
+pub struct Writer<'a> {
+    pub(crate) transaction: &'a mut Transaction,
+    pub(crate) setting: Setting<'a>,
+    pub(crate) environment: &'a Environment,
+}
+
+impl<'a> Writer<'a> {
+    /// Changes rows of this transaction. The setting's model must be [`resources::v7`]: older versions are
+    /// translated before.
+    #[must_use]
+    pub fn new(
+        transaction: &'a mut Transaction,
+        setting: Setting<'a>,
+        environment: &'a Environment,
+    ) -> Self {
+        Writer {
+            transaction,
+            setting,
+            environment,
+        }
+    }
+
+    /// Changes rows of this transaction as the cloud itself, at `now` in milliseconds.
+    #[must_use]
+    pub fn platform(
+        transaction: &'a mut Transaction,
+        environment: &'a Environment,
+        now: i64,
+    ) -> Self {
+        let setting = Setting {
+            model: model(),
+            dialect: transaction.dialect(),
+            caller: &Caller::Platform,
+            now,
+            addresses: "",
+            always_addressed: false,
+            lenient: false,
+            tunnel_variables: &[],
+        };
+        Writer::new(transaction, setting, environment)
+    }
+
+    /// The transaction, for statements of the server's own.
+    pub fn transaction(&mut self) -> &mut Transaction {
+        self.transaction
+    }
+
+    /// The moment of the request, in milliseconds.
+    pub(crate) fn now(&self) -> i64 {
+        self.setting.now
+    }
+
+    /// The user who asks, where it is one.
+    pub(crate) fn user(&self) -> Option<i64> {
+        match self.setting.caller {
+            Caller::Holder { user, .. } => *user,
+            Caller::Platform => None,
+        }
+    }
+
+    /// The actor that asks, where it is one.
+    pub(crate) fn actor(&self) -> Option<i64> {
+        match self.setting.caller {
+            Caller::Holder { actor, .. } => *actor,
+            Caller::Platform => None,
+        }
+    }
+
+    pub(crate) fn is_platform(&self) -> bool {
+        matches!(self.setting.caller, Caller::Platform)
+    }
+
+    /// A resource that has a table, and on which the caller has any right of this kind.
+    fn table(&self, name: &str, method: Method) -> Result<&'static Resource, WriteError> {
+        let resource = known(name)?;
+        if resource.source != Source::Table {
+            return Err(WriteError::NoRights);
+        }
+        match query::any_right(&self.setting, resource.name, method)? {
+            true => Ok(resource),
+            false => Err(WriteError::NoRights),
+        }
+    }
+}
+
+/// The model that writes go by.
+fn model() -> &'static Model {
+    resources::v7()
+}
+
+/// The resource of a name or synonym.
+pub(crate) fn known(name: &str) -> Result<&'static Resource, WriteError> {
+    model().resource(name).ok_or(WriteError::NoRights)
+}

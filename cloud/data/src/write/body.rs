@@ -1,0 +1,155 @@
+//! What a request says of fields.
+
+use resources::{Column, Default, Field, Resource, Role, Step, Taken, Writer as Word};
+use serde_json::{Map, Value};
+
+use super::{WriteError, Writer};
+use crate::query::Caller;
+use crate::record::{Record, stored};
+
+/// What a row is written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum For {
+    Create,
+    Change,
+}
+
+/// What a body says.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Said {
+    /// Of fields that are stored.
+    pub(super) values: Record,
+    /// Of fields that rules make others of.
+    pub(super) inputs: Record,
+    /// It names any field of the resource.
+    pub(super) any: bool,
+}
+
+impl Writer<'_> {
+    /// The values of a body. What the caller has no say in is passed over, as unknown names are.
+    pub(super) fn said(
+        &self,
+        resource: &'static Resource,
+        body: &Map<String, Value>,
+        what: For,
+    ) -> Result<Said, WriteError> {
+        let branding = &self.environment.branding;
+        let mut said = Said::default();
+        for (name, given) in body {
+            let Some(field) = named(resource, name) else {
+                continue;
+            };
+            said.any = true;
+            let is_input = field.writer == Word::Input;
+            if !is_input
+                && (!matches!(field.column, Column::Stored(_)) || !self.has_say(field, what))
+            {
+                continue;
+            }
+            // Null says nothing of what cannot be null and need not be said.
+            let left_out = what == For::Create && !field.nullable && !field.required;
+            if given.is_null() && (left_out || is_input) {
+                continue;
+            }
+            let value = match generated_where_empty(resource, field, given) {
+                true => continue,
+                false => field.take(given, branding)?,
+            };
+            match is_input {
+                true => said.inputs.set(field.name, value),
+                false => said.values.set(field.name, value),
+            }
+        }
+        Ok(said)
+    }
+
+    /// Whether a field takes the caller's word.
+    fn has_say(&self, field: &Field, what: For) -> bool {
+        let Caller::Holder { role, .. } = self.setting.caller else {
+            return field.name != "id";
+        };
+        match field.writer {
+            Word::Client | Word::Input => true,
+            Word::Creator => what == For::Create,
+            Word::Device => *role == Role::DeviceKey,
+            Word::Platform => false,
+        }
+    }
+
+    /// What fields are of which nothing is said: of a new row, or of one that is replaced.
+    pub(super) fn by_default(
+        &self,
+        resource: &'static Resource,
+        values: &mut Record,
+    ) -> Result<(), WriteError> {
+        for (_, field) in stored(resource) {
+            if values.has(field.name) || field.name == "id" {
+                continue;
+            }
+            let value = match field.default {
+                Default::None if field.nullable => Taken::Null,
+                // The rules see to it.
+                Default::None => continue,
+                Default::Text(text) => Taken::Text(text.to_owned()),
+                Default::Integer(number) => Taken::Integer(number),
+                Default::Boolean(flag) => Taken::Boolean(flag),
+                Default::Now => Taken::Integer(self.now()),
+                Default::Uuid => Taken::Text(crate::rules::random::uuid()?),
+            };
+            values.set(field.name, value);
+        }
+        Ok(())
+    }
+
+    /// What fields become that a request which replaces a row does not name: what they would be in a new one.
+    /// Those that have no default stay, as do those that the caller has no say in.
+    pub(super) fn reset(
+        &self,
+        resource: &'static Resource,
+        values: &mut Record,
+    ) -> Result<(), WriteError> {
+        let mut fresh = values.clone();
+        self.by_default(resource, &mut fresh)?;
+        for (_, field) in stored(resource) {
+            let stays = values.has(field.name) || !self.has_say(field, For::Change);
+            if stays || field.writer != Word::Client {
+                continue;
+            }
+            match fresh.get(field.name) {
+                Some(value) => values.set(field.name, value.clone()),
+                None if field.required => return Err(missing(field)),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a new row must say.
+pub(super) fn require(resource: &'static Resource, values: &Record) -> Result<(), WriteError> {
+    for (_, field) in stored(resource) {
+        if field.required && matches!(values.get(field.name), None | Some(Taken::Null)) {
+            return Err(missing(field));
+        }
+    }
+    Ok(())
+}
+
+fn missing(field: &Field) -> WriteError {
+    WriteError::Refused(format!("`{}` is required", field.name))
+}
+
+/// The field of a name, or of another name of a link.
+fn named(resource: &'static Resource, name: &str) -> Option<&'static Field> {
+    resource
+        .find_field(name)
+        .or_else(|| match super::model().navigation(resource, name)?.step {
+            Step::One(field) => resource.find_field(field),
+            _ => None,
+        })
+}
+
+/// An empty name of a device means one that is made up (cloud behaviour 1.5).
+fn generated_where_empty(resource: &Resource, field: &Field, given: &Value) -> bool {
+    (resource.name, field.name) == ("device", "device_name") && given.as_str() == Some("")
+}

@@ -1,0 +1,161 @@
+//! Rows that are deleted, and what goes with them (cloud behaviour 1.16).
+//!
+//! The database deletes what depends on a row. What of that somebody waits for, or stands in the way, is
+//! looked up before: so both databases say which resource it is, and devices and files are told of.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use resources::{Column, Field, Method, OnDelete, Resource, Source, Type};
+
+use super::{WriteError, Writer, model};
+use crate::database::Dialect;
+use crate::error::DataError;
+use crate::record;
+use crate::rules;
+
+/// Rows that go, by resource.
+pub(crate) type Going = BTreeMap<&'static str, BTreeSet<i64>>;
+
+impl Writer<'_> {
+    /// Deletes the rows of these ids and what goes with them; how many of the rows themselves.
+    ///
+    /// # Errors
+    /// [`WriteError::Conflict`] where another row holds one of them; else as any write. The transaction is
+    /// then to be dropped.
+    pub async fn remove(&mut self, resource: &str, ids: &[i64]) -> Result<u64, WriteError> {
+        let resource = self.table(resource, Method::Delete)?;
+        if ids.is_empty() {
+            return Ok(0);
+        }
+        rules::before_remove(self, resource, ids).await?;
+        let going = self.going(resource, ids).await?;
+        self.check_holders(&going).await?;
+        rules::before_going(self, resource, ids, &going).await?;
+        // What goes by one cascade may be held by what goes by another, deeper one; PostgreSQL would look
+        // between them.
+        let postgres = self.transaction.dialect() == Dialect::Postgres;
+        if postgres {
+            self.transaction
+                .script("SET CONSTRAINTS ALL DEFERRED")
+                .await?;
+        }
+        record::delete(self.transaction, resource.name, ids).await?;
+        for (owned, ids) in owned_of(&going) {
+            if owned != resource.name {
+                let ids: Vec<i64> = ids.iter().copied().collect();
+                record::delete(self.transaction, owned, &ids).await?;
+            }
+        }
+        if postgres {
+            self.transaction
+                .script("SET CONSTRAINTS ALL IMMEDIATE")
+                .await?;
+        }
+        Ok(u64::try_from(ids.len()).unwrap_or(u64::MAX))
+    }
+
+    /// All rows that go with these and that hold others, are held, or are told of.
+    async fn going(
+        &mut self,
+        resource: &'static Resource,
+        ids: &[i64],
+    ) -> Result<Going, WriteError> {
+        let mut going = Going::new();
+        let mut next: Vec<(&'static Resource, Vec<i64>)> = vec![(resource, ids.to_vec())];
+        while let Some((resource, mut ids)) = next.pop() {
+            let known = going.entry(resource.name).or_default();
+            ids.retain(|id| known.insert(*id));
+            if ids.is_empty() {
+                continue;
+            }
+            for (other, column, on_delete) in links_to(resource.name) {
+                if on_delete == OnDelete::Cascade && matters(other) {
+                    let found =
+                        record::leading_to(self.transaction, other.name, column, &ids).await?;
+                    next.push((other, found));
+                }
+            }
+            for (column, to) in owned(resource) {
+                let found = record::behind(self.transaction, resource.name, column, &ids).await?;
+                next.push((super::known(to)?, found));
+            }
+        }
+        Ok(going)
+    }
+
+    /// Nothing that stays holds a row that goes.
+    async fn check_holders(&mut self, going: &Going) -> Result<(), WriteError> {
+        let none = BTreeSet::new();
+        for (name, ids) in going {
+            let ids: Vec<i64> = ids.iter().copied().collect();
+            for (other, column, on_delete) in links_to(name) {
+                if on_delete != OnDelete::Refuse {
+                    continue;
+                }
+                let holders =
+                    record::leading_to(self.transaction, other.name, column, &ids).await?;
+                let gone = going.get(other.name).unwrap_or(&none);
+                if holders.iter().any(|holder| !gone.contains(holder)) {
+                    let by = other.name.to_owned();
+                    return Err(DataError::Referenced { by }.into());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The links of all tables that lead to a resource: whose, by which column, and what becomes of them.
+fn links_to(name: &str) -> impl Iterator<Item = (&'static Resource, &'static str, OnDelete)> {
+    let tables = model().resources().iter();
+    let tables = tables.filter(|resource| resource.source == Source::Table);
+    tables.flat_map(move |resource| {
+        let fields = resource.fields.iter();
+        fields.filter_map(move |field| match (field.kind, field.column) {
+            (Type::Link { to, on_delete }, Column::Stored(column)) if to == name => {
+                Some((resource, column, on_delete))
+            }
+            _ => None,
+        })
+    })
+}
+
+/// Whether rows of it have to be known when they go: the others the database deletes unseen.
+fn matters(resource: &Resource) -> bool {
+    let holds = |field: &Field| {
+        let refuses = matches!(
+            field.kind,
+            Type::Link {
+                on_delete: OnDelete::Refuse,
+                ..
+            }
+        );
+        refuses && matches!(field.column, Column::Stored(_))
+    };
+    resource
+        .fields
+        .iter()
+        .any(|field| field.owns || holds(field))
+        || links_to(resource.name).any(|(_, _, on_delete)| on_delete != OnDelete::Ignore)
+}
+
+/// The columns that lead to what a row owns, and what that is.
+fn owned(resource: &Resource) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let fields = resource.fields.iter().filter(|field| field.owns);
+    fields.filter_map(|field| match (field.kind, field.column) {
+        (Type::Link { to, .. }, Column::Stored(column)) => Some((column, to)),
+        _ => None,
+    })
+}
+
+/// Those of the rows that are owned by others which go.
+fn owned_of(going: &Going) -> impl Iterator<Item = (&'static str, &BTreeSet<i64>)> {
+    let is_owned = |name: &str| {
+        let mut all = model().resources().iter();
+        all.any(|resource| owned(resource).any(|(_, to)| to == name))
+    };
+    going
+        .iter()
+        .filter(move |(name, _)| is_owned(name))
+        .map(|(name, ids)| (*name, ids))
+}

@@ -1,0 +1,195 @@
+//! Rows that exist and are changed.
+
+use std::collections::BTreeMap;
+
+use odata::{Address, Expression, Literal, Name, Operand, Options, PathSegment, PropertyPath};
+use odata::{Request, ResourcePath, Tail};
+use resources::{Method, Resource, Taken};
+use serde_json::{Map, Value};
+
+use super::body::{For, Said};
+use super::{WriteError, Writer};
+use crate::record::{self, Record};
+use crate::{query, rules};
+
+/// One row that is made or changed.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Change {
+    /// Its id; 0 before it is made.
+    pub(crate) id: i64,
+    /// As it was; empty before it is made.
+    pub(crate) old: Record,
+    /// The fields that are written.
+    pub(crate) new: Record,
+    /// What is said of fields that rules make others of.
+    pub(crate) inputs: Record,
+}
+
+impl Change {
+    /// What a field will be.
+    pub(crate) fn will_be(&self, field: &str) -> &Taken {
+        let value = self.new.get(field).or_else(|| self.old.get(field));
+        value.unwrap_or(&Taken::Null)
+    }
+
+    pub(crate) fn number(&self, field: &str) -> Option<i64> {
+        match self.will_be(field) {
+            Taken::Integer(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn text(&self, field: &str) -> Option<&str> {
+        match self.will_be(field) {
+            Taken::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn flag(&self, field: &str) -> bool {
+        matches!(self.will_be(field), Taken::Boolean(true))
+    }
+
+    /// Whether a field becomes another than it was.
+    pub(crate) fn alters(&self, field: &str) -> bool {
+        let written = self.new.get(field);
+        written.is_some_and(|new| new != self.old.get(field).unwrap_or(&Taken::Null))
+    }
+
+    pub(crate) fn alters_any(&self, fields: &[&str]) -> bool {
+        fields.iter().any(|field| self.alters(field))
+    }
+}
+
+impl Writer<'_> {
+    /// Changes the rows of these ids as a body says, in the caller's name; how many there were.
+    ///
+    /// # Errors
+    /// [`WriteError`]; the transaction is then to be dropped.
+    pub async fn change(
+        &mut self,
+        resource: &str,
+        ids: &[i64],
+        body: &Map<String, Value>,
+    ) -> Result<u64, WriteError> {
+        let resource = self.table(resource, Method::Update)?;
+        let said = self.said(resource, body, For::Change)?;
+        if !said.any {
+            return Err(WriteError::refused(match body.is_empty() {
+                true => "the body names no field to be changed".to_owned(),
+                false => format!(
+                    "`{}` has none of the fields that the body names",
+                    resource.name
+                ),
+            }));
+        }
+        self.change_to(resource, ids, said).await
+    }
+
+    pub(super) async fn change_to(
+        &mut self,
+        resource: &'static Resource,
+        ids: &[i64],
+        said: Said,
+    ) -> Result<u64, WriteError> {
+        let Said { values, inputs, .. } = said;
+        let rows = record::load(self.transaction, resource, ids).await?;
+        if rows.is_empty() || (values.is_empty() && inputs.is_empty()) {
+            return Ok(u64::try_from(rows.len()).unwrap_or(u64::MAX));
+        }
+        self.check_links(resource, &values, Method::Update).await?;
+        let mut changes: Vec<Change> = rows
+            .into_iter()
+            .map(|(id, old)| Change {
+                id,
+                old,
+                new: values.clone(),
+                inputs: inputs.clone(),
+            })
+            .collect();
+        rules::before_change(self, resource, &mut changes).await?;
+        let now = self.now();
+        for change in &mut changes {
+            change.new.set_number("modified_at", now);
+            never_null(resource, &change.new)?;
+        }
+        // Most requests say the same of all rows.
+        let mut alike: Vec<(&Record, Vec<i64>)> = Vec::new();
+        for change in &changes {
+            match alike.iter_mut().find(|(new, _)| **new == change.new) {
+                Some((_, ids)) => ids.push(change.id),
+                None => alike.push((&change.new, vec![change.id])),
+            }
+        }
+        for (new, ids) in alike {
+            record::update(self.transaction, resource, &ids, new).await?;
+        }
+        let ids: Vec<i64> = changes.iter().map(|change| change.id).collect();
+        self.check_still_permitted(resource, &ids, Method::Update)
+            .await?;
+        rules::after_change(self, resource, &changes).await?;
+        Ok(u64::try_from(ids.len()).unwrap_or(u64::MAX))
+    }
+
+    /// The caller may do this with each of these rows as it now is.
+    pub(super) async fn check_still_permitted(
+        &mut self,
+        resource: &'static Resource,
+        ids: &[i64],
+        method: Method,
+    ) -> Result<(), WriteError> {
+        if self.is_platform() {
+            return Ok(());
+        }
+        for ids in ids.chunks(500) {
+            let request = of_ids(resource, ids);
+            let (_, select) = query::rows(&self.setting, &request, method, "", None)?;
+            if self.transaction.ids(&select).await?.len() != ids.len() {
+                return Err(WriteError::NoRights);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Nothing made a field null that cannot be.
+pub(super) fn never_null(resource: &Resource, values: &Record) -> Result<(), WriteError> {
+    for (name, value) in values.iter() {
+        let field = resource.find_field(name);
+        if *value == Taken::Null && field.is_some_and(|field| !field.nullable) {
+            return Err(WriteError::Refused(format!("`{name}` cannot be null")));
+        }
+    }
+    Ok(())
+}
+
+/// The request for the rows of these ids: `/resource?$filter=id in (…)`.
+fn of_ids(resource: &Resource, ids: &[i64]) -> Request {
+    let name = |text: &str| Name {
+        text: text.to_owned(),
+        at: 0,
+    };
+    let at = |operand: Operand| Expression { operand, at: 0 };
+    let id = at(Operand::Property(PropertyPath {
+        segments: vec![PathSegment {
+            name: name("id"),
+            key: None,
+        }],
+    }));
+    let values = ids
+        .iter()
+        .map(|id| at(Operand::Value(odata::Value::Literal(Literal::Integer(*id)))));
+    Request {
+        address: Address::Resource(ResourcePath {
+            resource: name(resource.name),
+            key: None,
+            links: Vec::new(),
+            tail: Tail::Records,
+        }),
+        options: Options {
+            filter: Some(at(Operand::In(Box::new(id), values.collect()))),
+            aliases: BTreeMap::new(),
+            ..Options::default()
+        },
+    }
+}

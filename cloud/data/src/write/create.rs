@@ -1,0 +1,68 @@
+//! Rows that are made.
+
+use resources::{Method, Resource, Taken};
+use serde_json::{Map, Value};
+
+use super::body::{self, For, Said};
+use super::change::{Change, never_null};
+use super::{WriteError, Writer, known};
+use crate::record::{self, Record, stored};
+use crate::rules;
+
+impl Writer<'_> {
+    /// Makes a row as a body says, in the caller's name; its id.
+    ///
+    /// # Errors
+    /// [`WriteError`]; the transaction is then to be dropped.
+    pub async fn create(
+        &mut self,
+        resource: &str,
+        body: &Map<String, Value>,
+    ) -> Result<i64, WriteError> {
+        let resource = self.table(resource, Method::Create)?;
+        let said = self.said(resource, body, For::Create)?;
+        self.create_from(resource, said).await
+    }
+
+    pub(super) async fn create_from(
+        &mut self,
+        resource: &'static Resource,
+        said: Said,
+    ) -> Result<i64, WriteError> {
+        let Said { values, inputs, .. } = said;
+        body::require(resource, &values)?;
+        self.check_links(resource, &values, Method::Create).await?;
+        let mut change = Change {
+            new: values,
+            inputs,
+            ..Change::default()
+        };
+        self.by_default(resource, &mut change.new)?;
+        rules::before_create(self, resource, &mut change).await?;
+        never_null(resource, &change.new)?;
+        for (_, field) in stored(resource) {
+            if field.owns {
+                let owned = self.create_owned(field.kind).await?;
+                change.new.set_number(field.name, owned);
+            }
+        }
+        change.id = record::insert(self.transaction, resource, &change.new).await?;
+        self.check_still_permitted(resource, &[change.id], Method::Create)
+            .await?;
+        rules::after_create(self, resource, &change).await?;
+        Ok(change.id)
+    }
+
+    /// What goes with a row: its actor.
+    async fn create_owned(&mut self, kind: resources::Type) -> Result<i64, WriteError> {
+        let resources::Type::Link { to, .. } = kind else {
+            return Err(WriteError::Broken(
+                "a field owns what it does not link to".to_owned(),
+            ));
+        };
+        let mut values = Record::default();
+        values.set("created_at", Taken::Integer(self.now()));
+        values.set("modified_at", Taken::Integer(self.now()));
+        Ok(record::insert(self.transaction, known(to)?, &values).await?)
+    }
+}

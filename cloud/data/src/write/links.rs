@@ -1,0 +1,74 @@
+//! What links that are written may lead to.
+
+use resources::{Method, OnDelete, Resource, Role, Rows, Taken, Type};
+
+use super::{WriteError, Writer};
+use crate::query::{self, Caller};
+use crate::record::Record;
+
+impl Writer<'_> {
+    /// Each link leads to a row that the caller may read; to any user, who is made a member before anybody
+    /// there may see them.
+    pub(super) async fn check_links(
+        &mut self,
+        resource: &'static Resource,
+        values: &Record,
+        method: Method,
+    ) -> Result<(), WriteError> {
+        for (name, value) in values.iter() {
+            let (Some(field), Taken::Integer(id)) = (resource.find_field(name), value) else {
+                continue;
+            };
+            let Type::Link { to, on_delete } = field.kind else {
+                continue;
+            };
+            if on_delete == OnDelete::Ignore {
+                continue;
+            }
+            let setting = match to {
+                "user" => query::Setting {
+                    caller: &Caller::Platform,
+                    ..self.setting
+                },
+                _ => self.setting,
+            };
+            let found = match query::permitted(&setting, to, *id, Method::Read) {
+                Ok(select) => self.transaction.id(&select).await?.is_some(),
+                Err(query::QueryError::NoRights(_)) => false,
+                Err(error) => return Err(error.into()),
+            };
+            if !found {
+                return Err(self.hidden(resource, name, to, *id, method));
+            }
+        }
+        Ok(())
+    }
+
+    /// The row that a link is to lead to is not there for the caller.
+    fn hidden(
+        &self,
+        resource: &Resource,
+        name: &str,
+        to: &str,
+        id: i64,
+        method: Method,
+    ) -> WriteError {
+        let by_that = |role: Role| {
+            resource.grants.iter().any(|grant| {
+                grant.role == role
+                    && grant.methods.has(method)
+                    && matches!(grant.rows, Rows::Through(field) if field == name)
+            })
+        };
+        match (self.setting.caller, method, name) {
+            (_, Method::Update, "belongs_to__application") if resource.name == "device" => {
+                WriteError::NotFound(format!("there is no fleet {id}"))
+            }
+            // The right to make the row is that to change what it is made for.
+            (Caller::Holder { role, .. }, Method::Create, _) if by_that(*role) => {
+                WriteError::NoRights
+            }
+            _ => WriteError::Refused(format!("`{name}`: there is no `{to}` {id}")),
+        }
+    }
+}

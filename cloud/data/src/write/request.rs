@@ -1,0 +1,232 @@
+//! One request of the data API that changes rows.
+
+use odata::{Address, Key, Literal, Request, ResourcePath};
+use resources::{Method, Resource};
+use sea_query::LockType;
+use serde_json::{Map, Value};
+
+use super::body::For;
+use super::{Environment, WriteError, Writer, known};
+use crate::database::{Database, Dialect};
+use crate::query::{self, Setting};
+use crate::transaction::Retries;
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// Make a row.
+    Post,
+    /// Change rows; `MERGE` is the same.
+    Patch,
+    /// Make a row be as the body says, whether it is there or not.
+    Put,
+    /// Delete rows.
+    Delete,
+}
+
+/// A request that changes rows.
+#[derive(Debug, Clone, Copy)]
+pub struct Write<'a> {
+    /// What is to be done.
+    pub verb: Verb,
+    /// With which rows, as [`odata::parse`] read it.
+    pub request: &'a Request,
+    /// The path behind the version that it was read from, for messages.
+    pub path: &'a str,
+    /// The query, likewise.
+    pub query: Option<&'a str>,
+    /// Values of fields; nothing for a DELETE.
+    pub body: &'a Map<String, Value>,
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    /// A row was made.
+    Created {
+        /// Its resource, by its own name.
+        resource: &'static str,
+        /// Its id.
+        id: i64,
+    },
+    /// So many rows were changed, or deleted.
+    Changed(u64),
+}
+
+/// Does what a request asks for, wholly or not at all. Where others are at the same rows it is tried again.
+///
+/// # Errors
+/// [`WriteError`]; then nothing is changed.
+pub async fn write(
+    database: &Database,
+    environment: &Environment,
+    setting: Setting<'_>,
+    write: Write<'_>,
+) -> Result<Written, WriteError> {
+    let mut retries = Retries::default();
+    loop {
+        let result = once(database, environment, setting, write).await;
+        match result {
+            Err(WriteError::Data(error)) if retries.again(&error) => {}
+            other => return other,
+        }
+    }
+}
+
+async fn once(
+    database: &Database,
+    environment: &Environment,
+    setting: Setting<'_>,
+    write: Write<'_>,
+) -> Result<Written, WriteError> {
+    let mut transaction = database.begin().await?;
+    let mut writer = Writer::new(&mut transaction, setting, environment);
+    let written = match write.verb {
+        Verb::Post => writer.post(write).await?,
+        Verb::Patch => writer.patch(write).await?,
+        Verb::Put => writer.put(write).await?,
+        Verb::Delete => writer.delete(write).await?,
+    };
+    transaction.commit().await?;
+    Ok(written)
+}
+
+impl Writer<'_> {
+    async fn post(&mut self, write: Write<'_>) -> Result<Written, WriteError> {
+        let path = path(write)?;
+        if path.key.is_some() || !path.links.is_empty() || path.tail != odata::Tail::Records {
+            return Err(WriteError::refused(
+                "a record is made by a POST to its resource alone, without a key",
+            ));
+        }
+        let resource = known(&path.resource.text)?;
+        let id = self.create(resource.name, write.body).await?;
+        Ok(Written::Created {
+            resource: resource.name,
+            id,
+        })
+    }
+
+    async fn patch(&mut self, write: Write<'_>) -> Result<Written, WriteError> {
+        addressed(write)?;
+        if write.body.is_empty() {
+            return Err(WriteError::refused("the body names no field to be changed"));
+        }
+        let (resource, ids) = self.rows(write, Method::Update).await?;
+        Ok(Written::Changed(
+            self.change(resource, &ids, write.body).await?,
+        ))
+    }
+
+    async fn put(&mut self, write: Write<'_>) -> Result<Written, WriteError> {
+        let path = path(write)?;
+        let Some(key) = &path.key else {
+            return Err(WriteError::refused(
+                "a PUT names its record by a key, such as `device_tag(device=1,tag_key='place')`",
+            ));
+        };
+        let resource = self.table(&path.resource.text, Method::Update)?;
+        self.table(&path.resource.text, Method::Create)?;
+        let mut body = write.body.clone();
+        if let Key::Fields(fields) = key {
+            for (name, value) in fields {
+                body.insert(name.text.clone(), constant(write.request, value)?);
+            }
+        }
+        let (_, ids) = self.rows(write, Method::Update).await?;
+        if ids.is_empty() {
+            if matches!(key, Key::Id(_)) {
+                return Err(WriteError::refused(format!(
+                    "there is no such record of `{}`, and a new one is given its id: use POST, or a PUT by its \
+                     other keys",
+                    resource.name
+                )));
+            }
+            self.create(resource.name, &body).await?;
+            return Ok(Written::Changed(1));
+        }
+        let mut said = self.said(resource, &body, For::Change)?;
+        self.reset(resource, &mut said.values)?;
+        Ok(Written::Changed(
+            self.change_to(resource, &ids, said).await?,
+        ))
+    }
+
+    async fn delete(&mut self, write: Write<'_>) -> Result<Written, WriteError> {
+        let path = addressed(write)?;
+        let (resource, ids) = self.rows(write, Method::Delete).await?;
+        if ids.is_empty() && resource == "application" && path.key.is_some() {
+            return Err(WriteError::NotFound("there is no such fleet".to_owned()));
+        }
+        if ids.is_empty() && resource == "user" {
+            return Err(WriteError::refused("users delete themselves alone"));
+        }
+        Ok(Written::Changed(self.remove(resource, &ids).await?))
+    }
+
+    /// The rows that a request means, of those that the caller may do this with. Nobody else changes them
+    /// until the transaction ends.
+    async fn rows(
+        &mut self,
+        write: Write<'_>,
+        method: Method,
+    ) -> Result<(&'static str, Vec<i64>), WriteError> {
+        let resource: &'static Resource = self.table(&path(write)?.resource.text, method)?;
+        let (_, mut select) = query::rows(
+            &self.setting,
+            write.request,
+            method,
+            write.path,
+            write.query,
+        )?;
+        if self.transaction.dialect() == Dialect::Postgres {
+            select.lock(match method {
+                Method::Delete => LockType::Update,
+                _ => LockType::NoKeyUpdate,
+            });
+        }
+        let mut ids = self.transaction.ids(&select).await?;
+        ids.sort_unstable();
+        Ok((resource.name, ids))
+    }
+}
+
+fn path(write: Write<'_>) -> Result<&ResourcePath, WriteError> {
+    match &write.request.address {
+        Address::Resource(path) => Ok(path),
+        Address::Metadata => Err(WriteError::refused("`$metadata` is read only")),
+    }
+}
+
+/// Rows are named by a key or by a filter: nobody changes all of them by leaving both out.
+fn addressed(write: Write<'_>) -> Result<&ResourcePath, WriteError> {
+    let path = path(write)?;
+    if path.key.is_none() && write.request.options.filter.is_none() {
+        return Err(WriteError::Refused(format!(
+            "which records of `{}`? Name one by its key or several by `$filter` (`$filter=true` is all of them)",
+            path.resource.text
+        )));
+    }
+    Ok(path)
+}
+
+/// The value of a key as a body would have it.
+fn constant(request: &Request, value: &odata::Value) -> Result<Value, WriteError> {
+    let literal = match value {
+        odata::Value::Literal(literal) => literal,
+        odata::Value::Alias(name) => request
+            .options
+            .aliases
+            .get(&name.text)
+            .ok_or_else(|| WriteError::Refused(format!("`@{}` has no value", name.text)))?,
+    };
+    Ok(match literal {
+        Literal::Null => Value::Null,
+        Literal::Bool(flag) => (*flag).into(),
+        Literal::Integer(number) => (*number).into(),
+        Literal::Decimal(text)
+        | Literal::Text(text)
+        | Literal::DateTime(text)
+        | Literal::Duration(text) => text.as_str().into(),
+    })
+}

@@ -1,0 +1,12 @@
+//! Changes of rows: what a body says, what rules make of it, what goes with what, and who is told.
+
+mod basics;
+mod catalogue;
+mod cloud;
+mod devices;
+mod effects;
+mod fleets;
+mod releases;
+mod removal;
+mod rights;
+mod system;

@@ -1,0 +1,397 @@
+//! A cloud as people find it, and requests to it.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use data::catalogue::{CATALOGUE, FirstUser};
+use data::query::{self, Caller, Read, Setting};
+use data::testing::on_both;
+use data::write::{Environment, Verb, Write, WriteError, Writer, Written, write};
+use data::{Database, Effect};
+use resources::{Branding, Role};
+use serde_json::{Map, Value, json};
+
+/// A database with the catalogue, an administrator and their organization `acme`.
+#[derive(Clone)]
+pub(crate) struct Cloud {
+    pub(crate) database: Database,
+    pub(crate) environment: Environment,
+    /// The administrator.
+    pub(crate) ann: Caller,
+    pub(crate) effects: Arc<Mutex<Vec<Effect>>>,
+    /// Milliseconds; each request is one later.
+    now: Arc<AtomicI64>,
+}
+
+/// 2026-01-02T03:04:05.678Z
+const BEGIN: i64 = 1_767_323_045_678;
+
+/// Runs a test on a fresh cloud on each database.
+pub(crate) async fn on_clouds<T: Future<Output = ()>>(test: impl Fn(Cloud) -> T) {
+    on_both(|database| async { test(Cloud::new(database).await).await }).await;
+}
+
+impl Cloud {
+    async fn new(database: Database) -> Self {
+        let environment = Environment {
+            branding: Branding::default(),
+            registry: "registry.example".to_owned(),
+        };
+        let catalogue = CATALOGUE.parse().expect("the catalogue");
+        database
+            .add_catalogue(&catalogue, &environment, BEGIN)
+            .await
+            .expect("the catalogue is added");
+        let first = FirstUser {
+            organization: "acme".to_owned(),
+            username: "ann".to_owned(),
+            email: "ann@acme.example".to_owned(),
+            password_hash: "x".to_owned(),
+        };
+        let user = database
+            .first_user(&first, &environment, BEGIN)
+            .await
+            .expect("the first user is made")
+            .expect("there was none");
+        let effects = Arc::new(Mutex::new(Vec::new()));
+        let told = effects.clone();
+        database.listen(move |effects| {
+            told.lock().expect("no panic").extend_from_slice(effects);
+        });
+        let mut cloud = Cloud {
+            database,
+            environment,
+            ann: Caller::guest(),
+            effects,
+            now: Arc::new(AtomicI64::new(BEGIN)),
+        };
+        cloud.ann = cloud.user(user).await;
+        cloud
+    }
+
+    async fn user(&self, user: i64) -> Caller {
+        let row = self
+            .get(&Caller::Platform, &format!("/user({user})?$select=actor"))
+            .await;
+        Caller::Holder {
+            role: Role::User,
+            actor: row[0]["actor"]["__id"].as_i64(),
+            user: Some(user),
+        }
+    }
+
+    /// Another person, with an organization of their own where it has a name.
+    pub(crate) async fn person(&self, name: &str, organization: Option<&str>) -> Caller {
+        let body = json!({"username": name, "email": format!("{name}@example.com")});
+        let user = self.made(&Caller::Platform, "user", body).await;
+        let caller = self.user(user).await;
+        if let Some(handle) = organization {
+            self.made(
+                &caller,
+                "organization",
+                json!({"name": handle, "handle": handle}),
+            )
+            .await;
+        }
+        caller
+    }
+
+    /// What a key of this device makes of its holder.
+    pub(crate) async fn device_key(&self, device: i64) -> Caller {
+        Caller::Holder {
+            role: Role::DeviceKey,
+            actor: Some(self.link("device", device, "actor").await),
+            user: None,
+        }
+    }
+
+    /// The next moment.
+    pub(crate) fn later(&self) -> i64 {
+        self.now.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    fn setting<'a>(&self, caller: &'a Caller, now: i64) -> Setting<'a> {
+        Setting {
+            model: resources::v7(),
+            dialect: self.database.dialect(),
+            caller,
+            now,
+            addresses: "/v7",
+            always_addressed: false,
+            lenient: false,
+            tunnel_variables: &[],
+        }
+    }
+
+    pub(crate) async fn write(
+        &self,
+        caller: &Caller,
+        verb: Verb,
+        url: &str,
+        body: Value,
+    ) -> Result<Written, WriteError> {
+        let (path, query) = match url.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (url, None),
+        };
+        let request = odata::parse(path, query).expect(url);
+        let write_it = Write {
+            verb,
+            request: &request,
+            path,
+            query,
+            body: &object(body),
+        };
+        let setting = self.setting(caller, self.later());
+        write(&self.database, &self.environment, setting, write_it).await
+    }
+
+    pub(crate) async fn post(
+        &self,
+        caller: &Caller,
+        resource: &str,
+        body: Value,
+    ) -> Result<i64, WriteError> {
+        match self
+            .write(caller, Verb::Post, &format!("/{resource}"), body)
+            .await?
+        {
+            Written::Created { id, .. } => Ok(id),
+            Written::Changed(_) => panic!("a POST made nothing"),
+        }
+    }
+
+    /// A POST that succeeds.
+    pub(crate) async fn made(&self, caller: &Caller, resource: &str, body: Value) -> i64 {
+        match self.post(caller, resource, body.clone()).await {
+            Ok(id) => id,
+            Err(error) => panic!("POST {resource} {body}: {error:?}"),
+        }
+    }
+
+    pub(crate) async fn patch(
+        &self,
+        caller: &Caller,
+        url: &str,
+        body: Value,
+    ) -> Result<u64, WriteError> {
+        changed(self.write(caller, Verb::Patch, url, body).await)
+    }
+
+    pub(crate) async fn put(
+        &self,
+        caller: &Caller,
+        url: &str,
+        body: Value,
+    ) -> Result<u64, WriteError> {
+        changed(self.write(caller, Verb::Put, url, body).await)
+    }
+
+    pub(crate) async fn delete(&self, caller: &Caller, url: &str) -> Result<u64, WriteError> {
+        changed(self.write(caller, Verb::Delete, url, json!({})).await)
+    }
+
+    /// A PATCH by the administrator that changes one row.
+    pub(crate) async fn set(&self, url: &str, body: Value) {
+        match self.patch(&self.ann, url, body.clone()).await {
+            Ok(1) => {}
+            other => panic!("PATCH {url} {body}: {other:?}"),
+        }
+    }
+
+    /// The rows that a GET lists.
+    pub(crate) async fn get(&self, caller: &Caller, url: &str) -> Value {
+        let (path, query) = match url.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (url, None),
+        };
+        let request = odata::parse(path, query).expect(url);
+        let setting = self.setting(caller, self.later());
+        let read = query::read(&setting, &request, path, query);
+        match read.unwrap_or_else(|error| panic!("{url}: {error}")) {
+            Read::Records(select) => {
+                let texts = self.database.texts(&select).await.expect(url);
+                let rows = texts.into_iter().flatten();
+                rows.map(|text| serde_json::from_str::<Value>(&text).expect(url))
+                    .collect()
+            }
+            Read::Count(select) => {
+                let row = self.database.row(&select).await.expect(url);
+                row.and_then(|row| row.number(0).ok().flatten()).into()
+            }
+            Read::Metadata => Value::Null,
+        }
+    }
+
+    /// A field of a row.
+    pub(crate) async fn field(&self, resource: &str, id: i64, field: &str) -> Value {
+        let url = format!("/{resource}({id})?$select={field}");
+        self.get(&Caller::Platform, &url).await[0][field].clone()
+    }
+
+    /// What a link leads to; -1 where it leads nowhere.
+    pub(crate) async fn link(&self, resource: &str, id: i64, field: &str) -> i64 {
+        let value = self.field(resource, id, field).await;
+        value["__id"].as_i64().unwrap_or(-1)
+    }
+
+    /// How many rows there are, whoever may see them.
+    pub(crate) async fn count(&self, resource_and_filter: &str) -> i64 {
+        let (resource, filter) = match resource_and_filter.split_once('?') {
+            Some((resource, filter)) => (resource, format!("?{filter}")),
+            None => (resource_and_filter, String::new()),
+        };
+        let url = format!("/{resource}/$count{filter}");
+        self.get(&Caller::Platform, &url)
+            .await
+            .as_i64()
+            .expect("a count")
+    }
+
+    /// The number of a kind of board.
+    pub(crate) async fn board(&self, slug: &str) -> i64 {
+        let url = format!("/device_type(slug='{slug}')?$select=id");
+        self.get(&Caller::Platform, &url).await[0]["id"]
+            .as_i64()
+            .expect(slug)
+    }
+
+    /// A fleet of the administrator's, for boards of this kind.
+    pub(crate) async fn fleet_for(&self, name: &str, board: &str) -> i64 {
+        let organization = self.get(&self.ann, "/organization?$select=id").await[0]["id"].clone();
+        let board = self.board(board).await;
+        let body = json!({
+            "app_name": name, "organization": organization, "is_for__device_type": board,
+        });
+        self.made(&self.ann, "application", body).await
+    }
+
+    /// The same for Raspberry Pis 4.
+    pub(crate) async fn fleet(&self, name: &str) -> i64 {
+        self.fleet_for(name, "raspberrypi4-64").await
+    }
+
+    /// A device of a fleet.
+    pub(crate) async fn device(&self, fleet: i64) -> i64 {
+        let board = self.board("raspberrypi4-64").await;
+        let body = json!({"belongs_to__application": fleet, "is_of__device_type": board});
+        self.made(&self.ann, "device", body).await
+    }
+
+    /// What a request for a successful release of a fleet says.
+    pub(crate) fn release_body(&self, fleet: i64, commit: &str) -> Value {
+        json!({
+            "belongs_to__application": fleet, "commit": commit, "composition": {"services": {}},
+            "status": "success", "source": "cloud", "start_timestamp": self.later(),
+        })
+    }
+
+    /// A successful release of a fleet.
+    pub(crate) async fn release(&self, fleet: i64, commit: &str) -> i64 {
+        self.made(&self.ann, "release", self.release_body(fleet, commit))
+            .await
+    }
+
+    /// The same with more in its request.
+    pub(crate) async fn release_with(&self, fleet: i64, commit: &str, more: Value) -> i64 {
+        let body = with(self.release_body(fleet, commit), more);
+        self.made(&self.ann, "release", body).await
+    }
+
+    /// A service with an image of it in a release; the service.
+    pub(crate) async fn service_in(&self, release: i64, name: &str) -> i64 {
+        let fleet = self
+            .link("release", release, "belongs_to__application")
+            .await;
+        let body = json!({"application": fleet, "service_name": name});
+        let service = self.made(&self.ann, "service", body).await;
+        let image = self.image_of(service).await;
+        let body = json!({"image": image, "is_part_of__release": release});
+        self.made(&self.ann, "release_image", body).await;
+        service
+    }
+
+    pub(crate) async fn image_of(&self, service: i64) -> i64 {
+        let body = json!({
+            "is_a_build_of__service": service, "start_timestamp": self.later(), "status": "success",
+            "push_timestamp": self.later(),
+        });
+        self.made(&self.ann, "image", body).await
+    }
+
+    /// The services that a device has, by their ids.
+    pub(crate) async fn installed(&self, device: i64) -> Vec<i64> {
+        let url = format!("/service_install?$select=installs__service&$filter=device eq {device}");
+        let rows = self.get(&Caller::Platform, &url).await;
+        let rows = rows.as_array().expect("rows").iter();
+        let mut services: Vec<i64> = rows
+            .filter_map(|row| row["installs__service"]["__id"].as_i64())
+            .collect();
+        services.sort_unstable();
+        services
+    }
+
+    /// What was told since the last look.
+    pub(crate) fn told(&self) -> Vec<Effect> {
+        std::mem::take(&mut *self.effects.lock().expect("no panic"))
+    }
+
+    /// Changes rows as the platform, in one transaction.
+    pub(crate) async fn platform_sets(&self, resource: &str, id: i64, body: Value) {
+        let mut transaction = self.database.begin().await.expect("a transaction");
+        let mut writer = Writer::platform(&mut transaction, &self.environment, self.later());
+        writer
+            .change(resource, &[id], &object(body))
+            .await
+            .expect("the platform may");
+        transaction.commit().await.expect("a commit");
+    }
+}
+
+fn changed(written: Result<Written, WriteError>) -> Result<u64, WriteError> {
+    match written? {
+        Written::Changed(rows) => Ok(rows),
+        Written::Created { .. } => panic!("a row was made"),
+    }
+}
+
+/// A body with more fields, or others.
+pub(crate) fn with(body: Value, more: Value) -> Value {
+    let mut body = object(body);
+    body.extend(object(more));
+    Value::Object(body)
+}
+
+fn object(body: Value) -> Map<String, Value> {
+    match body {
+        Value::Object(body) => body,
+        other => panic!("{other} is no object"),
+    }
+}
+
+/// A 400 whose text has this in it.
+#[track_caller]
+pub(crate) fn refused<T: std::fmt::Debug>(result: Result<T, WriteError>, part: &str) {
+    match result {
+        Err(WriteError::Refused(text)) if text.contains(part) => {}
+        other => panic!("expected a refusal with `{part}`, not {other:?}"),
+    }
+}
+
+/// A 409 of this text.
+#[track_caller]
+pub(crate) fn conflict<T: std::fmt::Debug>(result: Result<T, WriteError>, expected: &str) {
+    match result {
+        Err(WriteError::Conflict(text)) if text == expected => {}
+        other => panic!("expected a conflict `{expected}`, not {other:?}"),
+    }
+}
+
+/// A 401.
+#[track_caller]
+pub(crate) fn no_rights<T: std::fmt::Debug>(result: Result<T, WriteError>) {
+    match result {
+        Err(WriteError::NoRights) => {}
+        other => panic!("expected no rights, not {other:?}"),
+    }
+}

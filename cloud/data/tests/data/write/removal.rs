@@ -1,0 +1,186 @@
+//! What goes with what, and what stands in the way (cloud behaviour 1.16).
+
+use data::Effect;
+use data::query::Caller;
+use serde_json::json;
+
+use super::cloud::{conflict, on_clouds, refused};
+
+#[tokio::test]
+async fn a_fleet_goes_with_everything_of_it() {
+    on_clouds(|cloud| async move {
+        let counts = || async {
+            let mut counts = Vec::new();
+            for resource in resources::v7().resources() {
+                let kept = ["device_history", "user__has_direct_access_to__application"];
+                if !kept.contains(&resource.name) {
+                    counts.push((resource.name, cloud.count(resource.name).await));
+                }
+            }
+            counts
+        };
+        let before = counts().await;
+        let fleet = cloud.fleet("pump").await;
+        let release = cloud.release(fleet, "a1").await;
+        let service = cloud.service_in(release, "web").await;
+        let device = cloud.device(fleet).await;
+        cloud
+            .set(
+                &format!("/device({device})"),
+                json!({"is_pinned_on__release": release}),
+            )
+            .await;
+        let label = json!({"service": service, "label_name": "a", "value": "b"});
+        cloud.made(&cloud.ann, "service_label", label).await;
+        let tag = json!({"release": release, "tag_key": "a", "value": "b"});
+        cloud.made(&cloud.ann, "release_tag", tag).await;
+        for (resource, of, id) in [
+            ("device_config_variable", "device", device),
+            ("application_config_variable", "application", fleet),
+        ] {
+            let mut body = json!({"name": "PLATFORM_A", "value": "b"});
+            body[of] = id.into();
+            cloud.made(&cloud.ann, resource, body).await;
+        }
+        let key = json!({
+            "is_of__actor": cloud.link("device", device, "actor").await, "key_hash": "x",
+            "role": "device-api-key",
+        });
+        cloud.made(&Caller::Platform, "api_key", key).await;
+        let uuid = cloud.field("device", device, "uuid").await;
+        cloud.told();
+        assert_eq!(
+            cloud
+                .delete(&cloud.ann, &format!("/application({fleet})"))
+                .await
+                .unwrap(),
+            1
+        );
+        assert_eq!(counts().await, before);
+        let told = cloud.told();
+        let gone = told.iter().find_map(|effect| match effect {
+            Effect::DevicesGone(gone) => Some(gone),
+            _ => None,
+        });
+        assert_eq!(
+            gone.expect("devices that are gone")[0].uuid,
+            uuid.as_str().unwrap()
+        );
+        assert!(
+            told.iter()
+                .any(|effect| matches!(effect, Effect::ImagesGone(images) if images.len() == 1))
+        );
+        assert!(
+            told.iter()
+                .any(|effect| matches!(effect, Effect::ActorsChanged(actors) if actors.len() == 2))
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_fleet_stays_while_a_device_of_another_is_held_by_its_releases() {
+    on_clouds(|cloud| async move {
+        let (fleet, other) = (cloud.fleet("pump").await, cloud.fleet("valve").await);
+        let release = cloud.release(fleet, "a1").await;
+        let device = cloud.device(other).await;
+        // No request makes such a pin; older data may have it.
+        let pin = data::sql("UPDATE device SET is_pinned_on__release = ? WHERE id = ?");
+        cloud
+            .database
+            .execute(&pin.with(release).with(device))
+            .await
+            .unwrap();
+        let url = format!("/application({fleet})");
+        conflict(
+            cloud.delete(&cloud.ann, &url).await,
+            "Data is referenced by device.",
+        );
+        cloud
+            .set(
+                &format!("/device({device})"),
+                json!({"is_pinned_on__release": null}),
+            )
+            .await;
+        assert_eq!(cloud.delete(&cloud.ann, &url).await.unwrap(), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_release_stays_while_it_is_to_be_run_and_not_because_it_runs() {
+    on_clouds(|cloud| async move {
+        let fleet = cloud.fleet("pump").await;
+        let device = cloud.device(fleet).await;
+        let (old, new) = (
+            cloud.release(fleet, "a1").await,
+            cloud.release(fleet, "a2").await,
+        );
+        let delete = |release: i64| {
+            let cloud = cloud.clone();
+            async move {
+                cloud
+                    .delete(&cloud.ann, &format!("/release({release})"))
+                    .await
+            }
+        };
+        refused(delete(new).await, "target release of the fleet `acme/pump`");
+        let url = format!("/device({device})");
+        cloud.set(&url, json!({"is_pinned_on__release": old})).await;
+        refused(delete(old).await, "is pinned on it");
+        cloud
+            .set(&url, json!({"is_pinned_on__release": null}))
+            .await;
+        let key = cloud.device_key(device).await;
+        cloud
+            .patch(&key, &url, json!({"is_running__release": old}))
+            .await
+            .unwrap();
+        assert_eq!(delete(old).await.unwrap(), 1);
+        assert_eq!(cloud.count("device").await, 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_others_need_says_who_does() {
+    on_clouds(|cloud| async move {
+        cloud.fleet("pump").await;
+        let board = cloud.board("raspberrypi4-64").await;
+        conflict(
+            cloud
+                .delete(&Caller::Platform, &format!("/device_type({board})"))
+                .await,
+            "Data is referenced by application.",
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn users_delete_themselves_alone() {
+    on_clouds(|cloud| async move {
+        let bob = cloud.person("bob", Some("other")).await;
+        let Caller::Holder {
+            user: Some(user),
+            actor,
+            ..
+        } = bob
+        else {
+            panic!("bob is a user")
+        };
+        refused(
+            cloud.delete(&cloud.ann, &format!("/user({user})")).await,
+            "themselves",
+        );
+        cloud.told();
+        assert_eq!(
+            cloud.delete(&bob, &format!("/user({user})")).await.unwrap(),
+            1
+        );
+        assert_eq!(cloud.told(), [Effect::ActorsChanged(vec![actor.unwrap()])]);
+        assert_eq!(cloud.count("user").await, 1);
+        assert_eq!(cloud.count("actor").await, 1);
+    })
+    .await;
+}

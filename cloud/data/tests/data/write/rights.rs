@@ -1,0 +1,189 @@
+//! Who may change what (cloud behaviour 3.2).
+
+use data::query::Caller;
+use data::write::WriteError;
+use resources::Role;
+use serde_json::json;
+
+use super::cloud::{no_rights, on_clouds, refused};
+
+#[tokio::test]
+async fn what_one_may_not_see_is_not_there_to_be_changed() {
+    on_clouds(|cloud| async move {
+        let fleet = cloud.fleet("pump").await;
+        let device = cloud.device(fleet).await;
+        let bob = cloud.person("bob", Some("other")).await;
+        let url = format!("/device({device})");
+        assert_eq!(
+            cloud.patch(&bob, &url, json!({"note": "x"})).await.unwrap(),
+            0
+        );
+        assert_eq!(cloud.delete(&bob, &url).await.unwrap(), 0);
+        let gone = cloud.delete(&bob, &format!("/application({fleet})")).await;
+        assert!(matches!(gone, Err(WriteError::NotFound(_))), "{gone:?}");
+        let tag = json!({"device": device, "tag_key": "a", "value": ""});
+        no_rights(cloud.post(&bob, "device_tag", tag.clone()).await);
+        no_rights(cloud.post(&Caller::guest(), "device_tag", tag).await);
+        let board = cloud.board("intel-nuc").await;
+        let body = json!({"belongs_to__application": fleet, "is_of__device_type": board});
+        no_rights(cloud.post(&bob, "device", body).await);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_link_leads_to_what_the_caller_may_read() {
+    on_clouds(|cloud| async move {
+        let bob = cloud.person("bob", Some("other")).await;
+        let organization = cloud.get(&bob, "/organization?$select=id").await[0]["id"].clone();
+        let board = cloud.board("intel-nuc").await;
+        let body =
+            json!({"app_name": "mine", "organization": organization, "is_for__device_type": board});
+        refused(
+            cloud.post(&cloud.ann, "application", body.clone()).await,
+            &format!("`organization`: there is no `organization` {organization}"),
+        );
+        let fleet = cloud.made(&bob, "application", body).await;
+        let release = cloud.release(cloud.fleet("pump").await, "a1").await;
+        refused(
+            cloud
+                .patch(
+                    &bob,
+                    &format!("/application({fleet})"),
+                    json!({"should_be_running__release": release}),
+                )
+                .await,
+            &format!("there is no `release` {release}"),
+        );
+        refused(
+            cloud
+                .patch(
+                    &bob,
+                    &format!("/application({fleet})"),
+                    json!({"is_for__device_type": 99999}),
+                )
+                .await,
+            "there is no `device_type` 99999",
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_row_stays_one_that_its_changer_may_change() {
+    on_clouds(|cloud| async move {
+        // A member of another organization, with whom one fleet is shared, may not take it there.
+        let fleet = cloud.fleet("pump").await;
+        let bob = cloud.person("bob", Some("other")).await;
+        let Caller::Holder { user, .. } = bob else {
+            panic!("bob is a user")
+        };
+        let share = json!({"user": user, "is_member_of__application": fleet});
+        cloud
+            .made(&cloud.ann, "user_application_membership", share)
+            .await;
+        let url = format!("/application({fleet})");
+        assert_eq!(
+            cloud
+                .patch(&bob, &url, json!({"is_archived": true}))
+                .await
+                .unwrap(),
+            1
+        );
+        // A device key changes its own device, not whose it is.
+        let device = cloud.device(fleet).await;
+        let other = cloud.device(fleet).await;
+        let key = cloud.device_key(device).await;
+        let tag = |device: i64| json!({"device": device, "tag_key": "a", "value": ""});
+        cloud.made(&key, "device_tag", tag(device)).await;
+        no_rights(cloud.post(&key, "device_tag", tag(other)).await);
+        let moved = cloud
+            .patch(
+                &key,
+                &format!("/device_tag(device={device},tag_key='a')"),
+                json!({"device": other}),
+            )
+            .await;
+        assert!(moved.is_err(), "{moved:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn fields_take_the_word_of_those_who_know() {
+    on_clouds(|cloud| async move {
+        let device = cloud.device(cloud.fleet("pump").await).await;
+        let url = format!("/device({device})");
+        let said =
+            json!({"status": "Idle", "is_online": true, "uuid": "a".repeat(32), "note": "x"});
+        cloud.set(&url, said.clone()).await;
+        assert_eq!(cloud.field("device", device, "status").await, json!(null));
+        assert_eq!(cloud.field("device", device, "note").await, "x");
+        let key = cloud.device_key(device).await;
+        cloud.patch(&key, &url, said.clone()).await.unwrap();
+        assert_eq!(cloud.field("device", device, "status").await, "Idle");
+        assert_eq!(cloud.field("device", device, "is_online").await, false);
+        assert_ne!(cloud.field("device", device, "uuid").await, "a".repeat(32));
+        cloud.platform_sets("device", device, said).await;
+        assert_eq!(cloud.field("device", device, "is_online").await, true);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_provisioning_key_makes_devices_in_its_fleet_alone() {
+    on_clouds(|cloud| async move {
+        let (fleet, other) = (cloud.fleet("pump").await, cloud.fleet("valve").await);
+        let key = Caller::Holder {
+            role: Role::ProvisioningKey,
+            actor: Some(cloud.link("application", fleet, "actor").await),
+            user: None,
+        };
+        let board = cloud.board("raspberrypi4-64").await;
+        let body =
+            |fleet: i64| json!({"belongs_to__application": fleet, "is_of__device_type": board});
+        let inside = cloud.post(&key, "device", body(fleet)).await;
+        assert!(
+            !matches!(inside, Err(WriteError::Data(_) | WriteError::Broken(_))),
+            "{inside:?}"
+        );
+        assert!(cloud.post(&key, "device", body(other)).await.is_err());
+        assert_eq!(
+            cloud
+                .count(&format!(
+                    "device?$filter=belongs_to__application eq {other}"
+                ))
+                .await,
+            0
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn whoever_makes_an_organization_is_its_administrator_and_makes_members() {
+    on_clouds(|cloud| async move {
+        let bob = cloud.person("bob", None).await;
+        let Caller::Holder { user, .. } = bob else {
+            panic!("bob is a user")
+        };
+        let organization = cloud
+            .made(&cloud.ann, "organization", json!({"name": "New", "handle": "new"}))
+            .await;
+        let membership = json!({"user": user, "is_member_of__organization": organization});
+        no_rights(cloud.post(&bob, "organization_membership", membership.clone()).await);
+        let membership = cloud.made(&cloud.ann, "organization_membership", membership).await;
+        let rows = cloud
+            .get(
+                &bob,
+                &format!(
+                    "/organization_membership({membership})?$expand=organization_membership_role($select=name)"
+                ),
+            )
+            .await;
+        assert_eq!(rows[0]["organization_membership_role"][0]["name"], "member");
+        let url = format!("/organization({organization})");
+        assert_eq!(cloud.patch(&bob, &url, json!({"name": "Mine"})).await.unwrap(), 0);
+    })
+    .await;
+}
