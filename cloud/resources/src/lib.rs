@@ -3,7 +3,7 @@
 //! the checks of what is written, the description at `$metadata`, the older versions of the API and the
 //! tables of docs/cloud-api.md.
 //!
-//! A resource is declared once, in a file of [`declared`]; a field is a line of it. This crate does nothing
+//! A resource is declared once, in a file under `declared/`; a field is a line of it. This crate does nothing
 //! with them: it holds no SQL beside the text of views, and reads nothing.
 #![warn(missing_docs)]
 

@@ -8,6 +8,7 @@ mod access;
 mod documented;
 mod metadata;
 mod model;
+mod names;
 mod release_version;
 mod values;
 mod versions;

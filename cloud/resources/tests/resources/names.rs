@@ -1,0 +1,185 @@
+//! Names, keys and addresses follow the rules that stand beside their fields (cloud behaviour 5.9 to 5.11, 5.16).
+
+use resources::Branding;
+use serde_json::json;
+
+use super::values::{field, taken};
+
+/// Which fields a rule is of, what it takes as it stands, and what not.
+const NAMES: &[(&str, &str, &[&str], &[&str])] = &[
+    (
+        "device_tag",
+        "tag_key",
+        &["env", "io.platforms", "Größe", "a'b", ":)", "io.platform"],
+        &["", "a b", "a\tb", "\u{a0}", "io.platform.x", "io.legacy.x"],
+    ),
+    (
+        "device_environment_variable",
+        "name",
+        &["A", "_a1", "PLATFORMS", "platform_x", "USERS"],
+        &[
+            "",
+            "1A",
+            "A-B",
+            "A:B",
+            "Ä",
+            "PLATFORM_X",
+            "LEGACY_X",
+            "PLATFORM",
+            "LEGACY",
+            "USER",
+        ],
+    ),
+    (
+        "application_config_variable",
+        "name",
+        &[
+            "PLATFORM_HOST_CONFIG_gpu_mem",
+            "LEGACY_SUPERVISOR_POLL_INTERVAL",
+            "PLATFORM_a:b",
+        ],
+        &[
+            "",
+            "SUPERVISOR_POLL_INTERVAL",
+            "platform_x",
+            "PLATFORM_a b",
+            "PLATFORM_ä",
+            "1PLATFORM_",
+            ":PLATFORM_",
+        ],
+    ),
+    (
+        "image_environment_variable",
+        "name",
+        &["1 a", "PLATFORM_X"],
+        &[""],
+    ),
+    (
+        "device_environment_variable",
+        "value",
+        &["", "a b", "a\tb"],
+        &["a\nb", "a\r"],
+    ),
+    (
+        "service",
+        "service_name",
+        &["main", "a_b.c-1", "1"],
+        &["", "-a", "a b", "a/b", "ä"],
+    ),
+    (
+        "application",
+        "app_name",
+        &["pump", "P_1-x"],
+        &["abc", "a b c", "a/bc", "pümp"],
+    ),
+    (
+        "application",
+        "uuid",
+        &["5f0c4d4e9b7a4c8fa1b2c3d4e5f60718"],
+        &[
+            "5f0c4d4e9b7a1c8fa1b2c3d4e5f60718",
+            "5f0c4d4e9b7a4c8fc1b2c3d4e5f60718",
+            "5F0C4D4E9B7A4C8FA1B2C3D4E5F60718",
+            "5f0c4d4e-9b7a-4c8f-a1b2-c3d4e5f60718",
+            "5f0c4d4e9b7a4c8fa1b2c3d4e5f6071",
+        ],
+    ),
+    (
+        "device",
+        "uuid",
+        &[
+            "0123456789abcdef0123456789abcdef",
+            "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcd",
+        ],
+        &[
+            "",
+            "0123456789abcdef0123456789abcde",
+            "0123456789ABCDEF0123456789ABCDEF",
+        ],
+    ),
+    (
+        "device",
+        "device_name",
+        &["", "calm-river", "pump 1"],
+        &["a\nb", "a\rb"],
+    ),
+    (
+        "organization",
+        "handle",
+        &["acme", "a_1"],
+        &["", "Acme", "a-b", "é"],
+    ),
+    (
+        "release",
+        "semver",
+        &["0.0.0", "1.2.3-beta.1+linux.rev4"],
+        &[
+            "",
+            "1.2",
+            "v1.2.3",
+            "1.2.3-",
+            "01.2.3",
+            "1.2.99999999999999999999",
+        ],
+    ),
+];
+
+#[test]
+fn names_and_keys_follow_their_rules() {
+    for (resource, name, good, bad) in NAMES {
+        for text in *good {
+            assert_eq!(
+                taken(resource, name, &json!(text)),
+                format!("{text:?}"),
+                "{resource}.{name}"
+            );
+        }
+        for text in *bad {
+            assert_eq!(
+                taken(resource, name, &json!(text)),
+                "!",
+                "{resource}.{name} = {text:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn names_of_people_and_processors_are_brought_into_one_form() {
+    for (resource, name, given, kept) in [
+        ("user", "username", "J. Doe", "\"j_doe\""),
+        ("user", "username", "ANNA", "\"anna\""),
+        ("user", "username", "Root", "!"),
+        ("user", "username", "...", "!"),
+        ("user", "email", "Anna@Example.COM", "\"anna@example.com\""),
+        ("user", "email", "anna", "!"),
+        ("user", "email", "anna@", "!"),
+        ("user", "email", "an na@example.com", "!"),
+        ("device", "cpu_id", "00A1", "\"00a1\""),
+        ("device", "cpu_id", "é", "!"),
+    ] {
+        assert_eq!(taken(resource, name, &json!(given)), kept, "{given}");
+    }
+}
+
+#[test]
+fn prefixes_are_those_of_the_vendor() {
+    let branding: Branding = toml::from_str(
+        "env_prefix = 'ACME_'\nolder_env_prefixes = []\nlabel_namespace = 'com.acme'\nolder_label_namespaces = []",
+    )
+    .expect("a branding");
+    let takes =
+        |resource, name, given: &str| field(resource, name).take(&json!(given), &branding).is_ok();
+    assert!(takes("device_config_variable", "name", "ACME_X"));
+    assert!(!takes("device_config_variable", "name", "PLATFORM_X"));
+    assert!(takes("device_environment_variable", "name", "PLATFORM_X"));
+    assert!(!takes("device_environment_variable", "name", "ACME"));
+    assert!(takes("device_tag", "tag_key", "io.platform.x"));
+    assert!(!takes("device_tag", "tag_key", "com.acme.x"));
+    assert!(branding.is_of_supervisors("platform_os/aarch64-supervisor"));
+    assert!(!branding.is_of_supervisors("platform_oss/aarch64-supervisor"));
+    let names: Vec<String> = Branding::default().variables("X").collect();
+    assert_eq!(names, ["PLATFORM_X", "LEGACY_X"]);
+    assert_eq!(Branding::default().bare_variable("LEGACY_X"), Some("X"));
+    assert!(toml::from_str::<Branding>("prefix = 'X_'").is_err());
+}
