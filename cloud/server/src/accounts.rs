@@ -1,0 +1,5 @@
+//! Who one is: signing in, keys, and what a credential stands for (cloud behaviour 3.1).
+
+pub(crate) mod keys;
+pub(crate) mod sessions;
+pub(crate) mod whoami;

@@ -1,0 +1,237 @@
+//! Making keys: of users, fleets and devices. A key is shown once, when it is made; its hash is kept.
+
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use data::query::{self, Caller};
+use data::write::Writer;
+use http::StatusCode;
+use resources::{Action, Role};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::answer::{Refusal, json as json_answer};
+use crate::body;
+use crate::cloud::{Cloud, Shared};
+use crate::credential::{Credential, Identity, key_hash};
+use crate::session::random_text;
+
+/// What is asked for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Given {
+    name: Option<String>,
+    description: Option<String>,
+    expiry_date: Option<Value>,
+    api_key: Option<String>,
+    actor_type: Option<String>,
+    actor_type_id: Option<Value>,
+    roles: Option<Vec<String>>,
+}
+
+/// `POST /api-key/user/full`: a named key of the user who just signed in.
+pub(crate) async fn user(
+    State(cloud): State<Shared>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (identity, given) = read(&cloud, request).await?;
+    let Credential::Session(claims) = &identity.credential else {
+        return Err(Refusal::Unauthorized);
+    };
+    if !claims.fresh() {
+        return Err(Refusal::UnauthorizedSaying(
+            "Fresh authentication token required",
+        ));
+    }
+    if given.name.as_deref().is_none_or(str::is_empty) {
+        return Err(Refusal::Wrong("a key of a user needs a `name`".to_owned()));
+    }
+    let actor = identity.actor().ok_or(Refusal::Unauthorized)?;
+    made(&cloud, actor, Role::UserKey, given).await
+}
+
+/// `POST /api-key/application/:id/provisioning`: a key that makes devices of a fleet.
+pub(crate) async fn provisioning(
+    State(cloud): State<Shared>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (identity, given) = read(&cloud, request).await?;
+    let actor = permitted(&cloud, &identity, "application", number(&id)?).await?;
+    made(&cloud, actor, Role::ProvisioningKey, given).await
+}
+
+/// `POST /api-key/device/:id/device-key`: a key of a device.
+pub(crate) async fn device(
+    State(cloud): State<Shared>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (identity, given) = read(&cloud, request).await?;
+    let actor = permitted(&cloud, &identity, "device", number(&id)?).await?;
+    made(&cloud, actor, Role::DeviceKey, given).await
+}
+
+/// `POST /api-key/v1` and `v2`: any of these.
+pub(crate) async fn generic(
+    State(cloud): State<Shared>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (identity, given) = read(&cloud, request).await?;
+    let role = match given.roles.as_deref() {
+        Some([role]) => role.clone(),
+        _ => {
+            return Err(Refusal::Wrong(
+                "`roles` must be one role, in an array".to_owned(),
+            ));
+        }
+    };
+    if role.starts_with("named-") && given.name.as_deref().is_none_or(str::is_empty) {
+        return Err(Refusal::Wrong(format!(
+            "a key with the role `{role}` needs a `name`"
+        )));
+    }
+    let id = match &given.actor_type_id {
+        Some(Value::Number(id)) => id.as_i64(),
+        Some(Value::String(id)) => id.parse().ok(),
+        _ => None,
+    };
+    let id = id.ok_or_else(|| Refusal::Wrong("`actorTypeId` must be a whole number".to_owned()))?;
+    let (role, actor) = match (given.actor_type.as_deref(), role.as_str()) {
+        (Some("user"), "named-user-api-key") => {
+            if identity.user() != Some(id) || identity.is_key() {
+                return Err(Refusal::Unauthorized);
+            }
+            (
+                Role::UserKey,
+                identity.actor().ok_or(Refusal::Unauthorized)?,
+            )
+        }
+        (Some("application"), "provisioning-api-key") => {
+            let actor = permitted(&cloud, &identity, "application", id).await?;
+            (Role::ProvisioningKey, actor)
+        }
+        (Some("device"), "device-api-key") => {
+            let actor = permitted(&cloud, &identity, "device", id).await?;
+            (Role::DeviceKey, actor)
+        }
+        (kind, role) => {
+            return Err(Refusal::Wrong(format!(
+                "a key of `{}` cannot have the role `{role}`",
+                kind.unwrap_or_default()
+            )));
+        }
+    };
+    made(&cloud, actor, role, given).await
+}
+
+async fn read(cloud: &Cloud, request: Request) -> Result<(Identity, Given), Refusal> {
+    let (parts, body) = request.into_parts();
+    let identity = cloud.identify(&parts.headers, parts.uri.query()).await?;
+    cloud.charge(&identity, &parts)?;
+    if identity.actor().is_none() {
+        return Err(Refusal::Unauthorized);
+    }
+    let bytes = body::bytes(body, cloud.configuration.limits.body).await?;
+    let given = match bytes.is_empty() {
+        true => Given::default(),
+        false => serde_json::from_slice(&bytes)
+            .map_err(|error| Refusal::Wrong(format!("the body is not right: {error}")))?,
+    };
+    Ok((identity, given))
+}
+
+fn number(id: &str) -> Result<i64, Refusal> {
+    id.parse().map_err(|_| {
+        Refusal::Wrong(format!(
+            "`{}` is no number of a record",
+            id.chars().take(40).collect::<String>()
+        ))
+    })
+}
+
+/// The actor of a fleet or device that this credential may make keys of: 401 where it may not even see it.
+async fn permitted(
+    cloud: &Cloud,
+    identity: &Identity,
+    resource: &'static str,
+    id: i64,
+) -> Result<i64, Refusal> {
+    let action = match resource {
+        "application" => Action::CreateProvisioningKey,
+        _ => Action::CreateDeviceKey,
+    };
+    let statement =
+        query::permitted_action(&cloud.setting(&identity.caller), resource, id, action)?;
+    if cloud.database.row(&statement).await?.is_none() {
+        return Err(Refusal::Unauthorized);
+    }
+    let statement = crate::credential::select(resource, &["actor"], "id", id);
+    let row = cloud.database.row(&statement).await?;
+    match row {
+        Some(row) => Ok(row.id(0)?),
+        None => Err(Refusal::Unauthorized),
+    }
+}
+
+async fn made(cloud: &Cloud, actor: i64, role: Role, given: Given) -> Result<Response, Refusal> {
+    let key = match given.api_key {
+        Some(key) => chosen(key)?,
+        None => random_text(16).map_err(Refusal::Fault)?,
+    };
+    let mut transaction = cloud.database.begin().await?;
+    let caller = Caller::Platform;
+    let mut writer = Writer::new(&mut transaction, cloud.setting(&caller), &cloud.environment);
+    let more = Described {
+        name: given.name,
+        description: given.description,
+        expiry_date: given.expiry_date,
+    };
+    create(&mut writer, actor, role, &key, more).await?;
+    transaction.commit().await?;
+    Ok(json_answer(StatusCode::OK, Value::String(key).to_string()))
+}
+
+/// What people say of a key.
+#[derive(Debug, Default)]
+pub(crate) struct Described {
+    pub(crate) name: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) expiry_date: Option<Value>,
+}
+
+/// Puts a key into the database.
+///
+/// # Errors
+/// Where it is taken, or something that is said of it is not right.
+pub(crate) async fn create(
+    writer: &mut Writer<'_>,
+    actor: i64,
+    role: Role,
+    key: &str,
+    more: Described,
+) -> Result<i64, Refusal> {
+    let mut row = Map::new();
+    let mut say = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            row.insert(name.to_owned(), value);
+        }
+    };
+    say("is_of__actor", Some(json!(actor)));
+    say("key_hash", Some(json!(key_hash(key))));
+    say("role", Some(json!(role.word())));
+    say("name", more.name.map(Value::String));
+    say("description", more.description.map(Value::String));
+    say("expiry_date", more.expiry_date);
+    Ok(writer.create("api_key", &row).await?)
+}
+
+/// A key that somebody chose: long enough that nobody guesses it, and sent in a header as it is.
+pub(crate) fn chosen(key: String) -> Result<String, Refusal> {
+    let fits = (16..=128).contains(&key.len());
+    match fits && key.bytes().all(|byte| byte.is_ascii_graphic()) {
+        true => Ok(key),
+        false => Err(Refusal::Wrong(
+            "a key has 16 to 128 characters, none of them white space".to_owned(),
+        )),
+    }
+}

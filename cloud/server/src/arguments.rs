@@ -1,0 +1,69 @@
+//! What the program is told when it is started.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// The fleet cloud.
+#[derive(Debug, Parser)]
+#[command(name = "fleet-cloud", version, about)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve the data API, devices and the proxy that reaches them.
+    Serve(Box<Serve>),
+}
+
+/// Each is also an environment variable and a key of the configuration file; the flag wins over the
+/// variable, and that over the file.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Serve {
+    /// The address to listen at [default: 127.0.0.1:8080].
+    #[arg(long, env = "FLEET_CLOUD_LISTEN", value_name = "ADDR:PORT")]
+    pub(crate) listen: Option<String>,
+    /// Where everything is kept: `sqlite:PATH` or `postgres://…` [default: sqlite:fleet-cloud.sqlite].
+    #[arg(
+        long,
+        env = "FLEET_CLOUD_DATABASE",
+        value_name = "URL",
+        hide_env_values = true
+    )]
+    pub(crate) database: Option<String>,
+    /// The administrator that the first start makes [default: admin@localhost.localdomain].
+    #[arg(long, env = "FLEET_CLOUD_ADMIN_EMAIL", value_name = "E")]
+    pub(crate) admin_email: Option<String>,
+    /// The administrator's password; without it, one is made at the first start and printed once.
+    #[arg(
+        long,
+        env = "FLEET_CLOUD_ADMIN_PASSWORD",
+        value_name = "P",
+        hide_env_values = true
+    )]
+    pub(crate) admin_password: Option<String>,
+    /// The address that devices and people reach this cloud by, where it is not that of `--listen`.
+    #[arg(long, env = "FLEET_CLOUD_PUBLIC_URL", value_name = "URL")]
+    pub(crate) public_url: Option<String>,
+    /// The registry that images of releases are kept in.
+    #[arg(long, env = "FLEET_CLOUD_REGISTRY", value_name = "HOST")]
+    pub(crate) registry: Option<String>,
+    /// How log lines look.
+    #[arg(long, env = "FLEET_CLOUD_LOG_FORMAT", value_name = "FORMAT")]
+    pub(crate) log_format: Option<LogFormat>,
+    /// The configuration file (TOML).
+    #[arg(long, env = "FLEET_CLOUD_CONFIG", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// For programs: an object a line.
+    Json,
+}

@@ -1,0 +1,64 @@
+//! Bodies of requests: bounded, and JSON.
+
+use axum::body::{Body, Bytes};
+use http::{HeaderMap, header};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::answer::Refusal;
+
+/// A whole body.
+///
+/// # Errors
+/// Where it is longer than `most` bytes, or stops in the middle.
+pub(crate) async fn bytes(body: Body, most: usize) -> Result<Bytes, Refusal> {
+    match Limited::new(body, most).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Refusal::TooLarge(most)),
+        Err(error) => Err(Refusal::Wrong(format!("the body cannot be read: {error}"))),
+    }
+}
+
+/// A body that is a JSON object.
+///
+/// # Errors
+/// As [`bytes`]; where it is something else.
+pub(crate) async fn object(
+    headers: &HeaderMap,
+    body: Body,
+    most: usize,
+) -> Result<Map<String, Value>, Refusal> {
+    match typed::<Value>(headers, body, most).await? {
+        Value::Object(object) => Ok(object),
+        _ => Err(Refusal::Wrong("the body must be a JSON object".to_owned())),
+    }
+}
+
+/// A body that is JSON of a certain form.
+///
+/// # Errors
+/// As [`bytes`]; where it is something else.
+pub(crate) async fn typed<T: DeserializeOwned>(
+    headers: &HeaderMap,
+    body: Body,
+    most: usize,
+) -> Result<T, Refusal> {
+    if let Some(kind) = headers.get(header::CONTENT_TYPE) {
+        let kind = kind.to_str().unwrap_or_default();
+        let essence = kind.split(';').next().unwrap_or_default().trim();
+        if !essence.eq_ignore_ascii_case("application/json") {
+            return Err(Refusal::ContentType(
+                "JSON (Content-Type: application/json)",
+            ));
+        }
+    }
+    let bytes = bytes(body, most).await?;
+    if bytes.is_empty() {
+        return Err(Refusal::Wrong(
+            "the body is empty; it must be JSON".to_owned(),
+        ));
+    }
+    serde_json::from_slice(&bytes)
+        .map_err(|error| Refusal::Wrong(format!("the body is not right: {error}")))
+}

@@ -1,0 +1,54 @@
+//! What every request works with.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use data::Database;
+use data::query::{Caller, Setting};
+use data::write::Environment;
+use resources::v7;
+
+use crate::configuration::Configuration;
+use crate::credential::Keys;
+use crate::limits::RateLimits;
+use crate::session::Sessions;
+
+/// What every request works with. Clones are the same one.
+pub(crate) type Shared = Arc<Cloud>;
+
+/// The running cloud.
+pub(crate) struct Cloud {
+    pub(crate) configuration: Configuration,
+    pub(crate) database: Database,
+    /// What writes go by.
+    pub(crate) environment: Environment,
+    pub(crate) sessions: Sessions,
+    pub(crate) keys: Keys,
+    pub(crate) limits: RateLimits,
+    /// Names of the configuration variable that switches the tunnel off, the current one first.
+    pub(crate) tunnel_variables: Vec<String>,
+}
+
+impl Cloud {
+    /// What a statement of the data API goes by, for this caller, in the current version.
+    pub(crate) fn setting<'a>(&'a self, caller: &'a Caller) -> Setting<'a> {
+        Setting {
+            model: v7(),
+            dialect: self.database.dialect(),
+            caller,
+            now: now(),
+            addresses: "/v7",
+            always_addressed: false,
+            lenient: false,
+            tunnel_variables: &self.tunnel_variables,
+        }
+    }
+}
+
+/// Milliseconds since the epoch.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    })
+}

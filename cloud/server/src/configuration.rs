@@ -1,0 +1,171 @@
+//! The settings of the cloud: flags, environment and configuration file together.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use resources::Branding;
+use serde::Deserialize;
+
+use crate::arguments::{LogFormat, Serve};
+
+/// What the configuration file may say.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct File {
+    listen: Option<String>,
+    database: Option<String>,
+    admin_email: Option<String>,
+    admin_password: Option<String>,
+    public_url: Option<String>,
+    registry: Option<String>,
+    log_format: Option<LogFormat>,
+    branding: Branding,
+    limits: Limits,
+}
+
+/// How much one caller may do. Values are not told to callers (cloud API, Limits).
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Limits {
+    /// Requests a minute of one identity, or of one address without one.
+    pub(crate) requests_per_minute: NonZeroU32,
+    /// Sign-ins that fail, of one name from one address, until that pair is refused.
+    pub(crate) failed_logins: NonZeroU32,
+    /// Minutes in which they are counted.
+    pub(crate) failed_logins_minutes: NonZeroU32,
+    /// Bytes of a body of the data API.
+    pub(crate) data_body: usize,
+    /// Bytes of any other body.
+    pub(crate) body: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        const fn count(number: u32) -> NonZeroU32 {
+            match NonZeroU32::new(number) {
+                Some(number) => number,
+                None => NonZeroU32::MIN,
+            }
+        }
+        Limits {
+            requests_per_minute: count(6000),
+            failed_logins: count(10),
+            failed_logins_minutes: count(60),
+            data_body: 8 << 20,
+            body: 512_000,
+        }
+    }
+}
+
+/// What the cloud goes by.
+#[derive(Debug, Clone)]
+pub(crate) struct Configuration {
+    pub(crate) listen: SocketAddr,
+    pub(crate) database: String,
+    pub(crate) admin_email: String,
+    pub(crate) admin_password: Option<String>,
+    pub(crate) public_url: Option<String>,
+    pub(crate) registry: Option<String>,
+    pub(crate) log_format: LogFormat,
+    pub(crate) branding: Branding,
+    pub(crate) limits: Limits,
+}
+
+impl Configuration {
+    /// Flags and environment over the file, that over defaults.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, or a value cannot be used.
+    pub(crate) fn of(given: Serve) -> Result<Self> {
+        let file = match &given.config {
+            Some(path) => read(path)?,
+            None => File::default(),
+        };
+        let listen = given.listen.or(file.listen);
+        let listen = listen.unwrap_or_else(|| "127.0.0.1:8080".to_owned());
+        let listen = listen.parse().with_context(|| {
+            format!("`{listen}` is no address to listen at; it is written `127.0.0.1:8080`")
+        })?;
+        let admin_email = given
+            .admin_email
+            .or(file.admin_email)
+            .unwrap_or_else(|| "admin@localhost.localdomain".to_owned());
+        if !admin_email.contains('@') {
+            bail!("`{admin_email}` is no e-mail address for the administrator");
+        }
+        let public_url = given.public_url.or(file.public_url);
+        if let Some(url) = &public_url
+            && !(url.starts_with("http://") || url.starts_with("https://"))
+        {
+            bail!("`{url}` is no address of this cloud; it begins with `https://` or `http://`");
+        }
+        Ok(Configuration {
+            listen,
+            database: given
+                .database
+                .or(file.database)
+                .unwrap_or_else(|| "sqlite:fleet-cloud.sqlite".to_owned()),
+            admin_email,
+            admin_password: given.admin_password.or(file.admin_password),
+            public_url: public_url.map(|url| url.trim_end_matches('/').to_owned()),
+            registry: given.registry.or(file.registry),
+            log_format: given
+                .log_format
+                .or(file.log_format)
+                .unwrap_or(LogFormat::Text),
+            branding: file.branding,
+            limits: file.limits,
+        })
+    }
+}
+
+fn read(path: &Path) -> Result<File> {
+    let text = fs::read_to_string(path)
+        .with_context(|| format!("the configuration file {} cannot be read", path.display()))?;
+    toml::from_str(&text)
+        .with_context(|| format!("the configuration file {} is not right", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_wins_over_the_file_and_the_file_over_the_default() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("cloud.toml");
+        let text = "listen = '127.0.0.1:1'\ndatabase = 'sqlite:a'\n[limits]\nrequests_per_minute = 7\n\
+                    [branding]\nenv_prefix = 'ACME_'";
+        fs::write(&path, text).expect("a file");
+        let given = Serve {
+            listen: Some("127.0.0.1:2".to_owned()),
+            config: Some(path),
+            ..Serve::default()
+        };
+        let configuration = Configuration::of(given).expect("a configuration");
+        assert_eq!(configuration.listen.port(), 2);
+        assert_eq!(configuration.database, "sqlite:a");
+        assert_eq!(configuration.limits.requests_per_minute.get(), 7);
+        assert_eq!(configuration.limits.body, 512_000);
+        assert_eq!(configuration.branding.env_prefix, "ACME_");
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named() {
+        let refused =
+            |given: Serve| format!("{:#}", Configuration::of(given).expect_err("refused"));
+        let listen = Serve {
+            listen: Some("nowhere".to_owned()),
+            ..Serve::default()
+        };
+        assert!(refused(listen).contains("`nowhere` is no address to listen at"));
+        let config = Serve {
+            config: Some("/none/such".into()),
+            ..Serve::default()
+        };
+        assert!(refused(config).contains("/none/such"));
+    }
+}

@@ -1,0 +1,53 @@
+//! Web pages of other origins, and headers that browsers heed (cloud behaviour 3.3).
+
+use axum::extract::Request;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+
+const METHODS: &str = "GET, PUT, POST, PATCH, DELETE, OPTIONS, HEAD";
+const HEADERS: &str = "Content-Type, Authorization, Application-Record-Count, MaxDataServiceVersion, \
+                       X-Requested-With, X-Platform-Client";
+const EXPOSED: &str = "Retry-After, ETag, Location";
+/// Seconds.
+const MAX_AGE: &str = "86400";
+
+/// Says to browsers what they may do. Devices and tools on a command line are spared it.
+pub(crate) async fn allow(request: Request, next: Next) -> Response {
+    if !is_browser(request.headers()) {
+        return next.run(request).await;
+    }
+    let origin = request
+        .headers()
+        .get(header::ORIGIN)
+        .cloned()
+        .unwrap_or(HeaderValue::from_static("*"));
+    let preflight = request.method() == Method::OPTIONS;
+    let mut response = match preflight {
+        true => StatusCode::OK.into_response(),
+        false => next.run(request).await,
+    };
+    let headers = response.headers_mut();
+    let mut say = |name: HeaderName, value: &'static str| {
+        headers.insert(name, HeaderValue::from_static(value));
+    };
+    if preflight {
+        say(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+        say(header::ACCESS_CONTROL_ALLOW_HEADERS, HEADERS);
+        say(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
+    }
+    say(header::ACCESS_CONTROL_ALLOW_CREDENTIALS, "true");
+    say(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+    say(header::X_FRAME_OPTIONS, "DENY");
+    say(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.append(header::VARY, HeaderValue::from_static("Origin"));
+    response
+}
+
+fn is_browser(headers: &HeaderMap) -> bool {
+    let agent = headers.get(header::USER_AGENT);
+    agent
+        .and_then(|agent| agent.to_str().ok())
+        .is_some_and(|agent| !agent.starts_with("Supervisor") && !agent.starts_with("curl"))
+}

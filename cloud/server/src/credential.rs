@@ -1,0 +1,262 @@
+//! Who makes a request: the credential that it carries, and what that makes of its holder (cloud behaviour
+//! 3.1 and 3.2).
+//!
+//! A key in the query wins over the header. What does not decode as a token is tried as a key. A credential
+//! that is not good is refused, rather than taken for nobody's (section 0).
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use data::query::Caller;
+use data::{Database, Effect};
+use http::{HeaderMap, header};
+use resources::Role;
+use sea_query::{Alias, Expr, ExprTrait, Query, SelectStatement};
+use sha2::{Digest, Sha256};
+
+use crate::answer::Refusal;
+use crate::cloud::{Cloud, now};
+use crate::session::{Claims, Expired};
+
+/// Who makes a request.
+#[derive(Debug, Clone)]
+pub(crate) struct Identity {
+    /// For the rows that it may reach.
+    pub(crate) caller: Caller,
+    /// What it carried.
+    pub(crate) credential: Credential,
+}
+
+/// What a request carried.
+#[derive(Debug, Clone)]
+pub(crate) enum Credential {
+    /// Nothing.
+    Nothing,
+    /// A session token.
+    Session(Claims),
+    /// A key.
+    Key,
+}
+
+impl Identity {
+    fn guest() -> Self {
+        Identity {
+            caller: Caller::guest(),
+            credential: Credential::Nothing,
+        }
+    }
+
+    /// The actor that it stands for.
+    pub(crate) fn actor(&self) -> Option<i64> {
+        match self.caller {
+            Caller::Platform => None,
+            Caller::Holder { actor, .. } => actor,
+        }
+    }
+
+    /// The user that it stands for.
+    pub(crate) fn user(&self) -> Option<i64> {
+        match self.caller {
+            Caller::Platform => None,
+            Caller::Holder { user, .. } => user,
+        }
+    }
+
+    /// That it is a key, whoever's.
+    pub(crate) fn is_key(&self) -> bool {
+        matches!(self.credential, Credential::Key)
+    }
+}
+
+/// The credential of a request: `apikey` of the query, or the bearer token.
+pub(crate) fn carried(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
+    let in_query = query.and_then(|query| {
+        form_urlencoded::parse(query.as_bytes())
+            .find(|(name, _)| name == "apikey")
+            .map(|(_, value)| value.into_owned())
+    });
+    in_query.or_else(|| {
+        let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+        let (scheme, token) = value.split_once(' ')?;
+        let bearer = scheme.eq_ignore_ascii_case("bearer");
+        bearer.then(|| token.trim().to_owned())
+    })
+}
+
+impl Cloud {
+    /// Who makes a request.
+    ///
+    /// # Errors
+    /// Where the credential is not good (any more), or the database fails.
+    pub(crate) async fn identify(
+        &self,
+        headers: &HeaderMap,
+        query: Option<&str>,
+    ) -> Result<Identity, Refusal> {
+        match carried(headers, query) {
+            None => Ok(Identity::guest()),
+            Some(credential) => self.identify_by(&credential).await,
+        }
+    }
+
+    /// Whose credential this is.
+    ///
+    /// # Errors
+    /// As [`Cloud::identify`].
+    pub(crate) async fn identify_by(&self, credential: &str) -> Result<Identity, Refusal> {
+        match self.sessions.read(credential) {
+            Some(Ok(claims)) => self.session(claims).await,
+            Some(Err(Expired)) => Err(Refusal::Unauthorized),
+            None => self.keys.find(&self.database, credential).await,
+        }
+    }
+
+    async fn session(&self, claims: Claims) -> Result<Identity, Refusal> {
+        let statement = select("user", &["actor", "jwt_secret"], "id", claims.id);
+        let row = self.database.row(&statement).await?;
+        let Some(row) = row else {
+            return Err(Refusal::Unauthorized);
+        };
+        if row.text(1)?.as_deref() != Some(claims.secret.as_str()) {
+            return Err(Refusal::Unauthorized);
+        }
+        Ok(Identity {
+            caller: Caller::Holder {
+                role: Role::User,
+                actor: Some(row.id(0)?),
+                user: Some(claims.id),
+            },
+            credential: Credential::Session(claims),
+        })
+    }
+}
+
+/// How long what a key is is remembered.
+const REMEMBERED: Duration = Duration::from_secs(300);
+/// Keys that are remembered.
+const MOST: usize = 200_000;
+
+/// Keys, as they were last found.
+#[derive(Default)]
+pub(crate) struct Keys {
+    found: Mutex<HashMap<[u8; 32], (Known, Instant)>>,
+}
+
+#[derive(Clone)]
+struct Known {
+    identity: Identity,
+    /// Milliseconds since the epoch.
+    expires: Option<i64>,
+}
+
+impl Keys {
+    /// Whose key this is.
+    async fn find(&self, database: &Database, key: &str) -> Result<Identity, Refusal> {
+        let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
+        let remembered = {
+            let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+            found
+                .get(&hash)
+                .filter(|(_, since)| since.elapsed() < REMEMBERED)
+                .map(|(known, _)| known.clone())
+        };
+        let known = match remembered {
+            Some(known) => known,
+            None => {
+                let known = look_up(database, &hash)
+                    .await?
+                    .ok_or(Refusal::Unauthorized)?;
+                let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+                if found.len() >= MOST {
+                    found.clear();
+                }
+                found.insert(hash, (known.clone(), Instant::now()));
+                known
+            }
+        };
+        match known.expires {
+            Some(expires) if expires <= now() => Err(Refusal::Unauthorized),
+            _ => Ok(known.identity),
+        }
+    }
+
+    /// Forgets what may have changed.
+    pub(crate) fn heed(&self, effects: &[Effect]) {
+        let changed: Vec<i64> = effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::ActorsChanged(actors) => Some(actors.as_slice()),
+                _ => None,
+            })
+            .flatten()
+            .copied()
+            .collect();
+        if !changed.is_empty() {
+            let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+            found.retain(|_, (known, _)| {
+                known
+                    .identity
+                    .actor()
+                    .is_none_or(|actor| !changed.contains(&actor))
+            });
+        }
+    }
+}
+
+/// The hash by which a key is kept.
+pub(crate) fn key_hash(key: &str) -> String {
+    hex::encode(Sha256::digest(key.as_bytes()))
+}
+
+async fn look_up(database: &Database, hash: &[u8; 32]) -> Result<Option<Known>, Refusal> {
+    let key = Alias::new("api_key");
+    let user = Alias::new("user");
+    let statement = Query::select()
+        .columns([
+            (key.clone(), Alias::new("is_of__actor")),
+            (key.clone(), Alias::new("role")),
+            (key.clone(), Alias::new("expiry_date")),
+            (user.clone(), Alias::new("id")),
+        ])
+        .from(key.clone())
+        .left_join(
+            user.clone(),
+            Expr::col((user, Alias::new("actor")))
+                .equals((key.clone(), Alias::new("is_of__actor"))),
+        )
+        .and_where(Expr::col((key, Alias::new("key_hash"))).eq(hex::encode(hash)))
+        .take();
+    let Some(row) = database.row(&statement).await? else {
+        return Ok(None);
+    };
+    let role = row.some_text(1)?;
+    let Some(role) = Role::ALL.into_iter().find(|one| one.word() == role) else {
+        return Ok(None);
+    };
+    Ok(Some(Known {
+        identity: Identity {
+            caller: Caller::Holder {
+                role,
+                actor: row.number(0)?,
+                user: row.number(3)?,
+            },
+            credential: Credential::Key,
+        },
+        expires: row.number(2)?,
+    }))
+}
+
+/// Fields of the row of a table whose `by` is this number.
+pub(crate) fn select(
+    table: &'static str,
+    fields: &[&'static str],
+    by: &'static str,
+    number: i64,
+) -> SelectStatement {
+    Query::select()
+        .columns(fields.iter().map(|field| Alias::new(*field)))
+        .from(Alias::new(table))
+        .and_where(Expr::col(Alias::new(by)).eq(number))
+        .take()
+}

@@ -1,0 +1,37 @@
+//! The fleet cloud: one program that serves the data API, the devices that poll and report to it, and the
+//! proxy that reaches them.
+//!
+//! ```text
+//! router ── data_api    /v7/…: odata, then `data` (one statement), rows as they come
+//!        ├─ accounts    signing in, keys, whoami
+//!        └─ …           a module for each family of addresses
+//! credential            who asks: session token or key, remembered for minutes
+//! limits                how often somebody may
+//! ```
+
+mod accounts;
+mod answer;
+mod arguments;
+mod body;
+mod charge;
+mod cloud;
+mod configuration;
+mod cors;
+mod credential;
+mod data_api;
+mod first_start;
+mod limits;
+mod password;
+mod request_log;
+mod router;
+mod run;
+mod session;
+
+use anyhow::Result;
+use arguments::{Arguments, Command};
+use clap::Parser as _;
+
+fn main() -> Result<()> {
+    let Command::Serve(given) = Arguments::parse().command;
+    run::serve(*given)
+}

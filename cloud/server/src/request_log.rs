@@ -1,0 +1,54 @@
+//! A number for each request, and a line in the log when it is answered.
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use axum::extract::{ConnectInfo, Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use http::{HeaderName, HeaderValue};
+use tracing::Instrument as _;
+
+use crate::cloud::Shared;
+use crate::session::random_text;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Notes a request. The number that a proxy in front gave it is kept where it is one.
+pub(crate) async fn note(
+    State(_cloud): State<Shared>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let id = request
+        .headers()
+        .get(&REQUEST_ID)
+        .filter(|id| id.len() <= 64 && id.as_bytes().iter().all(u8::is_ascii_graphic))
+        .cloned()
+        .or_else(|| HeaderValue::from_str(&random_text(8).ok()?).ok())
+        .unwrap_or(HeaderValue::from_static("none"));
+    request.headers_mut().insert(REQUEST_ID, id.clone());
+    let from = request
+        .extensions()
+        .get::<ConnectInfo<SocketAddr>>()
+        .map(|ConnectInfo(from)| from.to_string())
+        .unwrap_or_default();
+    let method = request.method().clone();
+    // The query may have a key in it.
+    let path = request.uri().path().to_owned();
+    let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
+    let begun = Instant::now();
+    let mut response = next.run(request).instrument(span.clone()).await;
+    span.in_scope(|| {
+        tracing::info!(
+            %method,
+            path,
+            from,
+            status = response.status().as_u16(),
+            milliseconds = begun.elapsed().as_millis(),
+            "answered"
+        );
+    });
+    response.headers_mut().insert(REQUEST_ID, id);
+    response
+}

@@ -1,0 +1,63 @@
+//! Every address of the cloud.
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get, post};
+use http::StatusCode;
+use tower_http::compression::CompressionLayer;
+
+use crate::accounts::{keys, sessions, whoami};
+use crate::cloud::Shared;
+use crate::{cors, data_api, request_log};
+
+/// What answers requests.
+pub(crate) fn router(cloud: Shared) -> Router {
+    Router::new()
+        .route("/ping", get(|| async { "OK" }))
+        .route(
+            "/connectivity-check",
+            any(|| async { StatusCode::NO_CONTENT }),
+        )
+        .route("/login_", post(sessions::login))
+        .route(
+            "/user/v1/refresh-token",
+            get(sessions::refresh).post(sessions::refresh),
+        )
+        .route("/user/v1/whoami", get(whoami::user))
+        .route("/actor/v1/whoami", get(whoami::actor))
+        .route("/api-key/user/full", post(keys::user))
+        .route("/api-key/user/full/", post(keys::user))
+        .route(
+            "/api-key/application/{id}/provisioning",
+            post(keys::provisioning),
+        )
+        .route(
+            "/api-key/application/{id}/provisioning/",
+            post(keys::provisioning),
+        )
+        .route("/api-key/device/{id}/device-key", post(keys::device))
+        .route("/api-key/device/{id}/device-key/", post(keys::device))
+        .route("/api-key/v1", post(keys::generic))
+        .route("/api-key/v1/", post(keys::generic))
+        .route("/api-key/v2", post(keys::generic))
+        .route("/api-key/v2/", post(keys::generic))
+        .fallback(elsewhere)
+        .layer(CompressionLayer::new())
+        .layer(from_fn(cors::allow))
+        .layer(from_fn_with_state(cloud.clone(), request_log::note))
+        .with_state(cloud)
+}
+
+/// The data API, whose paths are not for a router; and nothing.
+async fn elsewhere(cloud: State<Shared>, request: Request) -> Response {
+    let path = request.uri().path();
+    let version = path
+        .strip_prefix("/v")
+        .and_then(|rest| rest.split('/').next());
+    match version.is_some_and(|version| version.parse::<u8>().is_ok()) {
+        true => data_api::serve(cloud, request).await,
+        false => StatusCode::NOT_FOUND.into_response(),
+    }
+}

@@ -1,0 +1,128 @@
+//! From the start to the end of the program.
+
+use std::future::IntoFuture as _;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use data::Database;
+use data::write::Environment;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{interval, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+use crate::arguments::{LogFormat, Serve};
+use crate::cloud::Cloud;
+use crate::configuration::Configuration;
+use crate::credential::Keys;
+use crate::first_start;
+use crate::limits::RateLimits;
+use crate::router::router;
+use crate::session::Sessions;
+
+/// How long requests that are under way have when the program is to end.
+const GRACE: Duration = Duration::from_secs(10);
+/// Between two looks at who has not asked for a while.
+const TIDY: Duration = Duration::from_secs(60);
+
+/// `fleet-cloud serve`.
+///
+/// # Errors
+/// Where it cannot start, or the listener fails.
+pub(crate) fn serve(given: Serve) -> Result<()> {
+    let configuration = Configuration::of(given)?;
+    log_to_stderr(configuration.log_format);
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("no threads can be started")?
+        .block_on(run(configuration))
+}
+
+fn log_to_stderr(format: LogFormat) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    match format {
+        LogFormat::Text => log.with_target(false).init(),
+        LogFormat::Json => log.json().flatten_event(true).init(),
+    }
+}
+
+async fn run(configuration: Configuration) -> Result<()> {
+    let options = data::Options::default();
+    let database = Database::open(&configuration.database, &options)
+        .await
+        .context("the database cannot be used")?;
+    let listener = TcpListener::bind(configuration.listen)
+        .await
+        .with_context(|| format!("nothing can listen at {}", configuration.listen))?;
+    let cloud = Arc::new(assembled(configuration, database.clone()).await?);
+    if let Some(first) = first_start::prepare(&cloud).await? {
+        first.print();
+    }
+    let heeding = cloud.clone();
+    database.listen(move |effects| heeding.keys.heed(effects));
+    if let Some(url) = &cloud.configuration.public_url {
+        tracing::info!("devices and people reach this cloud at {url}");
+    }
+    let stop = CancellationToken::new();
+    tokio::spawn(tidying(cloud.clone(), stop.clone()));
+    tracing::info!("listening at http://{}", listener.local_addr()?);
+    let service = router(cloud).into_make_service_with_connect_info::<SocketAddr>();
+    let ending = stop.clone();
+    let serving = axum::serve(listener, service)
+        .with_graceful_shutdown(async move { ending.cancelled().await })
+        .into_future();
+    let serving = tokio::spawn(serving);
+    told_to_end().await?;
+    tracing::info!("ending: requests that are under way have {GRACE:?}");
+    stop.cancel();
+    if timeout(GRACE, serving).await.is_err() {
+        tracing::warn!("some requests were still under way");
+    }
+    database.close().await;
+    Ok(())
+}
+
+async fn assembled(configuration: Configuration, database: Database) -> Result<Cloud> {
+    let sessions = Sessions::of(&database)
+        .await
+        .context("the secret that sessions are signed with cannot be had")?;
+    let branding = configuration.branding.clone();
+    let registry = configuration.registry.clone();
+    Ok(Cloud {
+        database,
+        sessions,
+        keys: Keys::default(),
+        limits: RateLimits::of(&configuration.limits),
+        tunnel_variables: branding.variables("SUPERVISOR_VPN_CONTROL").collect(),
+        environment: Environment {
+            branding,
+            registry: registry.unwrap_or_else(|| "registry.invalid".to_owned()),
+        },
+        configuration,
+    })
+}
+
+async fn tidying(cloud: Arc<Cloud>, stop: CancellationToken) {
+    let mut times = interval(TIDY);
+    while stop.run_until_cancelled(times.tick()).await.is_some() {
+        cloud.limits.tidy();
+    }
+}
+
+/// Waits for SIGINT or SIGTERM.
+async fn told_to_end() -> Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt()).context("signals cannot be received")?;
+    let mut terminate = signal(SignalKind::terminate()).context("signals cannot be received")?;
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! Session tokens: signed, and good as long as the user's own secret is the one that they name (cloud
+//! behaviour 3.1).
+
+use anyhow::{Context as _, Result};
+use data::{Database, setting};
+use jsonwebtoken::{DecodingKey, EncodingKey, Header, Validation, decode, encode};
+use serde::{Deserialize, Serialize};
+
+use crate::cloud::now;
+
+/// How long a token is good for, in seconds: a week.
+const LIFE: i64 = 7 * 24 * 60 * 60;
+/// How long somebody counts as having just signed in, in milliseconds: 20 minutes.
+const FRESH: i64 = 20 * 60 * 1000;
+/// Under this name the signing secret is kept, the same for every replica.
+const SECRET: &str = "session-signing-secret";
+
+/// What a token says.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Claims {
+    /// The user.
+    pub(crate) id: i64,
+    /// The user's secret at that time; another one ends all sessions.
+    #[serde(rename = "jwt_secret")]
+    pub(crate) secret: String,
+    /// When the password was given, in milliseconds.
+    pub(crate) auth_time: i64,
+    /// When the token was made, in seconds.
+    pub(crate) iat: i64,
+    /// Until when it is good, in seconds.
+    pub(crate) exp: i64,
+}
+
+impl Claims {
+    /// Whether the password was given a short time ago.
+    pub(crate) fn fresh(&self) -> bool {
+        now() - self.auth_time < FRESH
+    }
+}
+
+/// Makes and checks tokens.
+pub(crate) struct Sessions {
+    sign: EncodingKey,
+    check: DecodingKey,
+}
+
+impl Sessions {
+    /// With the secret of this database, which is made where there is none.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub(crate) async fn of(database: &Database) -> Result<Self> {
+        let mut transaction = database.begin().await?;
+        let secret = match setting::read(&mut transaction, SECRET).await? {
+            Some(secret) => secret,
+            None => {
+                let secret = random_text(32)?;
+                setting::write(&mut transaction, SECRET, &secret).await?;
+                secret
+            }
+        };
+        transaction.commit().await?;
+        Ok(Sessions {
+            sign: EncodingKey::from_secret(secret.as_bytes()),
+            check: DecodingKey::from_secret(secret.as_bytes()),
+        })
+    }
+
+    /// A token for a user who gave the password at `auth_time` (milliseconds).
+    ///
+    /// # Errors
+    /// Where it cannot be signed.
+    pub(crate) fn token(&self, user: i64, secret: &str, auth_time: i64) -> Result<String> {
+        let issued = now() / 1000;
+        let claims = Claims {
+            id: user,
+            secret: secret.to_owned(),
+            auth_time,
+            iat: issued,
+            exp: issued + LIFE,
+        };
+        encode(&Header::default(), &claims, &self.sign).context("a session token cannot be signed")
+    }
+
+    /// What a token says, where it is one of ours that is still good; `None` where it is no token at all, and
+    /// so perhaps a key.
+    pub(crate) fn read(&self, token: &str) -> Option<Result<Claims, Expired>> {
+        if token.bytes().filter(|byte| *byte == b'.').count() != 2 {
+            return None;
+        }
+        let decoded = decode::<Claims>(token, &self.check, &Validation::default());
+        Some(decoded.map(|data| data.claims).map_err(|_| Expired))
+    }
+}
+
+/// A token that is not good, or not any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Expired;
+
+/// So many random bytes, as twice as many hexadecimal digits.
+pub(crate) fn random_text(bytes: usize) -> Result<String> {
+    let mut random = vec![0; bytes];
+    getrandom::fill(&mut random).context("the system has no random numbers")?;
+    Ok(hex::encode(random))
+}

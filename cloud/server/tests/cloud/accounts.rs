@@ -1,0 +1,156 @@
+//! Signing in, keys, and what a credential stands for (cloud behaviour 3.1).
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::harness::{Cloud, EMAIL, PASSWORD, on_both, read};
+
+async fn login(cloud: &Cloud, body: Value) -> StatusCode {
+    let request = cloud.ask(Method::POST, "/login_").json(&body);
+    request.send().await.expect("an answer").status()
+}
+
+#[tokio::test]
+async fn a_name_or_an_address_and_the_password_give_a_token() {
+    on_both(async |cloud| {
+        for username in [EMAIL, "ANN@acme.EXAMPLE", "admin", "Admin"] {
+            let given = json!({ "username": username, "password": PASSWORD });
+            assert_eq!(login(&cloud, given).await, StatusCode::OK, "{username}");
+        }
+        for (given, status) in [
+            (json!({ "username": EMAIL, "password": "wrong" }), 401),
+            (json!({ "username": "nobody", "password": PASSWORD }), 401),
+            (json!({ "username": "", "password": "" }), 401),
+            (json!({ "username": EMAIL }), 400),
+            (json!({ "username": 1, "password": true }), 400),
+            (json!([]), 400),
+        ] {
+            assert_eq!(
+                login(&cloud, given.clone()).await.as_u16(),
+                status,
+                "{given}"
+            );
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn guessing_is_refused_after_some_tries_with_the_time_to_wait() {
+    on_both(async |cloud| {
+        let given = json!({ "username": "guessed", "password": "wrong" });
+        for _ in 0..10 {
+            assert_eq!(login(&cloud, given.clone()).await, StatusCode::UNAUTHORIZED);
+        }
+        let request = cloud.ask(Method::POST, "/login_").json(&given);
+        let answer = request.send().await.expect("an answer");
+        assert_eq!(answer.status(), StatusCode::TOO_MANY_REQUESTS);
+        let wait = answer.headers()["retry-after"]
+            .to_str()
+            .expect("text")
+            .to_owned();
+        assert!(wait.parse::<u32>().expect("seconds") > 0);
+        assert_eq!(read(answer).await.1, json!("Too Many Requests"));
+        // Others are not held up.
+        let other = json!({ "username": EMAIL, "password": PASSWORD });
+        assert_eq!(login(&cloud, other).await, StatusCode::OK);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_credential_tells_what_it_stands_for_and_a_bad_one_is_refused() {
+    on_both(async |cloud| {
+        let ann = cloud.sign_in().await;
+        let (status, who) = ann.get("/actor/v1/whoami").await;
+        assert_eq!(status, StatusCode::OK);
+        assert_eq!(who["actorType"], json!("user"));
+        assert_eq!(who["email"], json!(EMAIL));
+        let (_, user) = ann.get("/user/v1/whoami").await;
+        assert_eq!(
+            user,
+            json!({ "id": who["actorTypeId"], "username": "admin", "email": EMAIL })
+        );
+        for token in ["nothing", "a.b.c", &format!("{}x", ann.token)] {
+            for path in [
+                "/actor/v1/whoami",
+                "/user/v1/whoami",
+                "/v7/application",
+                "/v7/device_type",
+            ] {
+                let (status, body) = cloud.by(token.to_owned()).get(path).await;
+                assert_eq!(
+                    (status, body),
+                    (StatusCode::UNAUTHORIZED, Value::Null),
+                    "{token} {path}"
+                );
+            }
+        }
+        let (status, _) = read(
+            cloud
+                .ask(Method::GET, "/actor/v1/whoami")
+                .send()
+                .await
+                .expect("it"),
+        )
+        .await;
+        assert_eq!(status, StatusCode::UNAUTHORIZED, "without any");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn keys_are_made_shown_once_and_end_with_their_row() {
+    on_both(async |cloud| {
+        let ann = cloud.sign_in().await;
+        let fleet = ann.fleet("pump", "raspberrypi4-64").await;
+        let named = json!({ "name": "ci", "description": "builds" });
+        let (status, key) = ann.send(Method::POST, "/api-key/user/full", named).await;
+        assert_eq!(status, StatusCode::OK, "{key}");
+        let key = key.as_str().expect("a key").to_owned();
+        let by_key = cloud.by(key.clone());
+        assert_eq!(
+            by_key.rows("/v7/application?$select=id").await,
+            [json!({ "id": fleet })]
+        );
+        let in_query = cloud.ask(
+            Method::GET,
+            &format!("/v7/application?$select=id&apikey={key}"),
+        );
+        let (_, rows) = read(in_query.send().await.expect("an answer")).await;
+        assert_eq!(rows, json!({ "d": [{ "id": fleet }] }));
+        let keys = ann.rows("/v7/api_key?$filter=name eq 'ci'").await;
+        assert_eq!(keys.len(), 1);
+        assert!(!keys[0].to_string().contains(&key), "{}", keys[0]);
+
+        // A key makes no keys of users; a name is needed; a session that is not a session neither.
+        let named = json!({ "name": "more" });
+        let (status, _) = by_key.send(Method::POST, "/api-key/user/full", named).await;
+        assert_eq!(status, StatusCode::UNAUTHORIZED);
+        let (status, _) = ann
+            .send(Method::POST, "/api-key/user/full", json!({}))
+            .await;
+        assert_eq!(status, StatusCode::BAD_REQUEST);
+
+        let path = format!("/api-key/application/{fleet}/provisioning");
+        let (status, provisioning) = ann.send(Method::POST, &path, json!({})).await;
+        assert_eq!(status, StatusCode::OK, "{provisioning}");
+        let provisioning = cloud.by(provisioning.as_str().expect("a key").to_owned());
+        let (_, who) = provisioning.get("/actor/v1/whoami").await;
+        assert_eq!(who["slug"], json!("admin/pump"));
+        for id in ["99999", "x"] {
+            let path = format!("/api-key/application/{id}/provisioning");
+            let (status, _) = ann.send(Method::POST, &path, json!({})).await;
+            assert!(status.is_client_error(), "{id}: {status}");
+        }
+
+        let id = keys[0]["id"].as_i64().expect("an id");
+        let (status, _) = ann
+            .answer(ann.ask(Method::DELETE, &format!("/v7/api_key({id})")))
+            .await;
+        assert_eq!(status, StatusCode::OK);
+        let (status, _) = by_key.get("/v7/application").await;
+        assert_eq!(status, StatusCode::UNAUTHORIZED, "at once");
+    })
+    .await;
+}

@@ -1,0 +1,174 @@
+//! Starts the cloud as its users do, and asks it.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use data::testing::on_fresh;
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use serde_json::{Value, json};
+
+pub(crate) const EMAIL: &str = "ann@acme.example";
+pub(crate) const PASSWORD: &str = "correct horse battery";
+
+/// A running cloud; it ends with the value.
+pub(crate) struct Cloud {
+    child: Child,
+    pub(crate) url: String,
+    client: reqwest::Client,
+    _folder: tempfile::TempDir,
+}
+
+impl Cloud {
+    /// Starts one on a database.
+    pub(crate) async fn start(database: &str) -> Self {
+        Self::start_with(database, "").await
+    }
+
+    /// The same, with a configuration file.
+    pub(crate) async fn start_with(database: &str, configuration: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("cloud.toml");
+        std::fs::write(&file, configuration).expect("a file");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_fleet-cloud"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--database", database])
+            .args(["--admin-email", EMAIL, "--admin-password", PASSWORD])
+            .arg("--config")
+            .arg(&file)
+            .env("RUST_LOG", "info")
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("the program");
+        let mut log = BufReader::new(child.stderr.take().expect("its log"));
+        let mut line = String::new();
+        let begun = Instant::now();
+        let url = loop {
+            line.clear();
+            let read = log.read_line(&mut line).expect("a line");
+            assert!(read > 0, "the cloud ended: {:?}", child.wait());
+            if let Some((_, address)) = line.trim().split_once("listening at ") {
+                break address.to_owned();
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "no start");
+        };
+        // Somebody has to read on, or the program waits for it.
+        std::thread::spawn(move || {
+            let mut rest = Vec::new();
+            let _ = log.read_to_end(&mut rest);
+            if std::env::var_os("SHOW_LOGS").is_some() {
+                eprintln!("{}", String::from_utf8_lossy(&rest));
+            }
+        });
+        Cloud {
+            child,
+            url,
+            client: reqwest::Client::new(),
+            _folder: folder,
+        }
+    }
+
+    /// A request without a credential.
+    pub(crate) fn ask(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("{}{path}", self.url))
+    }
+
+    /// Signs in as the administrator.
+    pub(crate) async fn sign_in(&self) -> Signed<'_> {
+        let answer = self
+            .ask(Method::POST, "/login_")
+            .json(&json!({ "username": EMAIL, "password": PASSWORD }))
+            .send()
+            .await
+            .expect("an answer");
+        assert_eq!(answer.status(), StatusCode::OK);
+        let token = answer.text().await.expect("a token");
+        self.by(token)
+    }
+
+    /// Requests with a credential.
+    pub(crate) fn by(&self, token: String) -> Signed<'_> {
+        Signed { cloud: self, token }
+    }
+}
+
+impl Drop for Cloud {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Somebody with a credential.
+pub(crate) struct Signed<'a> {
+    cloud: &'a Cloud,
+    pub(crate) token: String,
+}
+
+impl Signed<'_> {
+    pub(crate) fn ask(&self, method: Method, path: &str) -> RequestBuilder {
+        self.cloud.ask(method, path).bearer_auth(&self.token)
+    }
+
+    /// What a request answers: its status, and its body where that is JSON.
+    pub(crate) async fn answer(&self, request: RequestBuilder) -> (StatusCode, Value) {
+        read(request.send().await.expect("an answer")).await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> (StatusCode, Value) {
+        self.answer(self.ask(Method::GET, path)).await
+    }
+
+    /// The rows that a GET shows.
+    pub(crate) async fn rows(&self, path: &str) -> Vec<Value> {
+        let (status, body) = self.get(path).await;
+        assert_eq!(status, StatusCode::OK, "{path}: {body}");
+        body["d"].as_array().expect(path).clone()
+    }
+
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Value,
+    ) -> (StatusCode, Value) {
+        self.answer(self.ask(method, path).json(&body)).await
+    }
+
+    /// Makes a row; its id.
+    pub(crate) async fn create(&self, resource: &str, body: Value) -> i64 {
+        let (status, row) = self
+            .send(Method::POST, &format!("/v7/{resource}"), body)
+            .await;
+        assert_eq!(status, StatusCode::CREATED, "{resource}: {row}");
+        row["id"].as_i64().expect("an id")
+    }
+
+    /// Makes a fleet of this kind of board in the administrator's organization; its id.
+    pub(crate) async fn fleet(&self, name: &str, device_type: &str) -> i64 {
+        let organization = self.rows("/v7/organization?$select=id").await[0]["id"].clone();
+        let path = format!("/v7/device_type(slug='{device_type}')?$select=id");
+        let device_type = self.rows(&path).await[0]["id"].clone();
+        self.create(
+            "application",
+            json!({ "app_name": name, "organization": organization, "is_for__device_type": device_type }),
+        )
+        .await
+    }
+}
+
+/// The status and the body of an answer; text that is no JSON as a string, nothing as null.
+pub(crate) async fn read(answer: Response) -> (StatusCode, Value) {
+    let status = answer.status();
+    let text = answer.text().await.expect("a body");
+    let body = match text.is_empty() {
+        true => Value::Null,
+        false => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+    };
+    (status, body)
+}
+
+/// Runs a test against a cloud on a fresh database of each kind.
+pub(crate) async fn on_both(test: impl AsyncFn(Cloud)) {
+    on_fresh(async |url| test(Cloud::start(&url).await).await).await;
+}

@@ -1,0 +1,9 @@
+//! The cloud from outside: the real program, over HTTP, on SQLite and on PostgreSQL.
+#![expect(
+    clippy::expect_used,
+    reason = "a test without what it expects is to fail"
+)]
+
+mod accounts;
+mod data_api;
+mod harness;
