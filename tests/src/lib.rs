@@ -38,7 +38,7 @@ pub use layout::{distribution, guest, repository};
 pub use log_reader::LogReader;
 pub use network_namespace::NetworkNamespace;
 pub use processes::{children_of, services_of};
-pub use recorded_cloud::{Asked, DEVICE, DEVICE_KEY, Mood, RecordedCloud};
+pub use recorded_cloud::{Asked, DEVICE, DEVICE_KEY, Mood, PROVISIONING_KEY, RecordedCloud};
 pub use registry::Registry;
 pub use stage::Stage;
 pub use supervisor::{Builder, Ended, Supervisor, subcommand};

@@ -22,6 +22,8 @@ use crate::until::until;
 pub const DEVICE: &str = "8e4f1b0c9d2a4f6e8b1c3d5e7f901234";
 /// The key that the device comes with.
 pub const DEVICE_KEY: &str = "0f1e2d3c4b5a69788796a5b4c3d2e1f0";
+/// The key that a new device registers with.
+pub const PROVISIONING_KEY: &str = "b1946ac92492d2347c6235b4d2611184";
 /// Its number.
 const DEVICE_ID: u64 = 7;
 
@@ -65,7 +67,10 @@ impl Asked {
 }
 
 struct Contents {
+    /// The device's part of the target.
     state: Value,
+    /// The uuid and the key of the one device.
+    device: (String, String),
     mood: Mood,
     asked: Vec<Asked>,
 }
@@ -85,9 +90,11 @@ impl RecordedCloud {
     pub async fn start(component: &Path) -> Self {
         let recorded = include_str!("../recordings/state.json");
         let image = format!("file:{}", component.display());
-        let recorded = recorded.replace("DEVICE", DEVICE).replace("IMAGE", &image);
+        let recorded = recorded.replace("IMAGE", &image);
+        let mut recorded: Value = serde_json::from_str(&recorded).expect("a recorded state");
         let contents = Arc::new(Mutex::new(Contents {
-            state: serde_json::from_str(&recorded).expect("a recorded state"),
+            state: recorded["DEVICE"].take(),
+            device: (DEVICE.to_owned(), DEVICE_KEY.to_owned()),
             mood: Mood::Well,
             asked: Vec::new(),
         }));
@@ -125,6 +132,29 @@ impl RecordedCloud {
         })
     }
 
+    /// The config.json of a device that this cloud does not know yet.
+    #[must_use]
+    pub fn new_config_json(&self) -> Value {
+        json!({
+            "apiEndpoint": format!("http://{}", self.address),
+            "apiKey": PROVISIONING_KEY,
+            "applicationId": 4,
+            "deviceType": "board",
+            "bootstrapRetryDelay": 200,
+        })
+    }
+
+    /// The device that it knows, by uuid and key.
+    #[must_use]
+    pub fn device(&self) -> (String, String) {
+        self.lock().device.clone()
+    }
+
+    /// The device that it knows from now on.
+    pub fn know(&self, uuid: &str, key: &str) {
+        self.lock().device = (uuid.to_owned(), key.to_owned());
+    }
+
     /// How it answers from now on.
     pub fn be(&self, mood: Mood) {
         self.lock().mood = mood;
@@ -132,7 +162,7 @@ impl RecordedCloud {
 
     /// Changes the device's part of the target: `name`, `config`, `apps`.
     pub fn change(&self, change: impl FnOnce(&mut Value)) {
-        change(&mut self.lock().state[DEVICE]);
+        change(&mut self.lock().state);
     }
 
     /// Changes the one service of the recorded release, and the release's name with it.
@@ -165,8 +195,43 @@ impl RecordedCloud {
     pub fn polls(&self) -> Vec<Asked> {
         let asked = self.asked().into_iter();
         asked
-            .filter(|asked| asked.path.ends_with("/state"))
+            .filter(|asked| asked.method == "GET" && asked.path.ends_with("/state"))
             .collect()
+    }
+
+    /// The reports of the device's state that were taken so far: the device's part of each.
+    ///
+    /// # Panics
+    /// Where one is not about the device.
+    #[must_use]
+    pub fn reports(&self) -> Vec<Value> {
+        let (uuid, _) = self.device();
+        let asked = self.asked().into_iter();
+        let taken = asked.filter(|asked| {
+            (asked.method.as_str(), asked.path.as_str(), asked.status)
+                == ("PATCH", "/device/v3/state", 200)
+        });
+        taken
+            .map(|asked| {
+                let mut body: Value = serde_json::from_str(&asked.body).expect("a report");
+                body[&uuid].take()
+            })
+            .collect()
+    }
+
+    /// The device's state, as it was reported so far.
+    ///
+    /// # Panics
+    /// Where a report is none.
+    #[must_use]
+    pub fn told(&self) -> Value {
+        let mut told = json!({});
+        for report in self.reports() {
+            for (name, value) in report.as_object().expect("fields") {
+                told[name] = value.clone();
+            }
+        }
+        told
     }
 
     /// Waits until the target has been asked for this often.
@@ -212,12 +277,28 @@ async fn answer(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let (mood, state) = {
-        let contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
-        (contents.mood.clone(), contents.state.clone())
+    let body = String::from_utf8_lossy(&body).into_owned();
+    let asked = Asked {
+        method: method.to_string(),
+        path: uri.to_string(),
+        headers,
+        body,
+        at: SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default(),
+        status: 0,
     };
-    let response = match mood {
-        Mood::Well => well(&method, &uri, &headers, &state),
+    let response = respond(&contents, &uri, asked);
+    match response {
+        Some(response) => response,
+        None => std::future::pending().await,
+    }
+}
+
+fn respond(contents: &Mutex<Contents>, uri: &Uri, mut asked: Asked) -> Option<Response> {
+    let mut contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
+    let response = match contents.mood.clone() {
+        Mood::Well => Some(well(&mut contents, uri, &asked)),
         Mood::Stalls => None,
         Mood::Refuses(status, retry_after) => {
             let status = StatusCode::from_u16(status).expect("a status");
@@ -235,56 +316,56 @@ async fn answer(
             Some(Body::from(bytes).into_response())
         }
     };
-    let asked = Asked {
-        method: method.to_string(),
-        path: uri.to_string(),
-        headers,
-        body: String::from_utf8_lossy(&body).into_owned(),
-        at: SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default(),
-        status: response
-            .as_ref()
-            .map_or(0, |response| response.status().as_u16()),
-    };
-    contents
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .asked
-        .push(asked);
-    match response {
-        Some(response) => response,
-        None => std::future::pending().await,
-    }
+    let status = response.as_ref().map(|response| response.status().as_u16());
+    asked.status = status.unwrap_or_default();
+    contents.asked.push(asked);
+    response
 }
 
-fn well(method: &Method, uri: &Uri, headers: &HeaderMap, state: &Value) -> Option<Response> {
-    let bearer = format!("Bearer {DEVICE_KEY}");
-    if headers
-        .get(header::AUTHORIZATION)
-        .is_none_or(|sent| sent.as_bytes() != bearer.as_bytes())
-    {
-        return Some(StatusCode::UNAUTHORIZED.into_response());
-    }
+fn well(contents: &mut Contents, uri: &Uri, asked: &Asked) -> Response {
+    let (uuid, device_key) = contents.device.clone();
+    let bearer = asked.header("authorization").strip_prefix("Bearer ");
+    let bearer = bearer.unwrap_or_default().to_owned();
     let query = uri.query().unwrap_or_default();
-    let response = match (method.as_str(), uri.path()) {
-        ("GET", path) if path == format!("/device/v3/{DEVICE}/state") => {
-            let body = state.to_string();
+    let provisions = bearer == PROVISIONING_KEY;
+    match (asked.method.as_str(), uri.path()) {
+        ("POST", "/device/register") if provisions => {
+            let body: Value = serde_json::from_str(&asked.body).unwrap_or_default();
+            let said = |key: &str| body[key].as_str().unwrap_or_default().to_owned();
+            if said("uuid") == uuid {
+                return (StatusCode::CONFLICT, "\"uuid\" must be unique.").into_response();
+            }
+            contents.device = (said("uuid"), said("api_key"));
+            let told = json!({ "id": DEVICE_ID, "uuid": said("uuid"), "api_key": said("api_key") });
+            return (StatusCode::CREATED, told.to_string()).into_response();
+        }
+        // It shows a device to its own key alone.
+        ("GET", "/v7/device") if provisions => {
+            return json!({ "d": [] }).to_string().into_response();
+        }
+        _ if bearer != device_key => return StatusCode::UNAUTHORIZED.into_response(),
+        _ => {}
+    }
+    match (asked.method.as_str(), uri.path()) {
+        ("GET", path) if path == format!("/device/v3/{uuid}/state") => {
+            let body = json!({ uuid: contents.state }).to_string();
             let etag = format!("\"{}\"", hex::encode(&Sha256::digest(&body)[..8]));
-            if headers
-                .get(header::IF_NONE_MATCH)
-                .is_some_and(|held| held.as_bytes() == etag.as_bytes())
-            {
+            if asked.header("if-none-match") == etag {
                 StatusCode::NOT_MODIFIED.into_response()
             } else {
                 ([(header::ETAG, etag)], body).into_response()
             }
         }
+        ("GET", "/v7/device") => json!({ "d": [{ "id": DEVICE_ID }] })
+            .to_string()
+            .into_response(),
         ("GET", "/v7/device_tag") if query.contains(&format!("device%20eq%20{DEVICE_ID}")) => {
             include_str!("../recordings/tags.json").into_response()
         }
-        ("PATCH", "/device/v3/tags") => StatusCode::OK.into_response(),
+        ("POST", "/v7/device_config_variable") => (StatusCode::CREATED, "{}").into_response(),
+        ("PATCH", "/device/v3/tags" | "/device/v3/state" | "/v7/device(7)") => {
+            StatusCode::OK.into_response()
+        }
         _ => StatusCode::NOT_FOUND.into_response(),
-    };
-    Some(response)
+    }
 }

@@ -447,6 +447,7 @@ fn service(name: &str, id: u64, state: ServiceState) -> ServiceStatus {
         id: ServiceId(id),
         image_id: model::ImageId(id + 1000),
         release: ReleaseId(7),
+        commit: None,
         image: format!("registry/{name}:1").parse().unwrap(),
         state,
         download_progress: None,

@@ -15,7 +15,7 @@ use http::header::{
     HeaderValue, IF_NONE_MATCH,
 };
 use http::{HeaderMap, Method, StatusCode};
-use model::DeviceUuid;
+use model::{ApiKey, DeviceUuid};
 use reqwest::Response;
 use reqwest::redirect::{Attempt, Policy};
 use serde_json::Value;
@@ -34,13 +34,15 @@ const MAX_REASON: usize = 200;
 /// An answer may take this many times what one of its pieces may.
 const WHOLE: u32 = 5;
 /// The data API's version.
-const DATA_API: &str = "v7";
+pub(crate) const DATA_API: &str = "v7";
 /// Rows that one query may answer.
 const MAX_ROWS: usize = 10_000;
 
 /// The device's way to its cloud.
 pub struct Client {
     identity: Identity,
+    /// The device's number, which it may get while it runs.
+    device_id: Mutex<Option<u64>>,
     agent: HeaderValue,
     /// The client and the time limit that it was made with, which a target can change.
     http: Mutex<Option<(Duration, reqwest::Client)>>,
@@ -155,7 +157,9 @@ impl Client {
     /// Sends nothing yet. `agent` is of [`user_agent`].
     #[must_use]
     pub fn new(identity: Identity, agent: &str) -> Client {
+        let number = identity.device_id.filter(|_| identity.is_provisioned());
         Client {
+            device_id: Mutex::new(number),
             identity,
             agent: HeaderValue::from_str(agent)
                 .unwrap_or_else(|_| HeaderValue::from_static("Supervisor")),
@@ -167,6 +171,24 @@ impl Client {
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
+    }
+
+    /// The device's number, once the cloud has given it one.
+    #[must_use]
+    pub fn device_id(&self) -> Option<u64> {
+        *self
+            .device_id
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on the device has this number.
+    pub(crate) fn set_device_id(&self, number: u64) {
+        let mut held = self
+            .device_id
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *held = Some(number);
     }
 
     /// The device's own uuid, from its identity.
@@ -217,21 +239,32 @@ impl Client {
                 )));
             }
         }
-        let Some(device) = self
-            .identity
-            .device_id
-            .filter(|_| self.identity.is_provisioned())
-        else {
+        let Some(device) = self.device_id() else {
             return Err(CloudError::Unprovisioned);
         };
+        let filter = format!("device eq {device}");
+        let key = self.identity.device_key();
+        self.rows(resource, &fields.join(","), &filter, &key, limit)
+            .await
+    }
+
+    /// The rows of `resource` for which `filter` holds, as `key` sees them.
+    pub(crate) async fn rows(
+        &self,
+        resource: &str,
+        select: &str,
+        filter: &str,
+        key: &ApiKey,
+        limit: Duration,
+    ) -> Result<Vec<Value>, CloudError> {
         let query = form_urlencoded::Serializer::new(String::new())
-            .append_pair("$select", &fields.join(","))
-            .append_pair("$filter", &format!("device eq {device}"))
+            .append_pair("$select", select)
+            .append_pair("$filter", filter)
             .finish();
         // A plus sign is a blank in forms alone.
         let path = format!("{DATA_API}/{resource}?{}", query.replace('+', "%20"));
         let answer = self
-            .send(Method::GET, &path, HeaderMap::new(), None, limit)
+            .send_as(key, Method::GET, &path, HeaderMap::new(), None, limit)
             .await?;
         let mut body = read(answer, limit).await?;
         match body.get_mut("d").map(Value::take) {
@@ -257,18 +290,52 @@ impl Client {
         Ok(())
     }
 
+    /// A request of the data API, or one beside it, with JSON, as `key`; the answer as JSON where it is any.
+    pub(crate) async fn tell(
+        &self,
+        key: &ApiKey,
+        method: Method,
+        path: &str,
+        body: &Value,
+        limit: Duration,
+    ) -> Result<Option<Value>, CloudError> {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let body = Some(body.to_string());
+        let answer = self
+            .send_as(key, method, path, headers, body, limit)
+            .await?;
+        match read(answer, limit).await {
+            Ok(body) => Ok(Some(body)),
+            Err(CloudError::Payload(payload::PayloadError::Json(_))) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The head of a 2xx or 304.
     async fn send(
         &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: Option<String>,
+        limit: Duration,
+    ) -> Result<Response, CloudError> {
+        let key = self.identity.device_key();
+        self.send_as(&key, method, path, headers, body, limit).await
+    }
+
+    async fn send_as(
+        &self,
+        key: &ApiKey,
         method: Method,
         path: &str,
         mut headers: HeaderMap,
         body: Option<String>,
         limit: Duration,
     ) -> Result<Response, CloudError> {
-        let key = self.identity.device_key();
         let mut bearer = HeaderValue::from_str(&format!("Bearer {}", key.reveal()))
-            .map_err(|_| CloudError::Invalid("the device's key cannot be sent".into()))?;
+            .map_err(|_| CloudError::Invalid("the key in config.json cannot be sent".into()))?;
         bearer.set_sensitive(true);
         headers.insert(AUTHORIZATION, bearer);
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));

@@ -163,7 +163,10 @@ pub fn establish(
 }
 
 /// A text; null and the empty text are none.
-fn text<'a>(held: &'a Map<String, Value>, key: &str) -> Result<Option<&'a str>, IdentityError> {
+pub(crate) fn text<'a>(
+    held: &'a Map<String, Value>,
+    key: &str,
+) -> Result<Option<&'a str>, IdentityError> {
     match held.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.trim()).filter(|text| !text.is_empty())),
@@ -175,7 +178,7 @@ fn text<'a>(held: &'a Map<String, Value>, key: &str) -> Result<Option<&'a str>, 
 }
 
 /// A whole number, also in digits; clocks that were wrong have left fractions in `registered_at`.
-fn number(held: &Map<String, Value>, key: &str) -> Result<Option<u64>, IdentityError> {
+pub(crate) fn number(held: &Map<String, Value>, key: &str) -> Result<Option<u64>, IdentityError> {
     let read = match held.get(key) {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::String(text)) if text.is_empty() => return Ok(None),
@@ -248,7 +251,7 @@ fn authorities(held: &Map<String, Value>, key: &str) -> Result<Option<Vec<u8>>, 
 }
 
 /// 32 hexadecimal digits.
-fn random_key() -> Result<String, IdentityError> {
+pub(crate) fn random_key() -> Result<String, IdentityError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|_| IdentityError::Random)?;
     Ok(hex::encode(bytes))

@@ -1,9 +1,11 @@
 //! The device's side of its cloud: who the device is to it, the HTTP client, and what is asked and told.
 //!
 //! - [`establish`] reads the device's identity from its config.json, and makes what is not there yet.
+//! - [`Provisioned`] makes the device known to its cloud, and says once what it was set up with.
 //! - [`Client`] speaks to the cloud: bounded in time, in size and in depth, with the device's key.
 //! - [`Poll`] asks for the target, at its period and when somebody triggers it, and hands it on.
 //! - [`Connectivity`] says whether the cloud can be reached at all.
+//! - [`report`] tells the cloud how the device is, as that changes.
 //! - [`Queue`] keeps what is to be told to the cloud until the cloud has taken it.
 //!
 //! The binary starts it and implements [`Device`] over the reconciler. What a target means is not known
@@ -17,11 +19,15 @@ mod connectivity;
 mod identity;
 mod payload;
 mod poll;
+mod provisioning;
 mod queue;
+mod report;
 mod retry;
 
 pub use client::{Client, CloudError, Fetched, user_agent};
 pub use connectivity::Connectivity;
 pub use identity::{ConfigFile, Established, Identity, IdentityError, establish};
 pub use poll::{Device, Poll, Refused, Settings, Source};
+pub use provisioning::{Description, Newcomer, Provisioned};
 pub use queue::{Queue, QueueError, Sink};
+pub use report::{METRICS, Reporting, report};

@@ -91,11 +91,12 @@ struct Asked {
 }
 
 impl Poll {
-    /// Begins to ask, until `stop`. Runs in a tokio runtime.
+    /// Begins to ask once `ready` is cancelled, until `stop`. Runs in a tokio runtime.
     #[must_use]
     pub fn start(
         source: Arc<dyn Source>,
         device: Arc<dyn Device>,
+        ready: CancellationToken,
         stop: CancellationToken,
     ) -> Poll {
         let shared = Arc::new(Shared {
@@ -107,7 +108,11 @@ impl Poll {
         });
         let running = Arc::clone(&shared);
         tokio::spawn(async move {
-            stop.run_until_cancelled(running.run()).await;
+            let asking = async {
+                ready.cancelled().await;
+                running.run().await;
+            };
+            stop.run_until_cancelled(asking).await;
         });
         Poll { shared }
     }

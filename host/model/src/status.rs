@@ -75,6 +75,8 @@ pub struct ServiceStatus {
     pub image_id: ImageId,
     /// The release of the container, or the wanted one; 0 where the container does not say.
     pub release: ReleaseId,
+    /// The release's commit; missing where the container does not say.
+    pub commit: Option<Commit>,
     /// The reference that the container was made from, or the wanted one.
     pub image: ImageRef,
     /// The engine's last word on the container, or what is being done to it.

@@ -59,7 +59,7 @@ fn app(sources: &Sources<'_>, uuid: &AppUuid) -> Option<AppStatus> {
     services.sort_by_key(|service| service.created_at_ms);
     for service in desired.iter().flat_map(|app| app.services.values()) {
         if containers().all(|container| container.key != service.key) {
-            services.push(without_container(sources, service));
+            services.push(without_container(sources, desired, service));
         }
     }
     let id = desired.map(|app| app.id);
@@ -110,6 +110,7 @@ fn with_container(
         id: container.id,
         image_id: release.map_or(ImageId(0), |release| release.image_id),
         release: release.map_or(ReleaseId(0), |release| release.id),
+        commit: release.and_then(|release| release.commit.clone()),
         image: image?,
         state,
         download_progress: None,
@@ -119,7 +120,11 @@ fn with_container(
     })
 }
 
-fn without_container(sources: &Sources<'_>, service: &DesiredService) -> ServiceStatus {
+fn without_container(
+    sources: &Sources<'_>,
+    app: Option<&DesiredApp>,
+    service: &DesiredService,
+) -> ServiceStatus {
     let image = &service.config.image;
     let progress = sources.progress.get(image).copied();
     let pulling = sources.busy.contains(&Subject::Image(image.clone()));
@@ -133,6 +138,7 @@ fn without_container(sources: &Sources<'_>, service: &DesiredService) -> Service
         id: service.id,
         image_id: service.image_id,
         release: service.release,
+        commit: app.and_then(|app| app.commit.clone()),
         image: image.clone(),
         state,
         // One that has not begun is at 0 (device behaviour 4.9).

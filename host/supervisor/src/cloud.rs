@@ -1,13 +1,17 @@
-//! The device's cloud, wired: the identity from config.json and the store, and the poll that hands targets
-//! to the reconciler.
+//! The device's cloud, wired: the identity from config.json and the store, how the device becomes known, and
+//! the poll that hands targets to the reconciler.
+
+mod newcomer;
+mod state;
 
 use std::error::Error;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
 use cloud_link::{
-    Client, CloudError, ConfigFile, Connectivity, Identity, Poll, Queue, QueueError, Refused,
-    Settings, establish, user_agent,
+    Client, CloudError, ConfigFile, Connectivity, Identity, Poll, Provisioned, Queue, QueueError,
+    Refused, Settings, establish, user_agent,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -20,7 +24,13 @@ use serde_json::{Map, Value};
 use store::{Store, TargetSource};
 use tokio_util::sync::CancellationToken;
 
-use crate::facts::Board;
+use crate::facts::{Board, DeviceFacts};
+use crate::host_settings::HostSettings;
+use newcomer::Newcomer;
+use state::DeviceState;
+
+/// What the cloud has taken of the device's state, in the supervisor's volatile folder.
+const REPORTED: &str = "state-report-cache";
 
 /// What is known of the cloud before anything is started.
 pub(crate) struct Membership {
@@ -53,7 +63,7 @@ impl Membership {
     ) -> Result<Self> {
         let own = store.device_uuid().clone();
         let root_ca = format!("{}RootCA", branding.folder);
-        match establish(&DeviceConfig(config), &own, &root_ca) {
+        match establish(&DeviceConfig(config.clone()), &own, &root_ca) {
             Ok(established) => {
                 store.adopt_device_uuid(&established.uuid)?;
                 Ok(Membership {
@@ -78,14 +88,16 @@ impl Membership {
     ///
     /// # Errors
     /// Where the store cannot be read.
-    pub(crate) fn follow(
-        self,
-        store: &Store,
-        reconciler: &Reconciler,
-        board: &Board,
-        branding: &Branding,
-        stop: &CancellationToken,
-    ) -> Result<Cloud> {
+    pub(crate) fn follow(self, around: Around<'_>) -> Result<Cloud> {
+        let Around {
+            store,
+            reconciler,
+            board,
+            branding,
+            stop,
+            ..
+        } = around;
+        let volatile = around.host_root.join(branding.host_folder());
         let Some(identity) = self.identity else {
             return Ok(Cloud {
                 link: None,
@@ -109,7 +121,35 @@ impl Membership {
             follower.clone(),
             stop.clone(),
         )?;
-        let poll = Poll::start(client.clone(), follower, stop.clone());
+        let newcomer = Newcomer {
+            board: board.clone(),
+            facts: around.facts.clone(),
+            settings: around.host_settings.clone(),
+            branding: branding.clone(),
+        };
+        let provisioned = Provisioned::start(
+            client.clone(),
+            Arc::new(DeviceConfig(around.config.clone())),
+            store.clone(),
+            Arc::new(newcomer),
+            follower.clone(),
+            stop.clone(),
+        );
+        let ready = provisioned.ready.clone();
+        cloud_link::report(
+            client.clone(),
+            Arc::new(DeviceState::new(&around)),
+            follower.clone(),
+            volatile.join(REPORTED),
+            ready.clone(),
+            stop.clone(),
+        );
+        let poll = Poll::start(client.clone(), follower, ready, stop.clone());
+        begin_again(
+            provisioned.renewed,
+            around.begin_again.clone(),
+            stop.clone(),
+        );
         Ok(Cloud {
             link: Some(Link {
                 client,
@@ -120,6 +160,29 @@ impl Membership {
             problem: None,
         })
     }
+}
+
+/// What following the cloud takes.
+pub(crate) struct Around<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) config: &'a ConfigJson,
+    pub(crate) reconciler: &'a Reconciler,
+    pub(crate) board: &'a Board,
+    pub(crate) facts: &'a Arc<DeviceFacts>,
+    pub(crate) host_settings: &'a HostSettings,
+    pub(crate) branding: &'a Branding,
+    pub(crate) host_root: &'a Path,
+    pub(crate) state_dir: &'a Path,
+    /// Cancelled when the supervisor is to be started anew, since the device is another one now.
+    pub(crate) begin_again: &'a CancellationToken,
+    pub(crate) stop: &'a CancellationToken,
+}
+
+fn begin_again(renewed: CancellationToken, begin: CancellationToken, stop: CancellationToken) {
+    tokio::spawn(stop.run_until_cancelled_owned(async move {
+        renewed.cancelled().await;
+        begin.cancel();
+    }));
 }
 
 /// The cloud of the running device.
@@ -198,9 +261,9 @@ impl Cloud {
 }
 
 /// config.json as the cloud's identity is kept in it.
-struct DeviceConfig<'a>(&'a ConfigJson);
+struct DeviceConfig(ConfigJson);
 
-impl ConfigFile for DeviceConfig<'_> {
+impl ConfigFile for DeviceConfig {
     fn read(&self) -> Result<Map<String, Value>, Box<dyn Error + Send + Sync>> {
         Ok(self.0.read()?)
     }

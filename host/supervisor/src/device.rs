@@ -27,7 +27,7 @@ pub(crate) const UNNAMED: &str = "local";
 /// The device of this process.
 pub(crate) struct RunningDevice {
     pub(crate) reconciler: Reconciler,
-    pub(crate) facts: DeviceFacts,
+    pub(crate) facts: Arc<DeviceFacts>,
     pub(crate) board: Board,
     pub(crate) uuid: DeviceUuid,
     pub(crate) cloud: Cloud,

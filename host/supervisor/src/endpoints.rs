@@ -78,6 +78,14 @@ impl PluginEndpoints {
         }
     }
 
+    /// The plugins once they are loaded, however long that takes; `None` where they cannot be.
+    pub(crate) async fn settled(&self) -> Option<Plugins> {
+        let mut state = self.state.clone();
+        let settled = state.wait_for(|state| !matches!(state, State::Loading));
+        let _ = settled.await;
+        self.plugins()
+    }
+
     async fn wait(mut self) -> Option<Plugins> {
         let settled = self
             .state

@@ -4,6 +4,7 @@
 //! is old, rather than by a timer: an idle device stays idle.
 
 mod addresses;
+mod readings;
 
 use std::fs::File;
 use std::io::Read;
@@ -18,6 +19,7 @@ use serde::Deserialize;
 
 pub(crate) use addresses::Addresses;
 use addresses::rivals_of_gateway;
+pub(crate) use readings::{Readings, Sensors};
 
 /// How long addresses are taken to be what they were (device behaviour 6.6).
 const ADDRESSES_FOR: Duration = Duration::from_secs(30);

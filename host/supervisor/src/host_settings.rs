@@ -55,12 +55,41 @@ impl HostSettings {
         self.parts.send_replace(Some(parts));
     }
 
+    /// Lets go of the parts, which hold this in turn.
+    pub(crate) fn detach(&self) {
+        self.parts.send_replace(None);
+    }
+
     /// The parts, once they are there.
     async fn parts(&self) -> Result<Parts, String> {
         let mut parts = self.parts.subscribe();
         let there = parts.wait_for(Option::is_some).await;
         let there = there.ok().and_then(|parts| parts.clone());
         there.ok_or_else(|| "the supervisor is stopping".to_owned())
+    }
+
+    /// How the host is configured, by variable, whoever did it. Waits for plugins for as long as they take.
+    pub(crate) async fn current(&self) -> BTreeMap<String, String> {
+        let mut current = BTreeMap::new();
+        if self.persistent_logging().await == Ok(true) {
+            current.insert(
+                "SUPERVISOR_PERSISTENT_LOGGING".to_owned(),
+                "true".to_owned(),
+            );
+        }
+        let Ok(parts) = self.parts().await else {
+            return current;
+        };
+        if let Some(plugins) = parts.plugins.settled().await {
+            match plugins.boot_settings().await {
+                Ok(settings) => current.extend(settings.into_iter().map(|of| (of.name, of.value))),
+                Err(BootConfigError::Unavailable) => {}
+                Err(error) => {
+                    tracing::warn!("the boot configuration is not told to the cloud: {error}")
+                }
+            }
+        }
+        current
     }
 
     async fn compare_boot_config(

@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use api::Events;
@@ -17,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::address::{self, AddressFile};
 use crate::boots::Boots;
-use crate::cloud::Membership;
+use crate::cloud::{self, Membership};
 use crate::configuration::{Configuration, HostActions};
 use crate::device::{RunningDevice, UNNAMED};
 use crate::endpoints::{PluginData, PluginEndpoints, reserved_routes};
@@ -34,26 +35,44 @@ const WORKERS: usize = 2;
 /// Threads for what blocks: the store, files. Mostly none exist.
 const BLOCKING: usize = 8;
 
+/// How long what blocks may take to end before the device is started anew in the same process.
+const SETTLES_WITHIN: Duration = Duration::from_secs(10);
+
+/// How a run has ended.
+enum Ending {
+    /// Somebody asked for it.
+    Stopped,
+    /// The device is another one now: all that bears its uuid is to be made anew.
+    BeginsAgain,
+}
+
 /// Runs until SIGTERM or SIGINT.
 ///
 /// # Errors
 /// Where the device cannot be started: another supervisor has the state folder, an address is taken, an
 /// engine cannot be set up.
 pub(crate) fn run(configuration: Configuration) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(WORKERS)
-        .max_blocking_threads(BLOCKING)
-        .thread_name("supervisor")
-        .enable_all()
-        .build()
-        .context("failed to start threads")?;
-    let outcome = runtime.block_on(device(configuration));
-    // What still blocks then has nothing left to finish.
-    runtime.shutdown_background();
-    outcome
+    loop {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(WORKERS)
+            .max_blocking_threads(BLOCKING)
+            .thread_name("supervisor")
+            .enable_all()
+            .build()
+            .context("failed to start threads")?;
+        let outcome = runtime.block_on(device(&configuration));
+        if matches!(outcome, Ok(Ending::BeginsAgain)) {
+            // What holds the state folder has to let go of it.
+            runtime.shutdown_timeout(SETTLES_WITHIN);
+            continue;
+        }
+        // What still blocks then has nothing left to finish.
+        runtime.shutdown_background();
+        return outcome.map(drop);
+    }
 }
 
-async fn device(configuration: Configuration) -> Result<()> {
+async fn device(configuration: &Configuration) -> Result<Ending> {
     // First of all, since a device is told to stop at any moment.
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -64,18 +83,20 @@ async fn device(configuration: Configuration) -> Result<()> {
     let mut sockets = listeners::open(&configuration.listen).await?;
     let addresses = addresses(&sockets)?;
 
-    let host = Host::new(&configuration);
+    let host = Host::new(configuration);
     host.announce();
     // Before anything bears the device's uuid.
     let membership = Membership::find(&host.config_json, &configuration.branding, &mut store)?;
     let stopping = CancellationToken::new();
+    let begin_again = CancellationToken::new();
     let around = Around {
         host: &host,
         membership,
         addresses: &addresses,
+        begin_again: &begin_again,
         stopping: &stopping,
     };
-    let parts = Parts::start(&configuration, &store, around).await?;
+    let parts = Parts::start(configuration, &store, around).await?;
     if parts.has_docker {
         sockets.extend(listeners::on_gateway(&addresses));
     }
@@ -95,25 +116,30 @@ async fn device(configuration: Configuration) -> Result<()> {
     systemd::ready();
 
     let reconciler = &parts.device.reconciler;
-    let received = tokio::select! {
-        _ = terminate.recv() => "SIGTERM",
-        _ = interrupt.recv() => "SIGINT",
+    let (received, ending) = tokio::select! {
+        _ = terminate.recv() => ("SIGTERM", Ending::Stopped),
+        _ = interrupt.recv() => ("SIGINT", Ending::Stopped),
+        () = begin_again.cancelled() => ("the device has a new identity", Ending::BeginsAgain),
         never = systemd::watchdog(|| reconciler.answers()) => match never {},
     };
     tracing::info!("{received}: the supervisor stops, its services go on");
-    systemd::stopping();
+    if matches!(ending, Ending::Stopped) {
+        systemd::stopping();
+    }
     stopping.cancel();
     // A request under way may still wait for the loop, which ends what it has begun.
     let (served, ()) = tokio::join!(serving, reconciler.shutdown());
     served.context("the API failed as it stopped")?;
     parts.endpoints.shutdown().await;
-    Ok(())
+    parts.host_settings.detach();
+    Ok(ending)
 }
 
 /// What works behind the API.
 struct Parts {
     device: Arc<RunningDevice>,
     endpoints: PluginEndpoints,
+    host_settings: HostSettings,
     has_docker: bool,
 }
 
@@ -122,6 +148,7 @@ struct Around<'a> {
     host: &'a Host,
     membership: Membership,
     addresses: &'a [SocketAddr],
+    begin_again: &'a CancellationToken,
     stopping: &'a CancellationToken,
 }
 
@@ -135,6 +162,7 @@ impl Parts {
             host,
             membership,
             addresses,
+            begin_again,
             stopping,
         } = around;
         let api_port = addresses.first().map_or(0, SocketAddr::port);
@@ -188,17 +216,30 @@ impl Parts {
         let vpn = Some(vpn).filter(|_| membership.managed);
         let variables = Variables::new(host.os.clone(), vpn, &configuration.host_root, branding);
         variables.follow(&reconciler, stopping);
-        let cloud = membership.follow(store, &reconciler, &board, branding, stopping)?;
+        let facts = Arc::new(DeviceFacts::new(
+            api_port,
+            &board,
+            branding.network.clone(),
+            has_docker.then(listeners::gateway).flatten(),
+        ));
+        let cloud = membership.follow(cloud::Around {
+            store,
+            config: &host.config_json,
+            reconciler: &reconciler,
+            board: &board,
+            facts: &facts,
+            host_settings: &host_settings,
+            branding,
+            host_root: &configuration.host_root,
+            state_dir: &configuration.state_dir,
+            begin_again,
+            stop: stopping,
+        })?;
         let device = Arc::new(RunningDevice {
             reconciler,
             events,
             cloud,
-            facts: DeviceFacts::new(
-                api_port,
-                &board,
-                branding.network.clone(),
-                has_docker.then(listeners::gateway).flatten(),
-            ),
+            facts,
             board,
             uuid: store.device_uuid().clone(),
             branding: branding.clone(),
@@ -220,6 +261,7 @@ impl Parts {
         Ok(Parts {
             device,
             endpoints,
+            host_settings,
             has_docker,
         })
     }

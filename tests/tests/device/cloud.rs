@@ -428,7 +428,7 @@ async fn tags_are_read_from_the_cloud_and_set_through_the_queue() {
     device.start_again().await;
     let sent = until("the tags to be sent", || async {
         let asked = cloud.asked().into_iter();
-        let mut sent = asked.filter(|asked| asked.method == "PATCH" && asked.status == 200);
+        let mut sent = asked.filter(|asked| asked.path == "/device/v3/tags" && asked.status == 200);
         sent.next().ok_or("nothing")
     })
     .await;

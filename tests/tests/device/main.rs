@@ -22,6 +22,8 @@ mod logs;
 mod metrics;
 mod pending_update;
 mod plan;
+mod provisioning;
+mod reports;
 mod state;
 mod strategies;
 mod systemd;

@@ -102,7 +102,14 @@ fn start_with(
         settings: Mutex::new(Some(settings)),
         ..World::default()
     });
-    let poll = Poll::start(world.clone(), world.clone(), CancellationToken::new());
+    let ready = CancellationToken::new();
+    ready.cancel();
+    let poll = Poll::start(
+        world.clone(),
+        world.clone(),
+        ready,
+        CancellationToken::new(),
+    );
     (world, poll)
 }
 

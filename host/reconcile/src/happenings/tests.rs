@@ -10,6 +10,7 @@ fn entry(state: ServiceState, container: Option<&str>) -> ServiceStatus {
         id: ServiceId(1),
         image_id: ImageId(1),
         release: ReleaseId(1),
+        commit: None,
         image: "web:1".parse().unwrap(),
         state,
         download_progress: None,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::compose::DeviceFacts;
-use model::{DesiredHost, TargetState};
+use model::{AppId, AppUuid, DesiredHost, TargetState};
 use serde_json::Value;
 use store::TargetSource;
 use tokio::sync::oneshot;
@@ -21,6 +21,12 @@ use crate::{SetTargetError, target};
 const SOON: Duration = Duration::from_secs(10);
 
 impl Reconciler {
+    /// The apps that the cloud's last target has, whatever is in force.
+    #[must_use]
+    pub fn apps_of_the_cloud(&self) -> Vec<(AppId, AppUuid)> {
+        self.inner.world.targets.borrow().apps_of_the_cloud()
+    }
+
     /// Takes a new local target: checks it whole, stores it, and answers, with one sentence for each
     /// thing in it that will not be done, once the state says that it is being applied. `force`
     /// overrides update locks until it has been.

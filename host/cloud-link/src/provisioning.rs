@@ -1,0 +1,215 @@
+//! How a device becomes known to its cloud (device behaviour 7.1): it registers with a provisioning key, under
+//! the uuid and the key that its config.json has had since before the first try, and says once what it was
+//! set up with.
+//!
+//! Every step is asked anew after a kill and finds what an earlier one has left: a device that registered and
+//! could not write it down is refused as known (409), and shows its key. What fails is tried again, for ever.
+//! Whatever runs on the device runs on meanwhile; nothing else asks the cloud before [`Provisioned::ready`].
+
+mod enrolment;
+mod introduction;
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value};
+use store::Store;
+use tokio_util::sync::CancellationToken;
+
+use crate::client::{Client, CloudError};
+use crate::identity::{ConfigFile, IdentityError, number};
+use crate::poll::{Device, chain};
+
+/// Between two tries, where config.json does not say.
+const RETRY: Duration = Duration::from_secs(30);
+/// What config.json can make of it, in milliseconds.
+const RETRIES: std::ops::RangeInclusive<u64> = 100..=3_600_000;
+
+/// What a device says of itself when it registers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Description {
+    /// For example `raspberrypi4-64`.
+    pub device_type: String,
+    /// Of the API that the supervisor has.
+    pub supervisor_version: String,
+    /// Where it is known.
+    pub os_version: Option<String>,
+    /// Where it is known.
+    pub os_variant: Option<String>,
+    /// All of them, with blanks between.
+    pub mac_address: Option<String>,
+}
+
+/// What a device tells its cloud once. The binary implements it.
+pub trait Newcomer: Send + Sync + 'static {
+    /// What the device is.
+    fn description(&self) -> Description;
+
+    /// How the device is configured, whoever did it: values by the name of their variable, without prefix.
+    /// Those that have their default need not be there.
+    fn configuration(&self) -> BoxFuture<'_, BTreeMap<String, String>>;
+
+    /// The prefix that names of variables have at the cloud, such as `PLATFORM_`.
+    fn prefix(&self) -> String;
+}
+
+/// Becoming known, under way or done.
+#[derive(Debug, Clone)]
+pub struct Provisioned {
+    /// Cancelled once the cloud may be asked for the target.
+    pub ready: CancellationToken,
+    /// Cancelled when the device has another identity in its config.json than it was started with, which
+    /// takes effect with its next start.
+    pub renewed: CancellationToken,
+}
+
+/// What becoming known takes.
+pub(crate) struct Provisioning {
+    client: Arc<Client>,
+    config: Arc<dyn ConfigFile>,
+    store: Store,
+    newcomer: Arc<dyn Newcomer>,
+    device: Arc<dyn Device>,
+}
+
+/// Why a try did not succeed.
+#[derive(Debug, thiserror::Error)]
+enum Failed {
+    #[error("failed to use the device's config.json")]
+    Config(#[source] Box<dyn Error + Send + Sync>),
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    #[error("failed to {0}")]
+    Cloud(&'static str, #[source] CloudError),
+    #[error(
+        "the cloud knows this device by another key, and `apiKey` of config.json gives no access to it"
+    )]
+    Unknown,
+    #[error("the device has another uuid and another key from now on")]
+    Renewed,
+    #[error("failed to keep what the cloud was told")]
+    Store(#[source] Box<dyn Error + Send + Sync>),
+}
+
+impl Failed {
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Failed::Cloud(_, error) => error.retry_after(),
+            _ => None,
+        }
+    }
+}
+
+impl Provisioned {
+    /// Begins to make the device known, until `stop`. Runs in a tokio runtime.
+    #[must_use]
+    pub fn start(
+        client: Arc<Client>,
+        config: Arc<dyn ConfigFile>,
+        store: Store,
+        newcomer: Arc<dyn Newcomer>,
+        device: Arc<dyn Device>,
+        stop: CancellationToken,
+    ) -> Provisioned {
+        let provisioned = Provisioned {
+            ready: CancellationToken::new(),
+            renewed: CancellationToken::new(),
+        };
+        let provisioning = Provisioning {
+            client,
+            config,
+            store,
+            newcomer,
+            device,
+        };
+        let told = provisioned.clone();
+        tokio::spawn(stop.run_until_cancelled_owned(async move {
+            provisioning.run(&told).await;
+        }));
+        provisioned
+    }
+}
+
+impl Provisioning {
+    async fn run(&self, told: &Provisioned) {
+        loop {
+            match self.attempt(told).await {
+                Ok(()) => {
+                    told.ready.cancel();
+                    return;
+                }
+                Err(renewed @ Failed::Renewed) => {
+                    tracing::warn!("{renewed}");
+                    told.renewed.cancel();
+                    return;
+                }
+                Err(error) => {
+                    let own = self.retry_delay().await;
+                    let wait = own.max(error.retry_after().unwrap_or_default());
+                    tracing::warn!(
+                        "this device is not set up with its cloud yet, tried again in {wait:?}: {}",
+                        chain(&error)
+                    );
+                    tokio::time::sleep(wait).await;
+                }
+            }
+        }
+    }
+
+    async fn attempt(&self, told: &Provisioned) -> Result<(), Failed> {
+        let enrolled = self.enrol().await;
+        if self.client.device_id().is_none() {
+            // A device without a key to register with may be known all the same: it asks with its own.
+            if self.provisioning_key().await?.is_none() {
+                told.ready.cancel();
+            }
+            return enrolled;
+        }
+        self.pin().await?;
+        self.introduce().await?;
+        told.ready.cancel();
+        enrolled
+    }
+
+    /// Blocks nobody: config.json is on a disk that may be slow.
+    async fn read(&self) -> Result<Map<String, Value>, Failed> {
+        let config = Arc::clone(&self.config);
+        match tokio::task::spawn_blocking(move || config.read()).await {
+            Ok(read) => read.map_err(Failed::Config),
+            Err(gone) => Err(Failed::Config(gone.into())),
+        }
+    }
+
+    /// What was written is on the disk when this returns.
+    async fn write(
+        &self,
+        mut change: impl FnMut(&mut Map<String, Value>) + Send + 'static,
+    ) -> Result<(), Failed> {
+        let config = Arc::clone(&self.config);
+        match tokio::task::spawn_blocking(move || config.update(&mut change)).await {
+            Ok(written) => written.map_err(Failed::Config),
+            Err(gone) => Err(Failed::Config(gone.into())),
+        }
+    }
+
+    async fn retry_delay(&self) -> Duration {
+        let said = match self.read().await {
+            Ok(held) => number(&held, "bootstrapRetryDelay").ok().flatten(),
+            Err(_) => None,
+        };
+        let (least, most) = RETRIES.into_inner();
+        said.map_or(RETRY, |delay| {
+            Duration::from_millis(delay.clamp(least, most))
+        })
+    }
+
+    fn limit(&self) -> Duration {
+        self.device.settings().request_timeout
+    }
+}
+
+#[cfg(test)]
+mod tests;

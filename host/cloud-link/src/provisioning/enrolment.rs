@@ -1,0 +1,187 @@
+//! The number that the device has at its cloud: by registering, or by showing a key.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use http::{Method, StatusCode};
+use model::ApiKey;
+use serde_json::{Map, Value, json};
+
+use super::{Failed, Provisioning};
+use crate::client::{CloudError, DATA_API};
+use crate::identity::{number, random_key, text};
+
+/// The key of config.json that registers devices, until it has been used.
+const PROVISIONING_KEY: &str = "apiKey";
+
+impl Provisioning {
+    /// Makes the device known, where it is not, and forgets the provisioning key.
+    pub(super) async fn enrol(&self) -> Result<(), Failed> {
+        let key = self.provisioning_key().await?;
+        if self.client.device_id().is_some() {
+            let Some(key) = key else { return Ok(()) };
+            self.exchange(Some(&key)).await?;
+            return self.forget_key().await;
+        }
+        let held = self.read().await?;
+        let was_registered = number(&held, "registered_at")?.is_some();
+        let id = match &key {
+            Some(key) if !was_registered => match self.register(key, &held).await {
+                Ok(id) => id,
+                Err(Failed::Cloud(_, CloudError::Status { status, .. }))
+                    if status == StatusCode::CONFLICT =>
+                {
+                    tracing::info!("the cloud knows this device: its key is shown");
+                    match self.exchange(Some(key)).await {
+                        Err(Failed::Unknown) => return self.renew().await,
+                        other => other?,
+                    }
+                }
+                Err(error) => return Err(error),
+            },
+            key => self.exchange(key.as_ref()).await?,
+        };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        // A clock that was never set is no reason to register again.
+        let now = now.map_or(1, |now| u64::try_from(now.as_millis()).unwrap_or(1).max(1));
+        self.write(move |config| {
+            if !matches!(number(config, "registered_at"), Ok(Some(_))) {
+                config.insert("registered_at".into(), now.into());
+            }
+            config.insert("deviceId".into(), id.into());
+            config.remove(PROVISIONING_KEY);
+        })
+        .await?;
+        self.client.set_device_id(id);
+        tracing::info!("this device is registered with its cloud, as number {id}");
+        Ok(())
+    }
+
+    pub(super) async fn provisioning_key(&self) -> Result<Option<ApiKey>, Failed> {
+        let held = self.read().await?;
+        let key = text(&held, PROVISIONING_KEY)?;
+        Ok(key.map(|key| ApiKey::from_text(key.to_owned())))
+    }
+
+    async fn forget_key(&self) -> Result<(), Failed> {
+        self.write(|config| {
+            config.remove(PROVISIONING_KEY);
+        })
+        .await
+    }
+
+    /// `POST /device/register`; answers the device's number.
+    async fn register(&self, key: &ApiKey, held: &Map<String, Value>) -> Result<u64, Failed> {
+        const WHAT: &str = "register this device with its cloud";
+        let application = number(held, "applicationId")?;
+        let application = application.ok_or_else(|| {
+            let why = "config.json has no `applicationId`, the fleet that the device is to join";
+            Failed::Cloud(WHAT, CloudError::Invalid(why.into()))
+        })?;
+        let user = number(held, "userId")?;
+        let told = self.newcomer.description();
+        let identity = self.client.identity();
+        let mut body = json!({
+            "application": application,
+            "uuid": identity.uuid.as_str(),
+            "device_type": text(held, "deviceType")?.unwrap_or(&told.device_type),
+            "api_key": identity.device_key().reveal(),
+            "supervisor_version": told.supervisor_version,
+            "os_version": told.os_version,
+            "os_variant": told.os_variant,
+            "mac_address": told.mac_address,
+        });
+        if let Some(user) = user {
+            body["user"] = user.into();
+        }
+        let path = "device/register";
+        let answer = self
+            .client
+            .tell(key, Method::POST, path, &body, self.limit());
+        let answer = answer.await.map_err(|error| Failed::Cloud(WHAT, error))?;
+        let id = answer.as_ref().and_then(id_of);
+        id.ok_or(Failed::Cloud(WHAT, CloudError::Shape("a registration")))
+    }
+
+    /// The device's number, by its own key or, where the cloud does not take that, by giving it to the cloud
+    /// with the provisioning key.
+    async fn exchange(&self, provisioning: Option<&ApiKey>) -> Result<u64, Failed> {
+        let own = self.client.identity().device_key();
+        if let Some(id) = self.number_as(&own).await? {
+            return Ok(id);
+        }
+        let key = provisioning.ok_or(Failed::Unknown)?;
+        let id = self.number_as(key).await?.ok_or(Failed::Unknown)?;
+        let path = format!("api-key/device/{id}/device-key");
+        let body = json!({ "apiKey": own.reveal() });
+        let told = self
+            .client
+            .tell(key, Method::POST, &path, &body, self.limit());
+        match told.await {
+            Ok(_) => Ok(id),
+            Err(error) if is_refusal(&error) => Err(Failed::Unknown),
+            Err(error) => Err(Failed::Cloud("give the cloud this device's key", error)),
+        }
+    }
+
+    /// `None` where the cloud does not show the device to this key. A cloud that is out of order is none that
+    /// refuses.
+    async fn number_as(&self, key: &ApiKey) -> Result<Option<u64>, Failed> {
+        const WHAT: &str = "look this device up at its cloud";
+        let filter = format!("uuid eq '{}'", self.client.uuid());
+        let rows = self.client.rows("device", "id", &filter, key, self.limit());
+        match rows.await {
+            Ok(rows) => match rows.first() {
+                None => Ok(None),
+                Some(row) => match id_of(row) {
+                    Some(id) => Ok(Some(id)),
+                    None => Err(Failed::Cloud(WHAT, CloudError::Shape("a device"))),
+                },
+            },
+            Err(error) if is_refusal(&error) => Ok(None),
+            Err(error) => Err(Failed::Cloud(WHAT, error)),
+        }
+    }
+
+    /// A new identity, since somebody else has this one.
+    async fn renew(&self) -> Result<(), Failed> {
+        let (uuid, key) = (random_key()?, random_key()?);
+        tracing::warn!("the cloud knows another device as `{}`", self.client.uuid());
+        self.write(move |config| {
+            config.insert("uuid".into(), uuid.clone().into());
+            config.insert("deviceApiKey".into(), key.clone().into());
+            config.remove("deviceId");
+            config.remove("registered_at");
+        })
+        .await?;
+        Err(Failed::Renewed)
+    }
+
+    /// `PATCH /v7/device(<id>)` as the device.
+    pub(super) async fn patch_device(&self, body: &Value) -> Result<(), CloudError> {
+        let Some(id) = self.client.device_id() else {
+            return Err(CloudError::Unprovisioned);
+        };
+        let own = self.client.identity().device_key();
+        let path = format!("{DATA_API}/device({id})");
+        let told = self
+            .client
+            .tell(&own, Method::PATCH, &path, body, self.limit());
+        told.await.map(drop)
+    }
+}
+
+/// Whether the cloud has said no, rather than been unable to say anything.
+fn is_refusal(error: &CloudError) -> bool {
+    use StatusCode as S;
+    let CloudError::Status { status, .. } = error else {
+        return false;
+    };
+    matches!(
+        *status,
+        S::BAD_REQUEST | S::UNAUTHORIZED | S::FORBIDDEN | S::NOT_FOUND | S::CONFLICT
+    )
+}
+
+fn id_of(row: &Value) -> Option<u64> {
+    row.get("id")?.as_u64().filter(|id| *id > 0)
+}

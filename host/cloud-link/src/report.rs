@@ -1,0 +1,116 @@
+//! Tells the cloud how the device is (device behaviour 7.4): what differs from what it has taken last, at most
+//! every 10 s, and measures alone at most every 5 min.
+//!
+//! What the cloud has taken is kept in a file of the volatile folder: a supervisor that is started again tells
+//! nothing twice, a device that was rebooted tells all. While the cloud does not take it the state is drawn
+//! anew for each try, so that nothing piles up.
+
+mod changes;
+mod told;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value, json};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::poll::{Device, chain};
+use crate::queue::Sink;
+use crate::retry;
+use told::Told;
+
+pub use changes::METRICS;
+
+/// Between two reports.
+const GAP: Duration = Duration::from_secs(10);
+/// Between two reports of nothing but measures.
+const METRICS_GAP: Duration = Duration::from_secs(300);
+/// How often is looked whether something has changed that nobody tells of: addresses, keys, measures.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// The state of the device, as the cloud is told it. The binary implements it.
+pub trait Reporting: Send + Sync + 'static {
+    /// The fields of device behaviour 7.5, all that are known.
+    fn report(&self) -> BoxFuture<'_, Map<String, Value>>;
+
+    /// Returns when the state may have changed since the last time; dropping it loses nothing.
+    fn changed(&self) -> BoxFuture<'_, ()>;
+}
+
+/// Begins to report once `ready` is cancelled, until `stop`. Runs in a tokio runtime. `cache` is where to keep
+/// what the cloud has taken; it is the device's whose `sink` it is.
+pub fn report(
+    sink: Arc<dyn Sink>,
+    reporting: Arc<dyn Reporting>,
+    device: Arc<dyn Device>,
+    cache: PathBuf,
+    ready: CancellationToken,
+    stop: CancellationToken,
+) {
+    tokio::spawn(stop.run_until_cancelled_owned(async move {
+        ready.cancelled().await;
+        let told = Told::read(cache, sink.uuid().as_str()).await;
+        let reporter = Reporter {
+            sink,
+            reporting,
+            device,
+        };
+        reporter.run(told).await;
+    }));
+}
+
+struct Reporter {
+    sink: Arc<dyn Sink>,
+    reporting: Arc<dyn Reporting>,
+    device: Arc<dyn Device>,
+}
+
+impl Reporter {
+    async fn run(&self, mut told: Told) {
+        let mut errors = 0;
+        let mut next = Instant::now();
+        let mut metrics_next = next;
+        loop {
+            sleep_until(next).await;
+            let now = self.reporting.report().await;
+            let changes = changes::between(told.fields(), &now);
+            let now = Instant::now();
+            if changes.is_empty() || (changes::are_metrics(&changes) && now < metrics_next) {
+                let _ = timeout(LOOK, self.reporting.changed()).await;
+                continue;
+            }
+            let settings = self.device.settings();
+            let body = json!({ self.sink.uuid().as_str(): changes });
+            let sent = self
+                .sink
+                .patch("state", &body, settings.request_timeout)
+                .await;
+            let now = Instant::now();
+            match sent {
+                Ok(()) => {
+                    errors = 0;
+                    next = now + GAP;
+                    if changes::have_metrics(&changes) {
+                        metrics_next = now + METRICS_GAP;
+                    }
+                    told.take(changes).await;
+                }
+                Err(error) => {
+                    let wait = retry::after_error(errors, settings.interval, error.retry_after());
+                    tracing::warn!(
+                        "failed to tell the cloud the device's state, tried again in {wait:?}: {}",
+                        chain(&error)
+                    );
+                    errors = errors.saturating_add(1);
+                    next = now + wait;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+//! What differs between two reports. Pure.
+
+use serde_json::{Map, Value};
+
+/// Measures of the hardware: fields that change all the time and that nobody waits for.
+pub const METRICS: [&str; 9] = [
+    "cpu_usage",
+    "memory_usage",
+    "memory_total",
+    "storage_usage",
+    "storage_total",
+    "storage_block_device",
+    "cpu_temp",
+    "cpu_id",
+    "is_undervolted",
+];
+
+/// Measures of which small changes are none, and how wide a step is.
+const STEPS: [(&str, f64); 3] = [
+    ("cpu_usage", 20.0),
+    ("cpu_temp", 5.0),
+    ("memory_usage", 10.0),
+];
+
+/// The fields of `now` that the cloud does not have: each whole where anything in it changed. Fields that are
+/// gone are not told, nor are empty objects that take the place of nothing.
+pub(super) fn between(told: &Map<String, Value>, now: &Map<String, Value>) -> Map<String, Value> {
+    let news = now.iter().filter(|(name, value)| match told.get(*name) {
+        Some(before) => differ(name, before, value),
+        None => value.as_object().is_none_or(|fields| !fields.is_empty()),
+    });
+    news.map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+fn differ(name: &str, before: &Value, now: &Value) -> bool {
+    let step = STEPS.iter().find(|(metric, _)| *metric == name);
+    match (step, before.as_f64(), now.as_f64()) {
+        (Some((_, step)), Some(before), Some(now)) => {
+            (before / step).floor() != (now / step).floor()
+        }
+        _ => before != now,
+    }
+}
+
+/// Whether there is nothing but measures.
+pub(super) fn are_metrics(changes: &Map<String, Value>) -> bool {
+    changes.keys().all(|name| METRICS.contains(&name.as_str()))
+}
+
+/// Whether there is a measure.
+pub(super) fn have_metrics(changes: &Map<String, Value>) -> bool {
+    changes.keys().any(|name| METRICS.contains(&name.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn changes(told: Value, now: Value) -> Value {
+        let fields = |of: Value| of.as_object().unwrap().clone();
+        Value::Object(between(&fields(told), &fields(now)))
+    }
+
+    #[test]
+    fn only_what_differs_is_told() {
+        for (told, now, expected) in [
+            (json!({}), json!({}), json!({})),
+            (
+                json!({}),
+                json!({"a": null, "b": ""}),
+                json!({"a": null, "b": ""}),
+            ),
+            (
+                json!({"a": 1, "b": 2}),
+                json!({"a": 1, "b": 3}),
+                json!({"b": 3}),
+            ),
+            // What is gone is not told.
+            (json!({"a": 1, "apps": {"x": {}}}), json!({}), json!({})),
+            // Nothing is told of nothing; that something has become nothing is.
+            (json!({}), json!({"apps": {}}), json!({})),
+            (
+                json!({"apps": {"x": 1}}),
+                json!({"apps": {}}),
+                json!({"apps": {}}),
+            ),
+            // Apps go whole.
+            (
+                json!({"apps": {"x": {"p": 1}, "y": 2}}),
+                json!({"apps": {"x": {"p": 2}, "y": 2}}),
+                json!({"apps": {"x": {"p": 2}, "y": 2}}),
+            ),
+            // Measures by steps.
+            (
+                json!({"cpu_usage": 1, "cpu_temp": 44, "memory_usage": 119, "storage_usage": 7}),
+                json!({"cpu_usage": 19, "cpu_temp": 40, "memory_usage": 110, "storage_usage": 8}),
+                json!({"storage_usage": 8}),
+            ),
+            (
+                json!({"cpu_usage": 19, "cpu_temp": 44, "memory_usage": 119}),
+                json!({"cpu_usage": 20, "cpu_temp": 45, "memory_usage": 120}),
+                json!({"cpu_usage": 20, "cpu_temp": 45, "memory_usage": 120}),
+            ),
+            (
+                json!({"cpu_usage": 19}),
+                json!({"cpu_usage": null}),
+                json!({"cpu_usage": null}),
+            ),
+            (
+                json!({"cpu_usage": null}),
+                json!({"cpu_usage": null}),
+                json!({}),
+            ),
+        ] {
+            assert_eq!(changes(told.clone(), now.clone()), expected, "{told} {now}");
+        }
+    }
+
+    #[test]
+    fn measures_are_told_apart() {
+        let of = |value: Value| value.as_object().unwrap().clone();
+        for (fields, only, some) in [
+            (json!({"cpu_usage": 1, "cpu_id": "x"}), true, true),
+            (json!({"cpu_usage": 1, "status": "Idle"}), false, true),
+            (json!({"status": "Idle"}), false, false),
+        ] {
+            let fields = of(fields);
+            assert_eq!((are_metrics(&fields), have_metrics(&fields)), (only, some));
+        }
+    }
+
+    fn reports() -> impl Strategy<Value = Map<String, Value>> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            (0..200_i64).prop_map(Value::from),
+            "[a-c]{0,2}".prop_map(Value::from),
+        ];
+        let value = leaf.prop_recursive(3, 12, 3, |inner| {
+            prop::collection::vec(("[a-c]", inner), 0..3)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect()))
+        });
+        let name = prop::sample::select(vec![
+            "status",
+            "apps",
+            "cpu_usage",
+            "cpu_temp",
+            "ip_address",
+        ]);
+        prop::collection::vec((name, value), 0..5).prop_map(|fields| {
+            let fields = fields.into_iter();
+            fields
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect()
+        })
+    }
+
+    proptest! {
+        /// The cloud puts the changes over what it has, and has what the device is, but for small changes of
+        /// measures; nothing is left to tell.
+        #[test]
+        fn changes_on_what_was_told_make_what_is(told in reports(), now in reports()) {
+            let changes = between(&told, &now);
+            let mut cloud = told.clone();
+            cloud.extend(changes.clone());
+            for (name, value) in &now {
+                let has = cloud.get(name).cloned().unwrap_or(Value::Object(Map::new()));
+                prop_assert!(!differ(name, &has, value), "{name}: {has} {value}");
+            }
+            prop_assert!(between(&cloud, &now).is_empty());
+            for (name, value) in &changes {
+                prop_assert_ne!(told.get(name), Some(value));
+            }
+        }
+    }
+}

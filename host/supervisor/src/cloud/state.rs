@@ -1,0 +1,370 @@
+//! The device's state as the cloud is told it (device behaviour 7.5): drawn from the reconciler's status and the
+//! facts of the host.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cloud_link::{METRICS, Reporting};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use model::{
+    AppId, AppStatus, AppUuid, Commit, DeviceStatus, ImageRef, ImageState, ImageStatus,
+    ReleaseState, ServiceName,
+};
+use reconcile::{InForce, Reconciler};
+use serde_json::{Map, Value, json};
+use store::Store;
+use tokio::sync::watch;
+
+use super::Around;
+use crate::facts::{DeviceFacts, Readings, Sensors};
+
+/// What is reported, and when it may have changed.
+pub(crate) struct DeviceState {
+    reconciler: Reconciler,
+    facts: Arc<DeviceFacts>,
+    store: Store,
+    os_version: Option<String>,
+    os_variant: Option<String>,
+    supervisor_version: String,
+    sensors: Mutex<Sensors>,
+    seen: tokio::sync::Mutex<Seen>,
+}
+
+/// What tells of changes.
+struct Seen {
+    status: watch::Receiver<Arc<DeviceStatus>>,
+    in_force: watch::Receiver<Arc<InForce>>,
+}
+
+impl DeviceState {
+    pub(crate) fn new(around: &Around<'_>) -> Self {
+        let Around {
+            reconciler, board, ..
+        } = around;
+        let mut variant = board.variant.clone();
+        if variant.is_none()
+            && let Ok(Some(develops)) = around.config.get("developmentMode")
+        {
+            let name = if model::truthy(&develops) {
+                "dev"
+            } else {
+                "prod"
+            };
+            variant = Some(name.to_owned());
+        }
+        DeviceState {
+            reconciler: (*reconciler).clone(),
+            facts: around.facts.clone(),
+            store: around.store.clone(),
+            os_version: board.os_version.clone(),
+            os_variant: variant,
+            supervisor_version: around.branding.api_level.clone(),
+            sensors: Mutex::new(Sensors::new(around.host_root, around.state_dir)),
+            seen: tokio::sync::Mutex::new(Seen {
+                status: reconciler.watch(),
+                in_force: reconciler.in_force(),
+            }),
+        }
+    }
+
+    fn draw(&self) -> Map<String, Value> {
+        let facts = self.facts.now();
+        let mut fields = Map::new();
+        let mut put = |name: &str, value: Value| {
+            fields.insert(name.to_owned(), value);
+        };
+        put("status", "Idle".into());
+        put("provisioning_progress", Value::Null);
+        put("provisioning_state", "".into());
+        put("os_version", self.os_version.clone().into());
+        put("os_variant", self.os_variant.clone().into());
+        put("supervisor_version", self.supervisor_version.clone().into());
+        put("ip_address", facts.ip_address.clone().into());
+        put("mac_address", facts.mac_address.clone().into());
+        put("api_port", facts.api_port.into());
+        if let Ok(key) = self.store.global_key() {
+            put("api_secret", key.reveal().into());
+        }
+        let measures = self
+            .reconciler
+            .in_force()
+            .borrow()
+            .settings
+            .hardware_metrics;
+        let readings = measures.then(|| {
+            let mut sensors = self.sensors.lock().unwrap_or_else(PoisonError::into_inner);
+            sensors.read()
+        });
+        for (name, value) in measured(readings) {
+            put(name, value);
+        }
+        if !self.reconciler.local_mode() {
+            put("logs_channel", Value::Null);
+            let wanted = self.reconciler.apps_of_the_cloud();
+            put("apps", apps(&self.reconciler.status(), &wanted));
+        }
+        fields
+    }
+}
+
+impl Reporting for DeviceState {
+    fn report(&self) -> BoxFuture<'_, Map<String, Value>> {
+        async {
+            // What changes from here on is a reason to look again.
+            {
+                let mut seen = self.seen.lock().await;
+                seen.status.borrow_and_update();
+                seen.in_force.borrow_and_update();
+            }
+            // Files of the kernel, which are written when they are read.
+            tokio::task::block_in_place(|| self.draw())
+        }
+        .boxed()
+    }
+
+    fn changed(&self) -> BoxFuture<'_, ()> {
+        async {
+            let mut seen = self.seen.lock().await;
+            let Seen { status, in_force } = &mut *seen;
+            tokio::select! {
+                changed = status.changed() => if changed.is_err() { std::future::pending().await },
+                changed = in_force.changed() => if changed.is_err() { std::future::pending().await },
+            }
+        }
+        .boxed()
+    }
+}
+
+/// Each measure; all of them null where none is wanted, so that the cloud does not show the last ones for
+/// ever.
+fn measured(readings: Option<Readings>) -> Vec<(&'static str, Value)> {
+    let Some(of) = readings else {
+        return METRICS.iter().map(|name| (*name, Value::Null)).collect();
+    };
+    let first = |pair: Option<(u64, u64)>| Value::from(pair.map(|pair| pair.0));
+    let second = |pair: Option<(u64, u64)>| Value::from(pair.map(|pair| pair.1));
+    vec![
+        ("cpu_usage", of.cpu_usage.into()),
+        ("cpu_temp", of.cpu_temp.into()),
+        ("cpu_id", of.cpu_id.into()),
+        ("is_undervolted", of.is_undervolted.into()),
+        ("memory_usage", first(of.memory)),
+        ("memory_total", second(of.memory)),
+        ("storage_usage", first(of.storage)),
+        ("storage_total", second(of.storage)),
+        ("storage_block_device", of.storage_block_device.into()),
+    ]
+}
+
+/// The apps that the cloud's target has, each with its releases: the one that the target names, and those of
+/// which there are containers.
+fn apps(status: &DeviceStatus, wanted: &[(AppId, AppUuid)]) -> Value {
+    let wanted = wanted.iter().filter_map(|(_, uuid)| {
+        let app = status.apps.get(uuid)?;
+        Some((uuid.to_string(), app_of(status, app)))
+    });
+    Value::Object(wanted.collect())
+}
+
+/// A release, as far as it is told.
+struct Release {
+    state: ReleaseState,
+    services: Map<String, Value>,
+}
+
+impl Release {
+    fn new(state: ReleaseState) -> Self {
+        Release {
+            state,
+            services: Map::new(),
+        }
+    }
+
+    fn add(&mut self, name: &ServiceName, image: &ImageRef, status: &str, progress: Option<u8>) {
+        let mut told = json!({ "image": image.to_string(), "status": status });
+        if let Some(progress) = progress {
+            told["download_progress"] = progress.into();
+        }
+        self.services.insert(name.to_string(), told);
+    }
+
+    fn told(self) -> Value {
+        json!({ "update_status": self.state.as_str(), "services": self.services })
+    }
+}
+
+fn app_of(status: &DeviceStatus, app: &AppStatus) -> Value {
+    let mut releases: BTreeMap<&Commit, Release> = BTreeMap::new();
+    let target = app.target_commit.as_ref();
+    if let Some(commit) = target {
+        releases.insert(commit, Release::new(app.state));
+    }
+    for service in &app.services {
+        let of_target = target.filter(|_| service.in_target);
+        let Some(commit) = service.commit.as_ref().or(of_target) else {
+            continue;
+        };
+        let release = releases.entry(commit);
+        let release = release.or_insert_with(|| Release::new(ReleaseState::Done));
+        let (state, progress) = (service.state.as_str(), service.download_progress);
+        release.add(&service.name, &service.image, state, progress);
+    }
+    if let Some(commit) = target
+        && let Some(release) = releases.get_mut(commit)
+    {
+        for image in coming(status, app, commit) {
+            let (state, progress) = (image.state.as_str(), image.download_progress);
+            release.add(&image.service, &image.name, state, progress);
+        }
+        if release.state == ReleaseState::Rejected {
+            release.services.clear();
+        }
+    }
+    let releases = releases.into_iter();
+    let releases: Map<String, Value> = releases
+        .map(|(commit, release)| (commit.to_string(), release.told()))
+        .collect();
+    let mut told = json!({ "releases": releases });
+    if let Some(commit) = &app.commit {
+        told["release_uuid"] = commit.as_str().into();
+    }
+    told
+}
+
+/// The images of the target's release of which the service still has an older container.
+fn coming<'a>(
+    status: &'a DeviceStatus,
+    app: &'a AppStatus,
+    target: &'a Commit,
+) -> impl Iterator<Item = &'a ImageStatus> {
+    status.images.iter().filter(move |image| {
+        let containers = || app.services.iter().filter(|of| of.name == image.service);
+        image.app_id == app.id
+            && image.state != ImageState::Deleting
+            && containers().any(|of| of.in_target)
+            && containers().all(|of| of.image != image.name && of.commit.as_ref() != Some(target))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{ImageId, ReleaseId, ServiceId, ServiceState, ServiceStatus};
+
+    use super::*;
+
+    const APP: &str = "5f0ee0e1d1b84a1f9a6f5a7d3a1c9b20";
+
+    fn service(
+        name: &str,
+        commit: Option<&str>,
+        image: &str,
+        state: ServiceState,
+    ) -> ServiceStatus {
+        ServiceStatus {
+            name: name.parse().unwrap(),
+            id: ServiceId(1),
+            image_id: ImageId(1),
+            release: ReleaseId(1),
+            commit: commit.map(|commit| commit.parse().unwrap()),
+            image: image.parse().unwrap(),
+            state,
+            download_progress: (state == ServiceState::Downloading).then_some(30),
+            container: None,
+            created_at_ms: None,
+            in_target: true,
+        }
+    }
+
+    fn status(state: ReleaseState, services: Vec<ServiceStatus>) -> DeviceStatus {
+        let app = AppStatus {
+            id: AppId(4),
+            name: "pump".into(),
+            commit: Some("c1".parse().unwrap()),
+            target_commit: Some("c2".parse().unwrap()),
+            target_release: Some(ReleaseId(2)),
+            state,
+            services,
+        };
+        DeviceStatus {
+            apps: [(APP.parse().unwrap(), app)].into(),
+            images: vec![ImageStatus {
+                name: "r/a:2".parse().unwrap(),
+                app_id: AppId(4),
+                service: "a".parse().unwrap(),
+                image_id: ImageId(2),
+                engine_id: None,
+                state: ImageState::Downloading,
+                download_progress: Some(40),
+            }],
+            ..DeviceStatus::default()
+        }
+    }
+
+    fn told(status: &DeviceStatus) -> Value {
+        apps(status, &[(AppId(4), APP.parse().unwrap())])[APP].take()
+    }
+
+    #[test]
+    fn both_releases_are_told_while_one_takes_the_place_of_the_other() {
+        let services = vec![
+            service("a", Some("c1"), "r/a:1", ServiceState::Running),
+            service("b", Some("c2"), "r/b:2", ServiceState::Running),
+            service("c", None, "r/c:2", ServiceState::Downloading),
+        ];
+        assert_eq!(
+            told(&status(ReleaseState::Downloading, services)),
+            json!({
+                "release_uuid": "c1",
+                "releases": {
+                    "c1": { "update_status": "done", "services": {
+                        "a": { "image": "r/a:1", "status": "Running" },
+                    }},
+                    "c2": { "update_status": "downloading", "services": {
+                        "b": { "image": "r/b:2", "status": "Running" },
+                        "c": { "image": "r/c:2", "status": "Downloading", "download_progress": 30 },
+                        "a": { "image": "r/a:2", "status": "Downloading", "download_progress": 40 },
+                    }},
+                },
+            })
+        );
+    }
+
+    #[test]
+    fn a_release_that_runs_is_told_alone_and_a_rejected_one_without_services() {
+        let running = vec![service("a", Some("c2"), "r/a:2", ServiceState::Running)];
+        let done = told(&status(ReleaseState::Done, running));
+        let expected = json!({ "c2": { "update_status": "done", "services": {
+            "a": { "image": "r/a:2", "status": "Running" },
+        }}});
+        assert_eq!(done["releases"], expected);
+        let before = vec![service("a", Some("c1"), "r/a:1", ServiceState::Running)];
+        let rejected = told(&status(ReleaseState::Rejected, before));
+        let expected = json!({ "update_status": "rejected", "services": {} });
+        assert_eq!(rejected["releases"]["c2"], expected);
+        assert_eq!(
+            rejected["releases"]["c1"]["services"]["a"]["status"],
+            "Running"
+        );
+    }
+
+    #[test]
+    fn apps_that_the_target_does_not_have_are_not_told() {
+        let status = status(ReleaseState::Done, Vec::new());
+        assert_eq!(apps(&status, &[]), json!({}));
+    }
+
+    #[test]
+    fn without_measures_each_of_them_is_null() {
+        let none = measured(None);
+        let names: Vec<&str> = measured(Some(Readings::default()))
+            .iter()
+            .map(|(name, _)| *name)
+            .collect();
+        assert_eq!(none.len(), METRICS.len());
+        assert!(
+            none.iter()
+                .all(|(name, value)| value.is_null() && names.contains(name))
+        );
+    }
+}

@@ -1,0 +1,155 @@
+//! How a device becomes known to its cloud.
+
+use serde_json::{Value, json};
+use tests::{
+    Asked, DEVICE, Mood, PROVISIONING_KEY, RecordedCloud, Supervisor, guest, services_of, until,
+};
+
+const COMMIT: &str = "0c1d2e3f405162738495a6b7c8d9e0f1";
+
+fn config_of(device: &Supervisor) -> Value {
+    let file = device.host_root().join("mnt/boot/config.json");
+    serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
+}
+
+async fn until_runs(device: &Supervisor) {
+    until("the release to run", || async {
+        let status = device.json("/v2/state/status").await;
+        match status["release"] == COMMIT && status["appState"] == "applied" {
+            true => Ok(()),
+            false => Err((status, device.log())),
+        }
+    })
+    .await;
+}
+
+fn asked(cloud: &RecordedCloud, path: &str) -> Vec<Asked> {
+    let asked = cloud.asked().into_iter();
+    asked
+        .filter(|asked| asked.path.split('?').next() == Some(path))
+        .collect()
+}
+
+async fn until_asked(cloud: &RecordedCloud, path: &str, count: usize) -> Vec<Asked> {
+    until("requests", || async {
+        let found = asked(cloud, path);
+        if found.len() >= count {
+            Ok(found)
+        } else {
+            Err((path.to_owned(), found.len()))
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_new_device_registers_and_follows_its_fleet() {
+    let cloud = RecordedCloud::start(&guest("guest")).await;
+    let mut config = cloud.new_config_json();
+    config["initialDeviceName"] = json!("roof");
+    config["persistentLogging"] = json!(true);
+    let device = Supervisor::on_wasm().config_json(config).start().await;
+    until_runs(&device).await;
+    let config = config_of(&device);
+    assert_eq!(config["deviceId"], 7);
+    assert!(config["registered_at"].as_u64().unwrap() > 0);
+    assert_eq!(config.get("apiKey"), None);
+    let (uuid, key) = cloud.device();
+    assert_eq!(
+        (&config["uuid"], &config["deviceApiKey"]),
+        (&json!(uuid), &json!(key))
+    );
+    let registered = asked(&cloud, "/device/register");
+    assert_eq!(registered.len(), 1);
+    let body: Value = serde_json::from_str(&registered[0].body).unwrap();
+    assert_eq!(
+        (
+            &body["application"],
+            &body["device_type"],
+            &body["supervisor_version"]
+        ),
+        (&json!(4), &json!("board"), &json!("19.0.0"))
+    );
+    let named = &asked(&cloud, "/v7/device(7)")[0];
+    assert_eq!(named.body, r#"{"device_name":"roof"}"#);
+    let set = &asked(&cloud, "/v7/device_config_variable")[0];
+    let expected =
+        json!({ "device": 7, "name": "PLATFORM_SUPERVISOR_PERSISTENT_LOGGING", "value": "true" });
+    assert_eq!(set.body, expected.to_string());
+    assert_eq!(device.get("/v2/device/tags").await.status, 200);
+    let log = device.log();
+    assert!(
+        !log.contains(&key) && !log.contains(PROVISIONING_KEY),
+        "a key is in the log"
+    );
+}
+
+#[tokio::test]
+async fn a_device_that_is_killed_while_it_registers_is_the_same_one_afterwards() {
+    let mut cloud = RecordedCloud::start(&guest("guest")).await;
+    cloud.be(Mood::Stalls);
+    let config = cloud.new_config_json();
+    let mut device = Supervisor::on_wasm().config_json(config).start().await;
+    let first = &until_asked(&cloud, "/device/register", 1).await[0]
+        .body
+        .clone();
+    device.kill().await;
+    // The cloud had it, the device never learnt of it.
+    let body: Value = serde_json::from_str(first).unwrap();
+    let said = |key: &str| body[key].as_str().unwrap().to_owned();
+    cloud.know(&said("uuid"), &said("api_key"));
+    cloud.go();
+    device.start_again().await;
+    assert_eq!(device.get("/ping").await.status, 200);
+    cloud.be(Mood::Refuses(503, None));
+    cloud.come_back().await;
+    until_asked(&cloud, "/device/register", 2).await;
+    cloud.be(Mood::Well);
+    until_runs(&device).await;
+    for again in asked(&cloud, "/device/register") {
+        assert_eq!(again.body, *first);
+    }
+    assert_eq!(config_of(&device)["uuid"], said("uuid"));
+    // Nobody asked for a target before the device was known.
+    assert!(cloud.polls().iter().all(|poll| poll.status == 200));
+
+    let before = cloud.polls().len();
+    device.kill().await;
+    device.start_again().await;
+    cloud.until_polls(before + 1).await;
+    assert_eq!(
+        asked(&cloud, "/v7/device").len(),
+        1,
+        "it is not looked up again"
+    );
+}
+
+#[tokio::test]
+async fn a_device_whose_uuid_is_anothers_goes_on_as_a_new_one() {
+    let cloud = RecordedCloud::start(&guest("guest")).await;
+    let mut config = cloud.new_config_json();
+    config["uuid"] = json!(DEVICE);
+    let device = Supervisor::on_wasm().config_json(config).start().await;
+    until("a registration", || async {
+        let (uuid, _) = cloud.device();
+        match uuid != DEVICE {
+            true => Ok(()),
+            false => Err(device.log()),
+        }
+    })
+    .await;
+    let (uuid, _) = cloud.device();
+    let polls = cloud.until_polls(1).await;
+    assert_eq!(polls[0].path, format!("/device/v3/{uuid}/state"));
+    assert_eq!(polls[0].status, 200);
+    until("its service to run", || async {
+        match services_of(device.state_dir()).len() {
+            1 => Ok(()),
+            other => Err((other, device.log())),
+        }
+    })
+    .await;
+    assert_eq!(config_of(&device)["uuid"], uuid);
+    let log = device.log();
+    assert!(log.contains("has a new identity"), "{log}");
+}

@@ -1,0 +1,165 @@
+//! What a device tells its cloud of itself.
+
+use serde_json::{Value, json};
+use tests::{Mood, RecordedCloud, Supervisor, guest, services_of, until};
+
+const APP: &str = "5f0ee0e1d1b84a1f9a6f5a7d3a1c9b20";
+const COMMIT: &str = "0c1d2e3f405162738495a6b7c8d9e0f1";
+
+async fn device_of(cloud: &RecordedCloud) -> Supervisor {
+    let config = cloud.config_json();
+    Supervisor::on_wasm().config_json(config).start().await
+}
+
+/// Waits until what the device has told is so.
+async fn until_told(
+    cloud: &RecordedCloud,
+    device: &Supervisor,
+    is: impl Fn(&Value) -> bool,
+) -> Value {
+    until("the device to say so", || async {
+        let told = cloud.told();
+        if is(&told) {
+            Ok(told)
+        } else {
+            Err((told, device.log()))
+        }
+    })
+    .await
+}
+
+fn runs(told: &Value, commit: &str) -> bool {
+    let release = &told["apps"][APP]["releases"][commit];
+    told["apps"][APP]["release_uuid"] == commit
+        && release["update_status"] == "done"
+        && release["services"]["main"]["status"] == "Running"
+}
+
+#[tokio::test]
+async fn the_cloud_is_told_how_the_device_is_and_then_what_changes() {
+    let cloud = RecordedCloud::start(&guest("guest")).await;
+    let mut device = device_of(&cloud).await;
+    let told = until_told(&cloud, &device, |told| runs(told, COMMIT)).await;
+    assert_eq!(told["api_secret"], device.key());
+    assert_eq!(told["supervisor_version"], "19.0.0");
+    assert_eq!(
+        (&told["status"], &told["provisioning_state"]),
+        (&json!("Idle"), &json!(""))
+    );
+    assert!(told["memory_total"].as_u64().unwrap() > 0, "{told}");
+    assert!(told["storage_total"].as_u64().unwrap() > 0, "{told}");
+    assert!(told["cpu_usage"].as_u64().unwrap() <= 100, "{told}");
+    let image = format!("file:{}", guest("guest").display());
+    assert_eq!(
+        told["apps"][APP]["releases"][COMMIT]["services"]["main"]["image"],
+        image
+    );
+    for never in [
+        "update_pending",
+        "update_downloaded",
+        "update_failed",
+        "name",
+    ] {
+        assert_eq!(told.get(never), None);
+    }
+
+    let before = cloud.reports().len();
+    cloud.release("c2", |service| service["environment"]["A"] = json!("2"));
+    device.post("/v1/update", &json!({})).await;
+    let told = until_told(&cloud, &device, |told| runs(told, "c2")).await;
+    assert_eq!(told["apps"][APP]["releases"].as_object().unwrap().len(), 1);
+    for report in &cloud.reports()[before..] {
+        assert_eq!(report.get("os_version"), None, "{report}");
+        assert_eq!(report.get("api_secret"), None, "{report}");
+    }
+
+    // What was told is known to the next run, and not after a reboot.
+    device.kill().await;
+    let before = cloud.reports().len();
+    device.start_again().await;
+    cloud.release("c3", |service| service["environment"]["A"] = json!("3"));
+    device.post("/v1/update", &json!({})).await;
+    until_told(&cloud, &device, |told| runs(told, "c3")).await;
+    for report in &cloud.reports()[before..] {
+        assert_eq!(report.get("api_secret"), None, "{report}");
+    }
+    device.kill().await;
+    let before = cloud.reports().len();
+    let cache = device
+        .host_root()
+        .join("tmp/platform-supervisor/state-report-cache");
+    std::fs::remove_file(cache).unwrap();
+    device.start_again().await;
+    until("all to be told again", || async {
+        let reports = cloud.reports();
+        match reports.get(before) {
+            Some(report) if report["api_secret"] == device.key() => Ok(()),
+            other => Err(other.cloned()),
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn variables_say_whether_measures_and_apps_are_told() {
+    let cloud = RecordedCloud::start(&guest("guest")).await;
+    cloud.change(|device| {
+        device["config"] = json!({ "PLATFORM_SUPERVISOR_HARDWARE_METRICS": "false" });
+    });
+    let device = device_of(&cloud).await;
+    let told = until_told(&cloud, &device, |told| {
+        runs(told, COMMIT) && told.get("memory_total") == Some(&Value::Null)
+    })
+    .await;
+    assert_eq!(told["cpu_usage"], Value::Null);
+    let before = cloud.reports().len();
+    cloud.change(|device| {
+        device["config"] = json!({ "PLATFORM_SUPERVISOR_LOCAL_MODE": "true" });
+    });
+    device.post("/v1/update", &json!({})).await;
+    until("the fleet's services to be gone", || async {
+        match services_of(device.state_dir()).len() {
+            0 => Ok(()),
+            left => Err(left),
+        }
+    })
+    .await;
+    // Measures alone would wait for five minutes.
+    let key = device.post("/v1/regenerate-api-key", &json!({})).await.text;
+    let told = until_told(&cloud, &device, |told| told["api_secret"] == key).await;
+    assert!(told["memory_total"].is_u64(), "{told}");
+    for report in &cloud.reports()[before..] {
+        assert_eq!(report.get("apps"), None, "{report}");
+    }
+}
+
+#[tokio::test]
+async fn a_report_that_is_refused_is_made_again_when_the_cloud_wants_it_and_as_things_are_then() {
+    let cloud = RecordedCloud::start(&guest("guest")).await;
+    // Polls would be refused as well, and the release never come: the target is had first.
+    let device = device_of(&cloud).await;
+    until_told(&cloud, &device, |told| runs(told, COMMIT)).await;
+    cloud.be(Mood::Refuses(429, Some("3".into())));
+    device.post("/v1/regenerate-api-key", &json!({})).await;
+    let refused = until("a report to be refused", || async {
+        let asked = cloud.asked().into_iter();
+        let refused = asked.filter(|asked| asked.path == "/device/v3/state" && asked.status == 429);
+        refused.last().ok_or(())
+    })
+    .await;
+    cloud.be(Mood::Well);
+    let again = until("a report to be taken", || async {
+        let asked = cloud.asked().into_iter();
+        let mut taken = asked.filter(|asked| {
+            asked.path == "/device/v3/state" && asked.status == 200 && asked.at > refused.at
+        });
+        taken.next().ok_or(())
+    })
+    .await;
+    assert!((again.at - refused.at).as_millis() >= 2900);
+    assert_ne!(
+        cloud.told()["api_secret"],
+        device.key(),
+        "the key of before"
+    );
+}
