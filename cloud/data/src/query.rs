@@ -109,7 +109,8 @@ pub fn rows(
     path: &str,
     query: Option<&str>,
 ) -> Result<(&'static str, SelectStatement), QueryError> {
-    let compiler = compiler(setting, &request.options);
+    let mut compiler = compiler(setting, &request.options);
+    compiler.from_is_readable = method == Method::Read;
     writing(&compiler, request, method)
         .map(|(resource, select)| (resource.table, select))
         .map_err(|fault| explained(fault, path, query))
@@ -221,7 +222,9 @@ fn one_record(
 ) -> Result<SelectStatement, Fault> {
     let row = compiler.row(known(compiler, resource)?)?;
     let is = sea_query::ExprTrait::eq(row.column("id"), id);
-    let listing = compiler.listing(&row, vec![is], options, 0)?;
+    let mut condition = vec![is];
+    condition.extend(compiler.permitted(&row, Method::Read.into(), false, 0)?);
+    let listing = compiler.listing(&row, condition, options, 0)?;
     compiler.texts(listing)
 }
 
@@ -229,6 +232,12 @@ fn reading(compiler: &Compiler<'_>, path: &ResourcePath, options: &Options) -> R
     let (row, mut conditions) = addressed(compiler, path)?;
     match &path.tail {
         Tail::Records => {
+            conditions.extend(compiler.permitted(
+                &row,
+                Method::Read.into(),
+                false,
+                path.resource.at,
+            )?);
             let listing = compiler.listing(&row, conditions, options, path.resource.at)?;
             Ok(Read::Records(compiler.texts(listing)?))
         }

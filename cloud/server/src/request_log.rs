@@ -39,15 +39,13 @@ pub(crate) async fn note(
     let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
     let begun = Instant::now();
     let mut response = next.run(request).instrument(span.clone()).await;
-    span.in_scope(|| {
-        tracing::info!(
-            %method,
-            path,
-            from,
-            status = response.status().as_u16(),
-            milliseconds = begun.elapsed().as_millis(),
-            "answered"
-        );
+    let status = response.status().as_u16();
+    let milliseconds = begun.elapsed().as_millis();
+    // Thousands of devices that ask and find nothing new are not worth a line each.
+    let routine = method.is_safe() && status < 400;
+    span.in_scope(|| match routine {
+        true => tracing::debug!(%method, path, from, status, milliseconds, "answered"),
+        false => tracing::info!(%method, path, from, status, milliseconds, "answered"),
     });
     response.headers_mut().insert(REQUEST_ID, id);
     response

@@ -1,6 +1,7 @@
 //! From the start to the end of the program.
 
 use std::future::IntoFuture as _;
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +49,10 @@ fn log_to_stderr(format: LogFormat) {
         .with_env_filter(filter)
         .with_writer(std::io::stderr);
     match format {
-        LogFormat::Text => log.with_target(false).init(),
+        LogFormat::Text => log
+            .with_target(false)
+            .with_ansi(std::io::stderr().is_terminal())
+            .init(),
         LogFormat::Json => log.json().flatten_event(true).init(),
     }
 }

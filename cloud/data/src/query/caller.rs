@@ -32,6 +32,17 @@ impl Caller {
         }
     }
 
+    /// The roles whose rights it has together; none where it needs no rights.
+    pub(super) fn roles(&self) -> Option<impl Iterator<Item = Role> + use<>> {
+        match self {
+            Caller::Platform => None,
+            Caller::Holder { role, .. } => {
+                let own = (*role != Role::Guest).then_some(*role);
+                Some(std::iter::once(Role::Guest).chain(own))
+            }
+        }
+    }
+
     /// The value of a parameter of a rule.
     pub(super) fn parameter(&self, name: &str) -> Result<Literal, Fault> {
         let number = match (self, name) {

@@ -8,7 +8,7 @@ use odata::{
     Arithmetic, Comparison, Count, Expression, Lambda, Operand, PathSegment, PropertyPath,
     Quantifier,
 };
-use resources::{Method, Navigation, Step};
+use resources::{Navigation, Step};
 use sea_query::{Alias, Expr, ExprTrait, Func, SelectStatement};
 
 use super::fault::Fault;
@@ -332,7 +332,7 @@ impl<'a> Compiler<'a> {
     ) -> Result<Expr, Fault> {
         let mut all = self.step(navigation, row, other, scope.rule)?;
         if let Some(permitted) =
-            self.permitted(other, Method::Read.into(), scope.rule, segment.name.at)?
+            self.permitted_behind(navigation, row, other, scope.rule, segment.name.at)?
         {
             all = all.and(permitted);
         }

@@ -34,6 +34,8 @@ pub(super) struct Compiler<'a> {
     pub(super) lenient: bool,
     /// Names of the configuration variable that switches the tunnel off, the current one first.
     pub(super) tunnel_variables: &'a [String],
+    /// Rows that a filter begins at are ones that the caller may read, and not only change or delete.
+    pub(super) from_is_readable: bool,
     tables: Cell<usize>,
 }
 
@@ -115,6 +117,7 @@ impl<'a> Compiler<'a> {
             addresses: None,
             lenient: false,
             tunnel_variables: &[],
+            from_is_readable: true,
             tables: Cell::new(0),
         }
     }
@@ -193,18 +196,55 @@ impl<'a> Compiler<'a> {
 
     /// What holds for the rows that the caller may do this with: for all of its roles together.
     fn rule(&self, row: &Row<'a>, right: Right) -> Result<Rule, Fault> {
-        let Caller::Holder { role, .. } = self.caller else {
+        let Some(roles) = self.caller.roles() else {
             return Ok(Rule::All);
         };
         let mut together = Rule::Nothing;
-        let roles: &[Role] = match role {
-            Role::Guest => &[Role::Guest],
-            other => &[Role::Guest, *other],
-        };
         for role in roles {
-            together = either(together, self.rule_of(*role, row, right)?);
+            together = either(together, self.rule_of(role, row, right)?);
         }
         Ok(together)
+    }
+
+    /// As [`Compiler::permitted`], for reading the rows behind a link of a row that the caller may read: where
+    /// the rule of the one follows from that of the other, it is not asked again.
+    pub(super) fn permitted_behind(
+        &self,
+        navigation: &Navigation,
+        from: &Row<'a>,
+        to: &Row<'a>,
+        in_rule: bool,
+        at: usize,
+    ) -> Result<Option<Expr>, Fault> {
+        match self.from_is_readable && self.follows(navigation, from.resource, to.resource) {
+            true => self.only(to),
+            false => self.permitted(to, Method::Read.into(), in_rule, at),
+        }
+    }
+
+    /// Whether every row behind a link of a row that the caller may read is one that it may read as well.
+    fn follows(&self, navigation: &Navigation, from: &Resource, to: &Resource) -> bool {
+        let Some(mut roles) = self.caller.roles() else {
+            return false;
+        };
+        let readable = |resource: &Resource, role: Role| -> Vec<Rows> {
+            let grants = resource.grants.iter();
+            let grants = grants.filter(|one| one.role == role && one.methods.has(Method::Read));
+            grants.map(|one| one.rows).collect()
+        };
+        match navigation.step {
+            // The others are there for whoever reads the row that they lead to.
+            Step::Many(link) => roles.all(|role| {
+                readable(from, role).is_empty()
+                    || readable(to, role).iter().any(|rows| leads(to, *rows, link))
+            }),
+            // The row is there only for whoever reads the other.
+            Step::One(link) => roles.all(|role| {
+                let rows = readable(from, role);
+                rows.iter().all(|rows| leads(from, *rows, link))
+            }),
+            Step::Through { .. } => false,
+        }
     }
 
     fn rule_of(&self, role: Role, row: &Row<'a>, right: Right) -> Result<Rule, Fault> {
@@ -390,6 +430,16 @@ fn nothing(kind: Kind) -> Expr {
         Kind::Integer | Kind::Moment | Kind::Duration => "CAST(NULL AS BIGINT)",
         Kind::Number => "CAST(NULL AS DOUBLE PRECISION)",
     })
+}
+
+/// Whether rows are those that a link by this field leads to.
+fn leads(resource: &Resource, rows: Rows, field: &str) -> bool {
+    match rows {
+        Rows::Through(name) => resource
+            .find_navigation(name)
+            .is_some_and(|one| matches!(one.step, Step::One(by) if by == field)),
+        Rows::All | Rows::Where(_) => false,
+    }
 }
 
 fn either(one: Rule, other: Rule) -> Rule {

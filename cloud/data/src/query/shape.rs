@@ -5,7 +5,7 @@
 //! function's arguments is. SQLite joins the pieces of text, a bounded number of them at a time.
 
 use odata::{Direction, Expand, Name, Options, Select};
-use resources::{Column, Field, Method, Navigation, Step, Type};
+use resources::{Column, Field, Navigation, Step, Type};
 use sea_query::{Alias, Expr, ExprTrait, Func, NullOrdering, Order, SelectStatement};
 
 use super::expression::no_link;
@@ -32,7 +32,8 @@ pub(super) struct Listing(SelectStatement);
 struct Rendered(Expr);
 
 impl<'a> Compiler<'a> {
-    /// Rows of a resource that hold a condition, as the options want them.
+    /// Rows of a resource that hold a condition, as the options want them. What the caller may read is part of
+    /// the condition.
     pub(super) fn listing(
         &self,
         row: &Row<'a>,
@@ -46,7 +47,6 @@ impl<'a> Compiler<'a> {
         for one in condition {
             select.and_where(one);
         }
-        select.and_where_option(self.permitted(row, Method::Read.into(), false, at)?);
         if let Some(filter) = &options.filter {
             select.and_where(self.condition(&scope, filter, false)?);
         }
@@ -244,7 +244,9 @@ impl<'a> Compiler<'a> {
     ) -> Result<Rendered, Fault> {
         let other = self.row(self.target(navigation)?)?;
         let step = self.step(navigation, row, &other, false)?;
-        let listing = self.listing(&other, vec![step], &expand.options, expand.link.at)?;
+        let mut condition = vec![step];
+        condition.extend(self.permitted_behind(navigation, row, &other, false, expand.link.at)?);
+        let listing = self.listing(&other, condition, &expand.options, expand.link.at)?;
         Ok(Rendered(self.array(listing)?))
     }
 
@@ -258,9 +260,10 @@ impl<'a> Compiler<'a> {
         let mut select = from(other.resource.table, &other.alias);
         select
             .and_where(self.step(navigation, &scope.it, &other, false)?)
-            .and_where_option(self.permitted(
+            .and_where_option(self.permitted_behind(
+                navigation,
+                &scope.it,
                 &other,
-                Method::Read.into(),
                 false,
                 expand.link.at,
             )?);
