@@ -2,15 +2,15 @@
 
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::Stream;
-use sqlx::Connection as _;
-use sqlx::pool::PoolOptions;
+use sqlx::pool::{PoolConnection, PoolOptions};
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
+use sqlx::{Connection as _, Postgres, Sqlite};
 use tokio::sync::mpsc;
 
 use crate::connection::Connection;
@@ -25,6 +25,9 @@ const PREPARED: usize = 400;
 
 /// How long a connection may have been idle before it is tried out ahead of its use.
 const TRUSTED_FOR: Duration = Duration::from_secs(10);
+
+/// SQLite's instructions between two looks at the clock.
+const STEPS: i32 = 100_000;
 
 /// Rows that a stream is ahead of its reader by.
 const AHEAD: usize = 64;
@@ -45,7 +48,7 @@ pub struct Options {
     pub connections: u32,
     /// How long a request waits for a connection.
     pub wait: Duration,
-    /// How long a statement may take (PostgreSQL).
+    /// How long a statement may take; in SQLite one that reads.
     pub statement_timeout: Duration,
 }
 
@@ -69,6 +72,21 @@ pub struct Database {
     listener: Arc<OnceLock<Listener>>,
 }
 
+/// A connection that reads, until it is dropped.
+enum Reader {
+    Sqlite(PoolConnection<Sqlite>),
+    Postgres(PoolConnection<Postgres>),
+}
+
+impl Reader {
+    fn connection(&mut self) -> Connection<'_> {
+        match self {
+            Reader::Sqlite(connection) => Connection::Sqlite(connection),
+            Reader::Postgres(connection) => Connection::Postgres(connection),
+        }
+    }
+}
+
 #[derive(Clone)]
 enum Pools {
     Sqlite {
@@ -76,6 +94,8 @@ enum Pools {
         /// One connection: SQLite lets one write at a time, and waiting for it here is fair, while
         /// its own way is to try again and again.
         writer: SqlitePool,
+        /// How long a statement of a reader may take.
+        timeout: Duration,
     },
     Postgres(PgPool),
 }
@@ -127,11 +147,23 @@ impl Database {
         }
     }
 
-    fn reader(&self) -> Connection<'_> {
-        match &self.pools {
-            Pools::Sqlite { readers, .. } => Connection::SqlitePool(readers),
-            Pools::Postgres(pool) => Connection::PostgresPool(pool),
-        }
+    /// A connection that reads.
+    async fn reader(&self) -> Result<Reader, DataError> {
+        Ok(match &self.pools {
+            Pools::Sqlite {
+                readers, timeout, ..
+            } => {
+                let mut connection = readers.acquire().await?;
+                let deadline = Instant::now() + *timeout;
+                let in_time = move || Instant::now() < deadline;
+                // It has no limit of its own for how long a statement takes.
+                let mut handle = connection.lock_handle().await?;
+                handle.set_progress_handler(STEPS, in_time);
+                drop(handle);
+                Reader::Sqlite(connection)
+            }
+            Pools::Postgres(pool) => Reader::Postgres(pool.acquire().await?),
+        })
     }
 
     /// The first value of each row, as text.
@@ -143,9 +175,9 @@ impl Database {
         statement: &impl Statement,
     ) -> Result<Vec<Option<String>>, DataError> {
         let built = statement.built(self.dialect());
-        match self.reader().texts(built.clone()).await {
+        match self.reader().await?.connection().texts(built.clone()).await {
             // A server that was restarted: a new connection will do.
-            Err(DataError::Lost(_)) => self.reader().texts(built).await,
+            Err(DataError::Lost(_)) => self.reader().await?.connection().texts(built).await,
             result => result,
         }
     }
@@ -163,7 +195,11 @@ impl Database {
                 let sender = sender.clone();
                 async move { sender.send(Ok(text)).await.is_ok() }
             };
-            if let Err(error) = database.reader().each_text(built, take).await {
+            let reading = async {
+                let mut reader = database.reader().await?;
+                reader.connection().each_text(built, take).await
+            };
+            if let Err(error) = reading.await {
                 // Where nobody reads any more, nobody wants to know.
                 let _ = sender.send(Err(error)).await;
             }
@@ -177,8 +213,8 @@ impl Database {
     /// Why the statement failed.
     pub async fn rows(&self, statement: &impl Statement) -> Result<Vec<Row>, DataError> {
         let built = statement.built(self.dialect());
-        match self.reader().rows(built.clone()).await {
-            Err(DataError::Lost(_)) => self.reader().rows(built).await,
+        match self.reader().await?.connection().rows(built.clone()).await {
+            Err(DataError::Lost(_)) => self.reader().await?.connection().rows(built).await,
             result => result,
         }
     }
@@ -189,8 +225,8 @@ impl Database {
     /// Why the statement failed.
     pub async fn row(&self, statement: &impl Statement) -> Result<Option<Row>, DataError> {
         let built = statement.built(self.dialect());
-        match self.reader().row(built.clone()).await {
-            Err(DataError::Lost(_)) => self.reader().row(built).await,
+        match self.reader().await?.connection().row(built.clone()).await {
+            Err(DataError::Lost(_)) => self.reader().await?.connection().row(built).await,
             result => result,
         }
     }
@@ -225,7 +261,9 @@ impl Database {
     /// Closes all connections, once what is under way is done.
     pub async fn close(&self) {
         match &self.pools {
-            Pools::Sqlite { readers, writer } => {
+            Pools::Sqlite {
+                readers, writer, ..
+            } => {
                 readers.close().await;
                 writer.close().await;
             }
@@ -276,7 +314,11 @@ impl Pools {
             .connect_with(connect.pragma("query_only", "ON"))
             .await
             .map_err(open)?;
-        Ok(Pools::Sqlite { readers, writer })
+        Ok(Pools::Sqlite {
+            readers,
+            writer,
+            timeout: options.statement_timeout,
+        })
     }
 
     async fn postgres(url: &str, options: &Options) -> Result<Self, DataError> {

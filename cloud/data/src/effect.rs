@@ -5,7 +5,8 @@
 pub enum Effect {
     /// What these devices should run, or their variables, may have changed.
     DevicesChanged(Vec<i64>),
-    /// The same, for every device of these fleets.
+    /// The same, for every device of these fleets, and for those that a release of one of them operates or
+    /// manages.
     FleetsChanged(Vec<i64>),
     /// These devices are no more.
     DevicesGone(Vec<DeviceGone>),

@@ -133,6 +133,30 @@ pub(crate) async fn load(
     Ok(records)
 }
 
+/// Takes these rows for this transaction alone, in the order of their ids; also from links that are made to them
+/// where they are to be deleted. For PostgreSQL: in SQLite one transaction writes at a time.
+pub(crate) async fn lock(
+    transaction: &mut Transaction,
+    resource: &Resource,
+    ids: &[i64],
+    to_delete: bool,
+) -> Result<(), DataError> {
+    for ids in ids.chunks(AT_ONCE) {
+        let select = Query::select()
+            .column(Alias::new("id"))
+            .from(Alias::new(resource.name))
+            .and_where(Expr::col(Alias::new("id")).is_in(ids.iter().copied()))
+            .order_by(Alias::new("id"), sea_query::Order::Asc)
+            .lock(match to_delete {
+                true => LockType::Update,
+                false => LockType::NoKeyUpdate,
+            })
+            .take();
+        transaction.ids(&select).await?;
+    }
+    Ok(())
+}
+
 /// A new row; its id.
 pub(crate) async fn insert(
     transaction: &mut Transaction,

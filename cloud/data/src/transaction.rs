@@ -168,12 +168,20 @@ impl Default for Retries {
 }
 
 impl Retries {
-    /// Whether the transaction that failed with this is to be tried once more, from its begin.
+    /// Whether the transaction that failed with this is to be tried once more, from its begin. A commit that
+    /// failed because the connection was lost is not: it may have been done.
     pub fn again(&mut self, error: &DataError) -> bool {
-        if !error.may_be_tried_again() || self.0 == 0 {
-            return false;
+        error.may_be_tried_again() && self.once_more()
+    }
+
+    /// Whether any try is left; it is taken.
+    pub(crate) fn once_more(&mut self) -> bool {
+        match self.0.checked_sub(1) {
+            Some(left) => {
+                self.0 = left;
+                true
+            }
+            None => false,
         }
-        self.0 -= 1;
-        true
     }
 }

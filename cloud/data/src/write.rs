@@ -43,6 +43,8 @@ pub struct Writer<'a> {
     pub(crate) transaction: &'a mut Transaction,
     pub(crate) setting: Setting<'a>,
     pub(crate) environment: &'a Environment,
+    /// Fields that devices report take the caller's word.
+    pub(crate) reports: bool,
 }
 
 impl<'a> Writer<'a> {
@@ -58,7 +60,16 @@ impl<'a> Writer<'a> {
             transaction,
             setting,
             environment,
+            reports: false,
         }
+    }
+
+    /// Takes what devices report of themselves from this caller as well: a device that registers does so by
+    /// the key of a fleet or of a user.
+    #[must_use]
+    pub fn with_reports(mut self) -> Self {
+        self.reports = true;
+        self
     }
 
     /// Changes rows of this transaction as the cloud itself, at `now` in milliseconds.

@@ -71,7 +71,7 @@ impl Writer<'_> {
         match field.writer {
             Word::Client | Word::Input => true,
             Word::Creator => what == For::Create,
-            Word::Device => *role == Role::DeviceKey,
+            Word::Device => self.reports || *role == Role::DeviceKey,
             Word::Platform => false,
         }
     }

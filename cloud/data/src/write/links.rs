@@ -2,12 +2,14 @@
 
 use resources::{Method, OnDelete, Resource, Role, Rows, Taken, Type};
 
-use super::{WriteError, Writer};
+use sea_query::{Alias, Expr, ExprTrait, Query};
+
+use super::{WriteError, Writer, known};
 use crate::query::{self, Caller};
 use crate::record::Record;
 
 impl Writer<'_> {
-    /// Each link leads to a row that the caller may read; to any user, who is made a member before anybody
+    /// Each link leads to a row that the caller may read, or is; to any user, who is made a member before anybody
     /// there may see them.
     pub(super) async fn check_links(
         &mut self,
@@ -37,11 +39,27 @@ impl Writer<'_> {
                 Err(query::QueryError::NoRights(_)) => false,
                 Err(error) => return Err(error.into()),
             };
-            if !found {
+            if !found && !self.is_its_own(to, *id).await? {
                 return Err(self.hidden(resource, name, to, *id, method));
             }
         }
         Ok(())
+    }
+
+    /// Whether it is what the caller's credential stands for: a provisioning key cannot read its fleet, and
+    /// makes devices in it.
+    async fn is_its_own(&mut self, to: &str, id: i64) -> Result<bool, WriteError> {
+        let has_actor = |field: &resources::Field| field.owns && field.name == "actor";
+        let (Some(actor), true) = (self.actor(), known(to)?.fields.iter().any(has_actor)) else {
+            return Ok(false);
+        };
+        let select = Query::select()
+            .column(Alias::new("id"))
+            .from(Alias::new(to))
+            .and_where(Expr::col(Alias::new("id")).eq(id))
+            .and_where(Expr::col(Alias::new("actor")).eq(actor))
+            .take();
+        Ok(self.transaction.id(&select).await?.is_some())
     }
 
     /// The row that a link is to lead to is not there for the caller.

@@ -1,14 +1,17 @@
 //! One request of the data API that changes rows.
 
+use std::collections::BTreeSet;
+
 use odata::{Address, Key, Literal, Request, ResourcePath};
 use resources::{Method, Resource};
-use sea_query::LockType;
 use serde_json::{Map, Value};
 
 use super::body::For;
 use super::{Environment, WriteError, Writer, known};
 use crate::database::{Database, Dialect};
+use crate::error::DataError;
 use crate::query::{self, Setting};
+use crate::record;
 use crate::transaction::Retries;
 
 /// What is to be done.
@@ -65,11 +68,28 @@ pub async fn write(
 ) -> Result<Written, WriteError> {
     let mut retries = Retries::default();
     loop {
-        let result = once(database, environment, setting, write).await;
-        match result {
-            Err(WriteError::Data(error)) if retries.again(&error) => {}
-            other => return other,
+        match once(database, environment, setting, write).await {
+            Err(Failure::Before(WriteError::Data(error))) if retries.again(&error) => {}
+            // Somebody else made the row between the look for it and the making.
+            Err(Failure::Before(WriteError::Conflict(_)))
+                if write.verb == Verb::Put && retries.once_more() => {}
+            Err(Failure::Before(error) | Failure::Commit(error)) => return Err(error),
+            Ok(written) => return Ok(written),
         }
+    }
+}
+
+/// When a request failed.
+enum Failure {
+    /// Nothing is changed.
+    Before(WriteError),
+    /// Perhaps everything is, where the connection was lost: it is not for us to try again.
+    Commit(WriteError),
+}
+
+impl<T: Into<WriteError>> From<T> for Failure {
+    fn from(error: T) -> Self {
+        Failure::Before(error.into())
     }
 }
 
@@ -78,7 +98,7 @@ async fn once(
     environment: &Environment,
     setting: Setting<'_>,
     write: Write<'_>,
-) -> Result<Written, WriteError> {
+) -> Result<Written, Failure> {
     let mut transaction = database.begin().await?;
     let mut writer = Writer::new(&mut transaction, setting, environment);
     let written = match write.verb {
@@ -87,8 +107,11 @@ async fn once(
         Verb::Put => writer.put(write).await?,
         Verb::Delete => writer.delete(write).await?,
     };
-    transaction.commit().await?;
-    Ok(written)
+    match transaction.commit().await {
+        Ok(()) => Ok(written),
+        Err(error @ DataError::Contended(_)) => Err(error.into()),
+        Err(error) => Err(Failure::Commit(error.into())),
+    }
 }
 
 impl Writer<'_> {
@@ -172,20 +195,22 @@ impl Writer<'_> {
         method: Method,
     ) -> Result<(&'static str, Vec<i64>), WriteError> {
         let resource: &'static Resource = self.table(&path(write)?.resource.text, method)?;
-        let (_, mut select) = query::rows(
+        let (_, select) = query::rows(
             &self.setting,
             write.request,
             method,
             write.path,
             write.query,
         )?;
-        if self.transaction.dialect() == Dialect::Postgres {
-            select.lock(match method {
-                Method::Delete => LockType::Update,
-                _ => LockType::NoKeyUpdate,
-            });
-        }
         let mut ids = self.transaction.ids(&select).await?;
+        if self.transaction.dialect() == Dialect::Postgres && !ids.is_empty() {
+            // Not in one statement: PostgreSQL would look at a row that it had to wait for once more, yet at
+            // what is behind its links as it was.
+            record::lock(self.transaction, resource, &ids, method == Method::Delete).await?;
+            let locked: BTreeSet<i64> = ids.into_iter().collect();
+            ids = self.transaction.ids(&select).await?;
+            ids.retain(|id| locked.contains(id));
+        }
         ids.sort_unstable();
         Ok((resource.name, ids))
     }

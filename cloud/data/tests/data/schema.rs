@@ -178,3 +178,144 @@ async fn an_address_that_is_none_says_so_without_its_password() {
         assert!(error.to_string().starts_with(expected), "{error}");
     }
 }
+
+/// What a database says when a program comes that finds it so changed.
+async fn opened_after(url: &str, database: &Database, change: &str) -> Result<Database, String> {
+    let changed = database.execute(&Built::new(change, [])).await;
+    changed.expect(change);
+    let opened = Database::open(url, &Options::default()).await;
+    opened.map_err(|error| error.to_string())
+}
+
+#[tokio::test]
+async fn a_database_of_an_earlier_version_gets_what_it_lacks() {
+    on_both_at(|url, database| async move {
+        for before in [
+            "ALTER TABLE device DROP COLUMN note",
+            "ALTER TABLE device DROP COLUMN is_undervolted",
+            "DROP TABLE device_tag",
+            "DROP INDEX \"unique:service:application,service_name\"",
+            "DROP VIEW user__has_direct_access_to__application",
+        ] {
+            let removed = database.execute(&Built::new(before, [])).await;
+            removed.unwrap_or_else(|error| panic!("{before}: {error:?}"));
+        }
+        database
+            .execute(&Built::new(
+                "DELETE FROM platform_setting WHERE name LIKE 'view %'",
+                [],
+            ))
+            .await
+            .unwrap();
+        let again = Database::open(&url, &Options::default()).await.unwrap();
+        for now in [
+            "SELECT note, is_undervolted FROM device",
+            "SELECT value FROM device_tag",
+            "SELECT id FROM user__has_direct_access_to__application",
+        ] {
+            again.rows(&Built::new(now, [])).await.unwrap();
+        }
+        let error = again.execute(&tag(77, "place")).await.unwrap_err();
+        assert!(
+            matches!(error, DataError::Dangling { .. } | DataError::ForeignKey),
+            "the link is checked again: {error:?}"
+        );
+        again.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_later_version_added_is_no_obstacle_unless_it_must_be_said() {
+    on_both_at(|url, database| async move {
+        opened_after(&url, &database, "ALTER TABLE device ADD COLUMN later TEXT")
+            .await
+            .unwrap()
+            .close()
+            .await;
+        opened_after(
+            &url,
+            &database,
+            "ALTER TABLE device ADD COLUMN more TEXT NOT NULL DEFAULT 'x'",
+        )
+        .await
+        .unwrap()
+        .close()
+        .await;
+        let error = opened_after(
+            &url,
+            &database,
+            "CREATE TABLE mine (id BIGINT PRIMARY KEY, x TEXT NOT NULL)",
+        )
+        .await;
+        error.unwrap().close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_table_that_does_not_fit_is_refused_with_what_does_not() {
+    on_both_at(|url, database| async move {
+        database
+            .execute(&Built::new("DROP TABLE release_tag", []))
+            .await
+            .unwrap();
+        let error = opened_after(
+            &url,
+            &database,
+            "CREATE TABLE release_tag (id BIGINT PRIMARY KEY, tag_key TEXT)",
+        )
+        .await
+        .err()
+        .unwrap();
+        assert!(
+            error.contains(
+                "the column `tag_key` of the table `release_tag` takes null, and must not"
+            ) || error.contains("`release_tag`"),
+            "{error}"
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_statement_that_takes_too_long_is_cut_short() {
+    on_both_at(|url, _| async move {
+        let options = Options {
+            statement_timeout: std::time::Duration::from_millis(300),
+            ..Options::default()
+        };
+        let database = Database::open(&url, &options).await.unwrap();
+        let endless = "WITH RECURSIVE n(x) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT x + 1 FROM n) \
+                       SELECT count(*) FROM n";
+        let error = database.rows(&Built::new(endless, [])).await.unwrap_err();
+        assert!(matches!(error, DataError::TooSlow(_)), "{error:?}");
+        let fine = database.texts(&Built::new("SELECT 'fine'", [])).await.unwrap();
+        assert_eq!(fine, [Some("fine".to_owned())]);
+        database.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_stream_has_every_row_and_ends_with_its_reader() {
+    use futures::StreamExt;
+    on_both(|database| async move {
+        let many = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 5000) \
+                    SELECT CAST(x AS TEXT) FROM n";
+        let mut all = database.stream(&Built::new(many, []));
+        let mut count = 0;
+        while let Some(text) = all.next().await {
+            count += 1;
+            assert_eq!(text.unwrap(), Some(count.to_string()));
+        }
+        assert_eq!(count, 5000);
+        // More of them than there are connections, each left after its first row.
+        for _ in 0..20 {
+            let mut left = database.stream(&Built::new(many, []));
+            assert!(left.next().await.is_some_and(|text| text.is_ok()));
+        }
+        assert!(database.texts(&Built::new(many, [])).await.is_ok());
+    })
+    .await;
+}

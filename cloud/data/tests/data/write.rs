@@ -1,5 +1,6 @@
 //! Changes of rows: what a body says, what rules make of it, what goes with what, and who is told.
 
+mod at_once;
 mod basics;
 mod catalogue;
 mod cloud;

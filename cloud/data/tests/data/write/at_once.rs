@@ -1,0 +1,129 @@
+//! Requests at the same time.
+
+use data::write::{Verb, WriteError};
+use serde_json::json;
+
+use super::cloud::on_clouds;
+
+const AT_ONCE: usize = 8;
+
+#[tokio::test]
+async fn puts_of_one_row_at_once_all_succeed_and_make_one() {
+    on_clouds(|cloud| async move {
+        let device = cloud.device(cloud.fleet("pump").await).await;
+        let puts = (0..AT_ONCE).map(|at| {
+            let cloud = cloud.clone();
+            tokio::spawn(async move {
+                let url = format!("/device_tag(device={device},tag_key='place')");
+                cloud
+                    .put(&cloud.ann, &url, json!({"value": at.to_string()}))
+                    .await
+            })
+        });
+        for done in futures::future::join_all(puts).await {
+            assert_eq!(done.unwrap().unwrap(), 1);
+        }
+        assert_eq!(cloud.count("device_tag").await, 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_condition_holds_for_one_of_those_who_change_it_at_once() {
+    on_clouds(|cloud| async move {
+        let fleet = cloud.fleet("pump").await;
+        let release = cloud
+            .release_with(fleet, "a1", json!({"status": "running"}))
+            .await;
+        let cancels = (0..AT_ONCE).map(|_| {
+            let cloud = cloud.clone();
+            tokio::spawn(async move {
+                let url = format!("/release({release})?$filter=status eq 'running'");
+                cloud
+                    .patch(&cloud.ann, &url, json!({"status": "cancelled"}))
+                    .await
+            })
+        });
+        let mut changed = 0;
+        for done in futures::future::join_all(cancels).await {
+            changed += done.unwrap().unwrap();
+        }
+        assert_eq!(changed, 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn those_who_get_in_each_others_way_all_come_through() {
+    on_clouds(|cloud| async move {
+        // Each changes both fleets and both devices, in another order.
+        let (pump, valve) = (cloud.fleet("pump").await, cloud.fleet("valve").await);
+        let (one, two) = (cloud.device(pump).await, cloud.device(valve).await);
+        let mut writes = Vec::new();
+        for at in 0..AT_ONCE {
+            let url = match at % 2 {
+                0 => format!("/device?$filter=id in ({one},{two})"),
+                _ => format!("/device?$filter=id in ({two},{one})"),
+            };
+            let to = if at % 3 == 0 { pump } else { valve };
+            let cloud = cloud.clone();
+            writes.push(tokio::spawn(async move {
+                cloud
+                    .patch(&cloud.ann, &url, json!({"belongs_to__application": to}))
+                    .await
+            }));
+        }
+        for done in futures::future::join_all(writes).await {
+            assert_eq!(done.unwrap().unwrap(), 2);
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn of_two_who_take_a_name_one_gets_it() {
+    on_clouds(|cloud| async move {
+        let organization = cloud.get(&cloud.ann, "/organization?$select=id").await[0]["id"].clone();
+        let board = cloud.board("intel-nuc").await;
+        let posts = (0..AT_ONCE).map(|_| {
+            let cloud = cloud.clone();
+            let body = json!({"app_name": "pump", "organization": organization, "is_for__device_type": board});
+            tokio::spawn(async move {
+                cloud.write(&cloud.ann, Verb::Post, "/application", body).await
+            })
+        });
+        let mut made = 0;
+        for done in futures::future::join_all(posts).await {
+            match done.unwrap() {
+                Ok(_) => made += 1,
+                Err(WriteError::Conflict(text)) => assert_eq!(text, "\"slug\" must be unique."),
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(made, 1);
+        assert_eq!(cloud.count("application").await, 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_goes_away_in_the_middle_leaves_nothing_held_or_half_done() {
+    on_clouds(|cloud| async move {
+        let device = cloud.device(cloud.fleet("pump").await).await;
+        let url = format!("/device({device})");
+        // Each is dropped a step later than the one before.
+        for steps in 0..40 {
+            let change = cloud.patch(&cloud.ann, &url, json!({"note": steps.to_string()}));
+            let mut change = Box::pin(change);
+            for _ in 0..steps {
+                if futures::poll!(change.as_mut()).is_ready() {
+                    break;
+                }
+                tokio::task::yield_now().await;
+            }
+        }
+        cloud.set(&url, json!({"note": "last"})).await;
+        assert_eq!(cloud.field("device", device, "note").await, "last");
+    })
+    .await;
+}
