@@ -2,4 +2,5 @@
 
 pub(crate) mod keys;
 pub(crate) mod sessions;
+pub(crate) mod users;
 pub(crate) mod whoami;

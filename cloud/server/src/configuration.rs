@@ -22,8 +22,20 @@ struct File {
     public_url: Option<String>,
     registry: Option<String>,
     log_format: Option<LogFormat>,
+    registration: Registration,
     branding: Branding,
     limits: Limits,
+}
+
+/// Who may make new users.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Registration {
+    /// Administrators of organizations.
+    #[default]
+    Closed,
+    /// Everybody.
+    Open,
 }
 
 /// How much one caller may do. Values are not told to callers (cloud API, Limits).
@@ -70,6 +82,7 @@ pub(crate) struct Configuration {
     pub(crate) public_url: Option<String>,
     pub(crate) registry: Option<String>,
     pub(crate) log_format: LogFormat,
+    pub(crate) registration: Registration,
     pub(crate) branding: Branding,
     pub(crate) limits: Limits,
 }
@@ -116,6 +129,7 @@ impl Configuration {
                 .log_format
                 .or(file.log_format)
                 .unwrap_or(LogFormat::Text),
+            registration: file.registration,
             branding: file.branding,
             limits: file.limits,
         })

@@ -8,7 +8,7 @@ use axum::routing::{any, get, post};
 use http::StatusCode;
 use tower_http::compression::CompressionLayer;
 
-use crate::accounts::{keys, sessions, whoami};
+use crate::accounts::{keys, sessions, users, whoami};
 use crate::cloud::Shared;
 use crate::{cors, data_api, request_log};
 
@@ -25,6 +25,8 @@ pub(crate) fn router(cloud: Shared) -> Router {
             "/user/v1/refresh-token",
             get(sessions::refresh).post(sessions::refresh),
         )
+        .route("/user/v1/change-password", post(users::change_password))
+        .route("/user/register", post(users::register))
         .route("/user/v1/whoami", get(whoami::user))
         .route("/actor/v1/whoami", get(whoami::actor))
         .route("/api-key/user/full", post(keys::user))

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
-use sea_query::{Alias, Expr, ExprTrait, Func, Query};
+use resources::Check;
+use sea_query::{Alias, Expr, ExprTrait, Query};
 use serde::Deserialize;
 
 use crate::answer::Refusal;
@@ -37,16 +38,16 @@ pub(crate) async fn login(
     if given.username.len() > MOST || given.password.len() > MOST {
         return Err(Refusal::Unauthorized);
     }
-    let field = match given.username.contains('@') {
-        true => "email",
-        false => "username",
+    // Names and addresses are kept in one form (1.11); what has none is nobody's.
+    let (field, form) = match given.username.contains('@') {
+        true => ("email", Check::Email),
+        false => ("username", Check::Username),
     };
+    let name = form.of(&given.username, &cloud.configuration.branding);
     let statement = Query::select()
         .columns(["id", "password", "jwt_secret"].map(Alias::new))
         .from(Alias::new("user"))
-        .and_where(
-            Expr::from(Func::lower(Expr::col(Alias::new(field)))).eq(given.username.to_lowercase()),
-        )
+        .and_where(Expr::col(Alias::new(field)).eq(name.unwrap_or_default().as_ref()))
         .take();
     let user = cloud.database.row(&statement).await?;
     let hash = match &user {
@@ -111,7 +112,13 @@ pub(crate) async fn refresh(
     token(&cloud, claims.id, &claims.secret, auth_time)
 }
 
-fn token(cloud: &Cloud, user: i64, secret: &str, auth_time: i64) -> Result<Response, Refusal> {
+/// The answer with a token.
+pub(crate) fn token(
+    cloud: &Cloud,
+    user: i64,
+    secret: &str,
+    auth_time: i64,
+) -> Result<Response, Refusal> {
     let token = cloud
         .sessions
         .token(user, secret, auth_time)

@@ -154,3 +154,89 @@ async fn keys_are_made_shown_once_and_end_with_their_row() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn an_administrator_makes_users_who_see_what_is_theirs() {
+    on_both(async |cloud| {
+        let ann = cloud.sign_in().await;
+        let fleet = ann.fleet("pump", "raspberrypi4-64").await;
+        let register = |who: Option<&str>, body: Value| {
+            let request = cloud.ask(Method::POST, "/user/register").json(&body);
+            let request = match who {
+                Some(token) => request.bearer_auth(token),
+                None => request,
+            };
+            async move { read(request.send().await.expect("an answer")).await }
+        };
+        let new = json!({ "username": "Bob B", "email": "Bob@acme.example", "password": "battery horse" });
+        let (status, _) = register(None, new.clone()).await;
+        assert_eq!(status, StatusCode::UNAUTHORIZED, "registration is closed");
+        let (status, bob) = register(Some(&ann.token), new.clone()).await;
+        assert_eq!(status, StatusCode::CREATED, "{bob}");
+        assert_eq!(bob["username"], json!("bob_b"));
+        assert_eq!(bob["email"], json!("bob@acme.example"));
+        let (status, body) = register(Some(&ann.token), new).await;
+        assert_eq!(status, StatusCode::CONFLICT);
+        assert!(body.as_str().expect("text").contains("unique"), "{body}");
+        for (field, value) in [("password", "short"), ("email", "nobody"), ("username", "root")] {
+            let mut new = json!({ "username": "carl", "email": "c@acme.example", "password": "battery horse" });
+            new[field] = json!(value);
+            let (status, body) = register(Some(&ann.token), new).await;
+            assert_eq!(status, StatusCode::BAD_REQUEST, "{field}: {body}");
+        }
+        let given = json!({ "username": "Bob B", "password": "battery horse" });
+        let answer = cloud.ask(Method::POST, "/login_").json(&given).send().await.expect("it");
+        assert_eq!(answer.status(), StatusCode::OK);
+        let bob = cloud.by(answer.text().await.expect("a token"));
+        assert_eq!(bob.rows("/v7/application").await, Vec::<Value>::new());
+        assert_eq!(bob.rows("/v7/organization?$select=handle").await, [json!({ "handle": "bob_b" })]);
+
+        let carl = json!({
+            "username": "carl", "email": "c@acme.example", "password": "battery horse", "organization": 1,
+        });
+        let (status, _) = register(Some(&bob.token), carl.clone()).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "of an organization that is not bob's");
+        let (status, _) = register(Some(&ann.token), carl).await;
+        assert_eq!(status, StatusCode::CREATED);
+        let given = json!({ "username": "carl", "password": "battery horse" });
+        let answer = cloud.ask(Method::POST, "/login_").json(&given).send().await.expect("it");
+        let carl = cloud.by(answer.text().await.expect("a token"));
+        assert_eq!(carl.rows("/v7/application?$select=id").await, [json!({ "id": fleet })]);
+        // A member is no administrator.
+        let (status, _) = register(Some(&carl.token), json!({})).await;
+        assert_eq!(status, StatusCode::UNAUTHORIZED);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_new_password_ends_the_sessions_before_it() {
+    on_both(async |cloud| {
+        let ann = cloud.sign_in().await;
+        let path = "/user/v1/change-password";
+        let wrong = json!({ "currentPassword": "wrong", "newPassword": "another horse" });
+        assert_eq!(
+            ann.send(Method::POST, path, wrong).await.0,
+            StatusCode::UNAUTHORIZED
+        );
+        let short = json!({ "currentPassword": PASSWORD, "newPassword": "short" });
+        assert_eq!(
+            ann.send(Method::POST, path, short).await.0,
+            StatusCode::BAD_REQUEST
+        );
+        let right = json!({ "currentPassword": PASSWORD, "newPassword": "another horse" });
+        let (status, token) = ann.send(Method::POST, path, right).await;
+        assert_eq!(status, StatusCode::OK);
+        assert_eq!(ann.get("/user/v1/whoami").await.0, StatusCode::UNAUTHORIZED);
+        let token = token.as_str().expect("a token").to_owned();
+        assert_eq!(
+            cloud.by(token).get("/user/v1/whoami").await.0,
+            StatusCode::OK
+        );
+        let old = json!({ "username": EMAIL, "password": PASSWORD });
+        assert_eq!(login(&cloud, old).await, StatusCode::UNAUTHORIZED);
+        let new = json!({ "username": EMAIL, "password": "another horse" });
+        assert_eq!(login(&cloud, new).await, StatusCode::OK);
+    })
+    .await;
+}

@@ -1,0 +1,181 @@
+//! New users, and new passwords.
+
+use std::net::SocketAddr;
+
+use axum::extract::{ConnectInfo, Request, State};
+use axum::response::Response;
+use data::sql;
+use data::write::Writer;
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::sessions;
+use crate::answer::{Refusal, json as json_answer};
+use crate::cloud::{Cloud, Shared, now};
+use crate::configuration::Registration;
+use crate::credential::{Credential, Identity, select};
+use crate::session::random_text;
+use crate::{body, password};
+
+/// Characters of a password.
+const PASSWORD: std::ops::RangeInclusive<usize> = 8..=1000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewUser {
+    username: String,
+    email: String,
+    password: String,
+    /// The organization that the user becomes a member of. Without it, one of their own is made.
+    organization: Option<i64>,
+}
+
+/// `POST /user/register`: a new user, made by an administrator of an organization, or by anybody where
+/// registration is open.
+pub(crate) async fn register(
+    State(cloud): State<Shared>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    let identity = cloud.identify(&parts.headers, parts.uri.query()).await?;
+    cloud.charge(&identity, &parts)?;
+    let administers = administered(&cloud, &identity).await?;
+    if administers.is_empty() && cloud.configuration.registration == Registration::Closed {
+        return Err(Refusal::Unauthorized);
+    }
+    let given: NewUser = body::typed(&parts.headers, body, cloud.configuration.limits.body).await?;
+    if let Some(organization) = given.organization
+        && !administers.contains(&organization)
+    {
+        return Err(Refusal::Wrong(format!(
+            "you are no administrator of an organization {organization}"
+        )));
+    }
+    let hash = hashed(given.password).await?;
+    let mut transaction = cloud.database.begin().await?;
+    let mut writer = Writer::platform(&mut transaction, &cloud.environment, now());
+    let user = object([
+        ("username", json!(given.username)),
+        ("email", json!(given.email)),
+        ("password", json!(hash)),
+        (
+            "jwt_secret",
+            json!(random_text(16).map_err(Refusal::Fault)?),
+        ),
+    ]);
+    let user = writer.create("user", &user).await?;
+    let row = writer
+        .transaction()
+        .row(&select("user", &["username", "email"], "id", user))
+        .await?;
+    let Some(row) = row else {
+        return Err(Refusal::Fault(anyhow::anyhow!(
+            "the user {user} is gone at once"
+        )));
+    };
+    let (username, email) = (row.some_text(0)?, row.text(1)?);
+    let (organization, role) = match given.organization {
+        Some(organization) => (organization, "member"),
+        None => {
+            let own = object([("name", json!(username)), ("handle", json!(username))]);
+            (writer.create("organization", &own).await?, "administrator")
+        }
+    };
+    let find = sql("SELECT id FROM organization_membership_role WHERE name = ?").with(role);
+    let role = writer.transaction().row(&find).await?;
+    let role = role.map(|row| row.id(0)).transpose()?;
+    let membership = object([
+        ("user", json!(user)),
+        ("is_member_of__organization", json!(organization)),
+        ("organization_membership_role", json!(role)),
+    ]);
+    writer
+        .create("organization_membership", &membership)
+        .await?;
+    transaction.commit().await?;
+    let answer = json!({ "id": user, "username": username, "email": email });
+    Ok(json_answer(StatusCode::CREATED, answer.to_string()))
+}
+
+/// The organizations that a user administers.
+async fn administered(cloud: &Cloud, identity: &Identity) -> Result<Vec<i64>, Refusal> {
+    let Some(user) = identity.user() else {
+        return Ok(Vec::new());
+    };
+    let find = sql(
+        "SELECT m.is_member_of__organization FROM organization_membership AS m \
+         JOIN organization_membership_role AS r ON r.id = m.organization_membership_role \
+         WHERE m.\"user\" = ? AND r.name = 'administrator'",
+    )
+    .with(user);
+    let rows = cloud.database.rows(&find).await?;
+    Ok(rows.iter().map(|row| row.id(0)).collect::<Result<_, _>>()?)
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct NewPassword {
+    current_password: String,
+    new_password: String,
+}
+
+/// `POST /user/v1/change-password`: ends every session of the user, and answers the token of a new one.
+pub(crate) async fn change_password(
+    State(cloud): State<Shared>,
+    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    let identity = cloud.identify(&parts.headers, parts.uri.query()).await?;
+    let Credential::Session(claims) = identity.credential else {
+        return Err(Refusal::Unauthorized);
+    };
+    let payer = format!("user {}", claims.id);
+    cloud
+        .limits
+        .login(&payer, from.ip())
+        .map_err(Refusal::TooMany)?;
+    let given: NewPassword =
+        body::typed(&parts.headers, body, cloud.configuration.limits.body).await?;
+    let row = cloud
+        .database
+        .row(&select("user", &["password"], "id", claims.id))
+        .await?;
+    let hash = row.map(|row| row.text(0)).transpose()?.flatten();
+    if !password::is(given.current_password, hash)
+        .await
+        .map_err(Refusal::Fault)?
+    {
+        return Err(Refusal::Unauthorized);
+    }
+    cloud.limits.login_passed(&payer, from.ip());
+    let hash = hashed(given.new_password).await?;
+    let secret = random_text(16).map_err(Refusal::Fault)?;
+    let update =
+        sql("UPDATE \"user\" SET password = ?, jwt_secret = ?, modified_at = ? WHERE id = ?")
+            .with(hash)
+            .with(secret.as_str())
+            .with(now())
+            .with(claims.id);
+    cloud.database.execute(&update).await?;
+    sessions::token(&cloud, claims.id, &secret, now())
+}
+
+async fn hashed(password: String) -> Result<String, Refusal> {
+    if !PASSWORD.contains(&password.chars().count()) {
+        return Err(Refusal::Wrong(format!(
+            "a password has {} to {} characters",
+            PASSWORD.start(),
+            PASSWORD.end()
+        )));
+    }
+    password::hash(password).await.map_err(Refusal::Fault)
+}
+
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
+    fields
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
