@@ -61,6 +61,9 @@ pub enum DataError {
     /// The connection to the database was lost.
     #[error("the connection to the database was lost")]
     Lost(#[source] sqlx::Error),
+    /// A value of the request is none that the database can work with (PostgreSQL's class 22).
+    #[error("a value of the request is out of range")]
+    OutOfRange(#[source] sqlx::Error),
     /// A value is null that never is.
     #[error("`{column}` is null")]
     Null {
@@ -115,6 +118,9 @@ impl From<sqlx::Error> for DataError {
                 // The server shuts down, or is not up yet.
                 Some("57P01" | "57P02" | "57P03") => DataError::Lost(error),
                 Some("53300") => DataError::Busy(error),
+                Some(code) if code.len() == 5 && code.starts_with("22") => {
+                    DataError::OutOfRange(error)
+                }
                 _ => DataError::Other(error),
             },
         }

@@ -55,6 +55,8 @@ impl From<DataError> for Refusal {
             DataError::Busy(_) => {
                 Refusal::Unavailable("the database is busy; try again".to_owned())
             }
+            error @ DataError::OutOfRange(_) => Refusal::Wrong(error.to_string()),
+            error @ DataError::TooSlow(_) => Refusal::Unavailable(error.to_string()),
             error => Refusal::Fault(error.into()),
         }
     }

@@ -16,6 +16,7 @@ use super::function;
 use super::scope::{Compiler, Row, Scope};
 use super::sql::{custom, decided, differ, exists, from, same};
 use super::value::{Kind, Typed};
+use crate::Dialect;
 
 impl<'a> Compiler<'a> {
     /// What holds where an expression does. `strict`: null will not do for false.
@@ -104,9 +105,13 @@ impl<'a> Compiler<'a> {
             Operand::Negative(inner) => {
                 let inner = self.value(scope, inner)?;
                 match inner.kind {
-                    Kind::Integer | Kind::Number | Kind::Duration => {
+                    Kind::Number => {
                         let sql = custom(self.dialect, "-(?)", [inner.sql]);
                         Ok(Typed::new(sql, inner.kind, inner.nullable, at))
+                    }
+                    Kind::Integer | Kind::Duration => {
+                        let zero = Typed::known(0, inner.kind, at);
+                        self.arithmetic(Arithmetic::Subtract, zero, inner, at)
                     }
                     Kind::Null => Ok(inner),
                     other => Err(Fault::refused(
@@ -220,18 +225,24 @@ impl<'a> Compiler<'a> {
                 ));
             }
         };
-        let dividing = matches!(how, Divide | Remainder);
-        let nullable = left.nullable || right.nullable || dividing;
-        let sql = match how {
-            Add => "(?) + (?)",
-            Subtract => "(?) - (?)",
-            Multiply => "(?) * (?)",
-            // Nothing comes of a division by nothing.
-            Divide => "(?) / nullif(?, 0)",
-            Remainder => "(?) % nullif(?, 0)",
+        if let (Some(left), Some(right)) = (left.known, right.known) {
+            let known = match how {
+                Add => left.checked_add(right),
+                Subtract => left.checked_sub(right),
+                Multiply => left.checked_mul(right),
+                Divide => left.checked_div(right),
+                Remainder => left.checked_rem(right),
+            };
+            return Ok(match known {
+                Some(known) => Typed::known(known, kind, at),
+                None => Typed::new(Expr::null(), Kind::Null, true, at),
+            });
+        }
+        let sql = match kind {
+            Number => decimal(self.dialect, how, left.sql, right.sql),
+            _ => whole(self.dialect, how, left.sql, right.sql),
         };
-        let sql = custom(self.dialect, sql, [left.sql, right.sql]);
-        Ok(Typed::new(sql, kind, nullable, at))
+        Ok(Typed::new(sql, kind, true, at))
     }
 
     /// The field at the end of a path.
@@ -466,6 +477,43 @@ impl<'a> Compiler<'a> {
         select.and_where(self.behind(scope, navigation, row, &other, segment)?);
         Ok(other)
     }
+}
+
+/// Reckons with numbers that have fractions. Nothing comes of a division by nothing.
+fn decimal(dialect: Dialect, how: Arithmetic, left: Expr, right: Expr) -> Expr {
+    let sql = match how {
+        Arithmetic::Add => "(?) + (?)",
+        Arithmetic::Subtract => "(?) - (?)",
+        Arithmetic::Multiply => "(?) * (?)",
+        Arithmetic::Divide => "(?) / nullif(?, 0)",
+        Arithmetic::Remainder => "(?) % nullif(?, 0)",
+    };
+    custom(dialect, sql, [left, right])
+}
+
+/// Reckons with whole numbers. Nothing comes of a division by nothing, nor of what has more than 64 bits:
+/// PostgreSQL would fail there, and SQLite go on with less exact numbers.
+fn whole(dialect: Dialect, how: Arithmetic, left: Expr, right: Expr) -> Expr {
+    let sql = match (how, dialect) {
+        (Arithmetic::Add, Dialect::Sqlite) => "(?) + (?)",
+        (Arithmetic::Subtract, Dialect::Sqlite) => "(?) - (?)",
+        (Arithmetic::Multiply, Dialect::Sqlite) => "(?) * (?)",
+        (Arithmetic::Divide, Dialect::Sqlite) => "(?) / nullif(?, 0)",
+        (Arithmetic::Remainder, Dialect::Sqlite) => "(?) % nullif(?, 0)",
+        (Arithmetic::Add, Dialect::Postgres) => "CAST(? AS numeric) + (?)",
+        (Arithmetic::Subtract, Dialect::Postgres) => "CAST(? AS numeric) - (?)",
+        (Arithmetic::Multiply, Dialect::Postgres) => "CAST(? AS numeric) * (?)",
+        (Arithmetic::Divide, Dialect::Postgres) => "div(CAST(? AS numeric), nullif(?, 0))",
+        (Arithmetic::Remainder, Dialect::Postgres) => "mod(CAST(? AS numeric), nullif(?, 0))",
+    };
+    let fits = match dialect {
+        Dialect::Sqlite => "typeof(v) = 'integer' THEN v",
+        Dialect::Postgres => {
+            "v BETWEEN -9223372036854775808 AND 9223372036854775807 THEN CAST(v AS bigint)"
+        }
+    };
+    let sql = format!("SELECT CASE WHEN {fits} END FROM (SELECT {sql} AS v) AS x");
+    custom(dialect, &sql, [left, right])
 }
 
 /// Two values as one kind: a constant is read as what it is compared with.

@@ -4,8 +4,8 @@ use odata::Function;
 use sea_query::{Expr, ExprTrait};
 
 use super::sql::{
-    as_text, cased, contains, custom, date_part, ends_with, moment_text, position, starts_with,
-    substring,
+    as_text, cased, clamped, contains, custom, date_part, ends_with, moment_text, position,
+    starts_with, substring,
 };
 use super::value::{Kind, Typed};
 use crate::Dialect;
@@ -40,6 +40,8 @@ pub(super) fn call(
             .map(|value| value.sql)
             .map_err(|why| format!("`{}`: {why}", function.name()))
     };
+    // Moments that have a year: reckoning can lead beyond, where the databases know no dates.
+    let moment = |value: Typed| of(value, Kind::Moment).map(|sql| within_years(dialect, sql));
     match function {
         F::StartsWith => {
             let (text, start) = (of(next()?, Kind::Text)?, of(next()?, Kind::Text)?);
@@ -109,44 +111,31 @@ pub(super) fn call(
                 Kind::Text,
             )
         }
-        F::Year => typed(
-            date_part(dialect, "year", of(next()?, Kind::Moment)?),
-            Kind::Integer,
-        ),
-        F::Month => typed(
-            date_part(dialect, "month", of(next()?, Kind::Moment)?),
-            Kind::Integer,
-        ),
-        F::Day => typed(
-            date_part(dialect, "day", of(next()?, Kind::Moment)?),
-            Kind::Integer,
-        ),
+        F::Year => typed(date_part(dialect, "year", moment(next()?)?), Kind::Integer),
+        F::Month => typed(date_part(dialect, "month", moment(next()?)?), Kind::Integer),
+        F::Day => typed(date_part(dialect, "day", moment(next()?)?), Kind::Integer),
         F::Hour => typed(
-            clock(dialect, "(?) / 3600000", of(next()?, Kind::Moment)?),
+            clock(dialect, "(?) / 3600000", moment(next()?)?),
             Kind::Integer,
         ),
         F::Minute => {
-            let moment = of(next()?, Kind::Moment)?;
-            typed(clock(dialect, "(?) / 60000 % 60", moment), Kind::Integer)
+            let when = moment(next()?)?;
+            typed(clock(dialect, "(?) / 60000 % 60", when), Kind::Integer)
         }
         F::Second => {
-            let moment = of(next()?, Kind::Moment)?;
-            typed(clock(dialect, "(?) / 1000 % 60", moment), Kind::Integer)
+            let when = moment(next()?)?;
+            typed(clock(dialect, "(?) / 1000 % 60", when), Kind::Integer)
         }
         F::FractionalSeconds => {
-            let moment = of(next()?, Kind::Moment)?;
+            let when = moment(next()?)?;
             typed(
-                clock(
-                    dialect,
-                    "(?) % 1000 / CAST(1000 AS double precision)",
-                    moment,
-                ),
+                clock(dialect, "(?) % 1000 / CAST(1000 AS double precision)", when),
                 Kind::Number,
             )
         }
         F::TotalOffsetMinutes => {
-            of(next()?, Kind::Moment)?;
-            Ok(Typed::new(0_i64, Kind::Integer, false, at))
+            moment(next()?)?;
+            Ok(Typed::known(0, Kind::Integer, at))
         }
         F::TotalSeconds => {
             let duration = of(next()?, Kind::Duration)?;
@@ -156,18 +145,12 @@ pub(super) fn call(
         F::Date => {
             // Days before 1970 are counted downwards too: from a day before every moment there is.
             let day = format!("((?) + {BEFORE}) / {DAY} * {DAY} - {BEFORE}");
-            typed(
-                custom(dialect, &day, [of(next()?, Kind::Moment)?]),
-                Kind::Moment,
-            )
+            typed(custom(dialect, &day, [moment(next()?)?]), Kind::Moment)
         }
-        F::Time => typed(
-            clock(dialect, "?", of(next()?, Kind::Moment)?),
-            Kind::Duration,
-        ),
-        F::Now => Ok(Typed::new(now, Kind::Moment, false, at)),
-        F::MinDateTime => Ok(Typed::new(EARLIEST, Kind::Moment, false, at)),
-        F::MaxDateTime => Ok(Typed::new(LATEST, Kind::Moment, false, at)),
+        F::Time => typed(clock(dialect, "?", moment(next()?)?), Kind::Duration),
+        F::Now => Ok(Typed::known(now, Kind::Moment, at)),
+        F::MinDateTime => Ok(Typed::known(EARLIEST, Kind::Moment, at)),
+        F::MaxDateTime => Ok(Typed::known(LATEST, Kind::Moment, at)),
         F::Round | F::Floor | F::Ceiling => {
             let value = next()?;
             if value.kind == Kind::Integer {
@@ -215,6 +198,11 @@ fn clock(dialect: Dialect, what: &str, moment: Expr) -> Expr {
     custom(dialect, what, [of_day])
 }
 
+/// The moment, or the nearest that has a year of four digits.
+fn within_years(dialect: Dialect, moment: Expr) -> Expr {
+    clamped(dialect, moment, EARLIEST, LATEST)
+}
+
 /// The name of a type, as text: `'Edm.String'`.
 fn type_name(value: Typed) -> Result<String, String> {
     match value.constant {
@@ -248,7 +236,7 @@ fn cast(dialect: Dialect, value: Typed, to: &str, at: usize) -> Result<Typed, St
     }
     let sql = match (value.kind, kind) {
         (Kind::Integer, Kind::Text) => as_text(value.sql),
-        (Kind::Moment, Kind::Text) => moment_text(dialect, value.sql),
+        (Kind::Moment, Kind::Text) => moment_text(dialect, within_years(dialect, value.sql)),
         (Kind::Integer, Kind::Number) => {
             custom(dialect, "CAST(? AS double precision)", [value.sql])
         }

@@ -168,13 +168,9 @@ pub(super) fn cased(dialect: Dialect, function: &'static str, text: Expr) -> Exp
 /// The characters of a text from `start` (from 0) on, at most `length`.
 pub(super) fn substring(dialect: Dialect, text: Expr, start: Expr, length: Option<Expr>) -> Expr {
     // PostgreSQL takes 32 bits here, and both take a negative start for something else.
-    let bounded = |value: Expr| match dialect {
-        Dialect::Postgres => custom(
-            dialect,
-            "CAST(least(greatest(?, 0), 2147483646) AS integer)",
-            [value],
-        ),
-        Dialect::Sqlite => custom(dialect, "min(max(?, 0), 2147483646)", [value]),
+    let bounded = |value: Expr| {
+        let value = clamped(dialect, value, 0, i64::from(i32::MAX) - 1);
+        custom(dialect, "CAST(? AS integer)", [value])
     };
     let start = bounded(start);
     match length {
@@ -185,4 +181,13 @@ pub(super) fn substring(dialect: Dialect, text: Expr, start: Expr, length: Optio
             [text, start, bounded(length)],
         ),
     }
+}
+
+/// A number, or the nearest between two. Null stays null, which `least` and `greatest` of PostgreSQL pass over.
+pub(super) fn clamped(dialect: Dialect, value: Expr, least: i64, most: i64) -> Expr {
+    let sql = format!(
+        "SELECT CASE WHEN v < {least} THEN {least} WHEN v > {most} THEN {most} ELSE v END \
+         FROM (SELECT ? AS v) AS x"
+    );
+    custom(dialect, &sql, [value])
 }

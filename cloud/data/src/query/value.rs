@@ -6,6 +6,9 @@ use odata::Literal;
 use resources::Type;
 use sea_query::Expr;
 
+/// The largest number with a fraction, up to the sign.
+const LARGEST: f64 = 1e15;
+
 /// The kinds of values that conditions know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -59,6 +62,8 @@ pub(super) struct Typed {
     pub(super) nullable: bool,
     /// What it is where it is a constant: that can be read as another kind.
     pub(super) constant: Option<Literal>,
+    /// The number that it is, where it depends on no row.
+    pub(super) known: Option<i64>,
     /// Where it stands in the request.
     pub(super) at: usize,
 }
@@ -70,36 +75,54 @@ impl Typed {
             kind,
             nullable,
             constant: None,
+            known: None,
             at,
+        }
+    }
+
+    /// A number that depends on no row.
+    pub(super) fn known(number: i64, kind: Kind, at: usize) -> Self {
+        Typed {
+            known: Some(number),
+            ..Typed::new(number, kind, false, at)
         }
     }
 
     /// A constant as it stands.
     pub(super) fn constant(literal: &Literal, at: usize) -> Result<Self, String> {
+        let number = |number, kind| Typed {
+            constant: Some(literal.clone()),
+            ..Typed::known(number, kind, at)
+        };
         let (sql, kind): (Expr, Kind) = match literal {
             Literal::Null => (Expr::null(), Kind::Null),
             Literal::Bool(value) => ((*value).into(), Kind::Boolean),
-            Literal::Integer(value) => ((*value).into(), Kind::Integer),
+            Literal::Integer(value) => return Ok(number(*value, Kind::Integer)),
             Literal::Decimal(text) => {
                 let value: f64 = text
                     .parse()
                     .ok()
-                    .filter(|value: &f64| value.is_finite())
-                    .ok_or_else(|| format!("`{text}` is not a number that can be had here"))?;
+                    .filter(|value: &f64| value.abs() <= LARGEST)
+                    .ok_or_else(|| {
+                        format!(
+                            "`{text}` is not a number of at most {LARGEST:e}, as those here are"
+                        )
+                    })?;
                 (value.into(), Kind::Number)
             }
             Literal::Text(text) if text.contains('\0') => {
                 return Err("a text cannot have the character NUL in it".to_owned());
             }
             Literal::Text(text) => (text.clone().into(), Kind::Text),
-            Literal::DateTime(text) => (moment(text)?.into(), Kind::Moment),
-            Literal::Duration(text) => (duration(text)?.into(), Kind::Duration),
+            Literal::DateTime(text) => return Ok(number(moment(text)?, Kind::Moment)),
+            Literal::Duration(text) => return Ok(number(duration(text)?, Kind::Duration)),
         };
         Ok(Typed {
             sql,
             kind,
             nullable: kind == Kind::Null,
             constant: Some(literal.clone()),
+            known: None,
             at,
         })
     }
@@ -138,6 +161,7 @@ impl Typed {
             sql,
             kind: wanted,
             constant: None,
+            known: None,
             ..self
         })
     }

@@ -1,6 +1,7 @@
 //! What requests of the query language answer, from real databases.
 
 mod access;
+mod alike;
 mod answers;
 mod everything;
 
