@@ -73,6 +73,21 @@ fn missing(model: &Model, present: &Present, dialect: Dialect) -> Result<String,
     Ok(script)
 }
 
+/// What tells one state of the tables from another.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) fn digest() -> String {
+    use sha2::{Digest, Sha256};
+    let model = resources::v7();
+    let mut digest = Sha256::new();
+    let tables = missing(model, &Present::default(), Dialect::Postgres);
+    digest.update(tables.unwrap_or_default());
+    for (name, statement) in declared::views(model) {
+        digest.update(name);
+        digest.update(statement);
+    }
+    hex::encode(&digest.finalize()[..8])
+}
+
 /// Makes a view; anew where its statement is not what it was.
 async fn replace_view(
     transaction: &mut Transaction,

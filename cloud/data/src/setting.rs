@@ -2,7 +2,9 @@
 
 use sea_query::{Alias, Expr, ExprTrait, OnConflict, Query};
 
+use crate::database::Database;
 use crate::error::DataError;
+use crate::statement::sql;
 use crate::transaction::Transaction;
 
 /// What is remembered under a name.
@@ -17,6 +19,26 @@ pub async fn read(transaction: &mut Transaction, name: &str) -> Result<Option<St
         .take();
     let mut values = transaction.texts(&select).await?;
     Ok(values.pop().flatten())
+}
+
+/// What is remembered under a name; where nothing is, this from now on. All programs that ask at once get the
+/// same.
+///
+/// # Errors
+/// Why a statement failed.
+pub async fn read_or_write(
+    database: &Database,
+    name: &str,
+    value: &str,
+) -> Result<String, DataError> {
+    let insert =
+        sql("INSERT INTO platform_setting (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING");
+    database.execute(&insert.with(name).with(value)).await?;
+    let mut transaction = database.begin().await?;
+    let found = read(&mut transaction, name).await?;
+    found.ok_or_else(|| DataError::Null {
+        column: name.to_owned(),
+    })
 }
 
 /// Remembers this under a name, in place of what was.

@@ -38,6 +38,9 @@ pub(super) async fn before_change(
     if change.alters("is_for__device_type") {
         same_architecture(writer, change).await?;
     }
+    if change.alters("application_type") {
+        fits_type(writer, change).await?;
+    }
     let tracks = change.flag("should_track_latest_release");
     if tracks
         && change.alters("should_track_latest_release")
@@ -124,6 +127,24 @@ async fn same_architecture(writer: &mut Writer<'_>, change: &Change) -> Result<(
         _ => Err(WriteError::refused(
             "`is_for__device_type` must have the same architecture as the one before",
         )),
+    }
+}
+
+/// A type of fleet for one service takes no fleet with releases of several (cloud behaviour 5.8).
+async fn fits_type(writer: &mut Writer<'_>, change: &Change) -> Result<(), WriteError> {
+    let several = sql(
+        "SELECT r.id FROM release AS r JOIN release_image AS i ON i.is_part_of__release = r.id \
+         WHERE r.belongs_to__application = ? AND EXISTS (SELECT 1 FROM application_type AS t \
+         WHERE t.id = ? AND t.supports_multicontainer = FALSE) \
+         GROUP BY r.id HAVING count(*) > 1 LIMIT 1",
+    )
+    .with(change.id)
+    .with(change.number("application_type").unwrap_or_default());
+    match writer.transaction.id(&several).await? {
+        None => Ok(()),
+        Some(release) => Err(WriteError::Refused(format!(
+            "`application_type`: fleets of this type have one image a release, and release {release} has several"
+        ))),
     }
 }
 

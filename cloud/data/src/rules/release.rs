@@ -30,6 +30,10 @@ pub(super) async fn before_change(
         change
             .new
             .set_number("update_timestamp", writer.setting.now);
+        let was_fit = change.old.text("status") == Some("success");
+        if was_fit && change.alters_any(&["status", "belongs_to__application"]) {
+            nobody_runs(writer, &[change.id]).await?;
+        }
     }
     before_writing(writer, changes).await
 }
@@ -145,6 +149,10 @@ async fn alone_with_its_version(
 
 /// What somebody is to run stays.
 pub(super) async fn before_remove(writer: &mut Writer<'_>, ids: &[i64]) -> Result<(), WriteError> {
+    nobody_runs(writer, ids).await
+}
+
+async fn nobody_runs(writer: &mut Writer<'_>, ids: &[i64]) -> Result<(), WriteError> {
     let fleet =
         sql("SELECT slug FROM application WHERE should_be_running__release IN (?)").with_all(ids);
     if let Some(row) = writer.transaction.row(&fleet).await? {

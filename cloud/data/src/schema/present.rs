@@ -8,6 +8,7 @@ use crate::statement::Built;
 use crate::transaction::Transaction;
 
 /// Tables with their columns; names of indexes and constraints.
+#[derive(Default)]
 pub(super) struct Present {
     tables: BTreeMap<String, Vec<PresentColumn>>,
     names: BTreeSet<String>,

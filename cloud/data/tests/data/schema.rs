@@ -319,3 +319,21 @@ async fn a_stream_has_every_row_and_ends_with_its_reader() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn programs_that_make_a_secret_at_once_get_the_same_one() {
+    on_both(|database| async move {
+        let asked = (0..6).map(|at| {
+            let database = database.clone();
+            async move {
+                let mine = format!("secret {at}");
+                data::setting::read_or_write(&database, "signing", &mine)
+                    .await
+                    .unwrap()
+            }
+        });
+        let got = futures::future::join_all(asked).await;
+        assert!(got.iter().all(|one| *one == got[0]), "{got:?}");
+    })
+    .await;
+}

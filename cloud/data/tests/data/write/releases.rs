@@ -300,6 +300,49 @@ async fn a_fleet_of_a_simple_type_has_one_image_a_release() {
         let second = json!({"image": image, "is_part_of__release": release});
         let result: Result<i64, WriteError> = cloud.post(&cloud.ann, "release_image", second).await;
         refused(result, "one image at most");
+        // Nor does a fleet with more become one of that type.
+        let other = cloud.fleet("valve").await;
+        let release = cloud.release(other, "b1").await;
+        cloud.service_in(release, "one").await;
+        cloud.service_in(release, "two").await;
+        let url = format!("/application({other})");
+        let change = cloud
+            .patch(&cloud.ann, &url, json!({"application_type": simple}))
+            .await;
+        refused(change, &format!("release {release} has several"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_to_be_run_stays_successful() {
+    on_clouds(|cloud| async move {
+        let fleet = cloud.fleet("pump").await;
+        let (old, new) = (
+            cloud.release(fleet, "a1").await,
+            cloud.release(fleet, "a2").await,
+        );
+        let device = cloud.device(fleet).await;
+        let failed = json!({"status": "failed"});
+        cloud
+            .set(
+                &format!("/device({device})"),
+                json!({"is_pinned_on__release": old}),
+            )
+            .await;
+        for release in [old, new] {
+            let url = format!("/release({release})");
+            assert!(cloud.patch(&cloud.ann, &url, failed.clone()).await.is_err());
+            // Finding it bad is another matter.
+            cloud.set(&url, json!({"is_invalidated": true})).await;
+        }
+        cloud
+            .set(
+                &format!("/device({device})"),
+                json!({"is_pinned_on__release": null}),
+            )
+            .await;
+        cloud.set(&format!("/release({old})"), failed).await;
     })
     .await;
 }

@@ -184,3 +184,35 @@ async fn users_delete_themselves_alone() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn an_organization_goes_with_its_fleets_and_their_devices() {
+    on_clouds(|cloud| async move {
+        let bob = cloud.person("bob", Some("other")).await;
+        let fleet = cloud.fleet("pump").await;
+        let release = cloud.release(fleet, "a1").await;
+        cloud.service_in(release, "web").await;
+        cloud.device(fleet).await;
+        cloud.told();
+        let url = "/organization(handle='acme')";
+        assert_eq!(cloud.delete(&bob, url).await.unwrap(), 0);
+        assert_eq!(cloud.delete(&cloud.ann, url).await.unwrap(), 1);
+        for resource in [
+            "application",
+            "device",
+            "release",
+            "service",
+            "image",
+            "service_install",
+        ] {
+            assert_eq!(cloud.count(resource).await, 0, "{resource}");
+        }
+        assert_eq!(cloud.count("actor").await, 2, "the users stay");
+        let told = cloud.told();
+        assert!(
+            told.iter()
+                .any(|effect| matches!(effect, Effect::DevicesGone(gone) if gone.len() == 1))
+        );
+    })
+    .await;
+}
