@@ -16,6 +16,7 @@ mod cascade;
 mod change;
 mod create;
 mod links;
+mod older;
 mod refusal;
 mod request;
 

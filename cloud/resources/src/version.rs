@@ -63,6 +63,20 @@ impl Version {
         }
     }
 
+    /// What its addresses begin with: `/v7`.
+    #[must_use]
+    pub const fn path(self) -> &'static str {
+        match self {
+            Version::V1 => "/v1",
+            Version::V2 => "/v2",
+            Version::V3 => "/v3",
+            Version::V4 => "/v4",
+            Version::V5 => "/v5",
+            Version::V6 => "/v6",
+            Version::V7 => "/v7",
+        }
+    }
+
     /// The version that paths name so.
     #[must_use]
     pub fn named(name: &str) -> Option<Version> {

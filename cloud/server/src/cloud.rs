@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use data::Database;
 use data::query::{Caller, Setting};
 use data::write::Environment;
-use resources::v7;
+use resources::Version;
 
 use crate::configuration::Configuration;
 use crate::credential::Keys;
@@ -32,14 +32,20 @@ pub(crate) struct Cloud {
 impl Cloud {
     /// What a statement of the data API goes by, for this caller, in the current version.
     pub(crate) fn setting<'a>(&'a self, caller: &'a Caller) -> Setting<'a> {
+        self.setting_of(caller, Version::V7)
+    }
+
+    /// The same in any version: its names, and how its answers look.
+    pub(crate) fn setting_of<'a>(&'a self, caller: &'a Caller, version: Version) -> Setting<'a> {
+        let shape = version.shape();
         Setting {
-            model: v7(),
+            model: version.model(),
             dialect: self.database.dialect(),
             caller,
             now: now(),
-            addresses: "/v7",
-            always_addressed: false,
-            lenient: false,
+            addresses: version.path(),
+            always_addressed: shape.addressed,
+            lenient: shape.lenient,
             tunnel_variables: &self.tunnel_variables,
         }
     }

@@ -173,8 +173,10 @@ impl<'a> Compiler<'a> {
                 }
             }
         }
+        // A row without a number of its own is nowhere.
+        let numbered = row.resource.find_field("id").is_some_and(|id| !id.nullable);
         if let Some(address) = self.addresses
-            && row.resource.find_field("id").is_some()
+            && numbered
         {
             let start = format!("{{\"uri\":\"{address}/{}(@id)?@id=", row.resource.name);
             let text = concat(vec![

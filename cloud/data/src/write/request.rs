@@ -1,13 +1,13 @@
 //! One request of the data API that changes rows.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use odata::{Address, Key, Literal, Request, ResourcePath};
-use resources::{Method, Resource};
+use resources::{Method, Resource, Version};
 use serde_json::{Map, Value};
 
-use super::body::For;
-use super::{Environment, WriteError, Writer, known};
+use super::{Environment, WriteError, Writer};
 use crate::database::{Database, Dialect};
 use crate::error::DataError;
 use crate::query::{self, Setting};
@@ -30,6 +30,8 @@ pub enum Verb {
 /// A request that changes rows.
 #[derive(Debug, Clone, Copy)]
 pub struct Write<'a> {
+    /// Whose names the path, the filter and the body are in.
+    pub version: Version,
     /// What is to be done.
     pub verb: Verb,
     /// With which rows, as [`odata::parse`] read it.
@@ -122,22 +124,32 @@ impl Writer<'_> {
                 "a record is made by a POST to its resource alone, without a key",
             ));
         }
-        let resource = known(&path.resource.text)?;
-        let id = self.create(resource.name, write.body).await?;
+        let resource = write.resource(&path.resource.text)?;
+        let table = self.table(resource.table, Method::Create)?;
+        let body = Cow::Borrowed(write.body);
+        let said = self
+            .in_current_names(write, resource, Method::Create, body)
+            .await?;
+        let id = self.create_as_said(write, resource, &said).await?;
         Ok(Written::Created {
-            resource: resource.name,
+            resource: table.name,
             id,
         })
     }
 
     async fn patch(&mut self, write: Write<'_>) -> Result<Written, WriteError> {
-        addressed(write)?;
+        let path = addressed(write)?;
         if write.body.is_empty() {
             return Err(WriteError::refused("the body names no field to be changed"));
         }
-        let (resource, ids) = self.rows(write, Method::Update).await?;
+        let resource = write.resource(&path.resource.text)?;
+        let (table, ids) = self.rows(write, Method::Update).await?;
+        let body = Cow::Borrowed(write.body);
+        let said = self
+            .in_current_names(write, resource, Method::Update, body)
+            .await?;
         Ok(Written::Changed(
-            self.change(resource, &ids, write.body).await?,
+            self.change_as_said(table, &ids, &said).await?,
         ))
     }
 
@@ -148,8 +160,9 @@ impl Writer<'_> {
                 "a PUT names its record by a key, such as `device_tag(device=1,tag_key='place')`",
             ));
         };
-        let resource = self.table(&path.resource.text, Method::Update)?;
-        self.table(&path.resource.text, Method::Create)?;
+        let resource = write.resource(&path.resource.text)?;
+        let table = self.table(resource.table, Method::Update)?;
+        self.table(resource.table, Method::Create)?;
         let mut body = write.body.clone();
         if let Key::Fields(fields) = key {
             for (name, value) in fields {
@@ -157,6 +170,13 @@ impl Writer<'_> {
             }
         }
         let (_, ids) = self.rows(write, Method::Update).await?;
+        let method = match ids.is_empty() {
+            true => Method::Create,
+            false => Method::Update,
+        };
+        let said = self
+            .in_current_names(write, resource, method, Cow::Owned(body))
+            .await?;
         if ids.is_empty() {
             if matches!(key, Key::Id(_)) {
                 return Err(WriteError::refused(format!(
@@ -165,14 +185,10 @@ impl Writer<'_> {
                     resource.name
                 )));
             }
-            self.create(resource.name, &body).await?;
+            self.create_as_said(write, resource, &said).await?;
             return Ok(Written::Changed(1));
         }
-        let mut said = self.said(resource, &body, For::Change)?;
-        self.reset(resource, &mut said.values)?;
-        Ok(Written::Changed(
-            self.change_to(resource, &ids, said).await?,
-        ))
+        self.replace_as_said(table, &ids, &said).await
     }
 
     async fn delete(&mut self, write: Write<'_>) -> Result<Written, WriteError> {
@@ -194,9 +210,10 @@ impl Writer<'_> {
         write: Write<'_>,
         method: Method,
     ) -> Result<(&'static str, Vec<i64>), WriteError> {
-        let resource: &'static Resource = self.table(&path(write)?.resource.text, method)?;
+        let named = write.resource(&path(write)?.resource.text)?;
+        let resource: &'static Resource = self.table(named.table, method)?;
         let (_, select) = query::rows(
-            &self.setting,
+            &write.setting(self.setting),
             write.request,
             method,
             write.path,

@@ -7,3 +7,4 @@
 mod accounts;
 mod data_api;
 mod harness;
+mod versions;

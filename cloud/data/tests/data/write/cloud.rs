@@ -136,6 +136,7 @@ impl Cloud {
         };
         let request = odata::parse(path, query).expect(url);
         let write_it = Write {
+            version: resources::Version::V7,
             verb,
             request: &request,
             path,

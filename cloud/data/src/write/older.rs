@@ -1,0 +1,205 @@
+//! What a request of an older version writes, in the names of the current one (cloud behaviour 6).
+//!
+//! The versions say what a body means ([`resources::Version::written`]); what only rows can tell is looked up
+//! here, in the transaction of the change.
+
+use std::borrow::Cow;
+
+use resources::{Lookup, Method, Resource};
+use serde_json::{Map, Value};
+
+use super::body::For;
+use super::{Write, WriteError, Writer, Written};
+use crate::query::{self, Setting};
+use crate::statement::sql;
+
+/// A body in the names of the current version.
+pub(super) struct Said<'a> {
+    pub(super) fields: Cow<'a, Map<String, Value>>,
+    /// This link leads to the successful release with this commit of the row that is changed.
+    commit: Option<(&'static str, String)>,
+    /// It names fields of its version, none of which are written.
+    pub(super) is_void: bool,
+}
+
+impl<'a> Write<'a> {
+    /// The resource that is written, as its version has it.
+    pub(super) fn resource(&self, name: &str) -> Result<&'static Resource, WriteError> {
+        let resource = self.version.model().resource(name);
+        resource.ok_or(WriteError::NoRights)
+    }
+
+    /// How rows are chosen: by the names of the request's version.
+    pub(super) fn setting<'b>(&self, current: Setting<'b>) -> Setting<'b> {
+        Setting {
+            model: self.version.model(),
+            ..current
+        }
+    }
+}
+
+impl Writer<'_> {
+    /// What a body says of a resource of its version.
+    pub(super) async fn in_current_names<'a>(
+        &mut self,
+        write: Write<'_>,
+        resource: &Resource,
+        method: Method,
+        body: Cow<'a, Map<String, Value>>,
+    ) -> Result<Said<'a>, WriteError> {
+        if write.version == resources::Version::V7 {
+            return Ok(Said {
+                fields: body,
+                commit: None,
+                is_void: false,
+            });
+        }
+        let is_known = body
+            .keys()
+            .any(|name| resource.find_field(name).is_some_and(|it| it.name != "id"));
+        let branding = &self.environment.branding;
+        let written = write
+            .version
+            .written(resource, method, body.into_owned(), branding)?;
+        let mut fields = written.fields;
+        let mut commit = None;
+        for lookup in written.lookups {
+            match lookup {
+                // Where the link itself is given as well, it is what counts.
+                Lookup::DeviceType { field, .. } | Lookup::Release { field, .. }
+                    if fields.get(field).is_some_and(|it| !it.is_null()) => {}
+                Lookup::DeviceType { field, name } => {
+                    let id = self.device_type(&name).await?;
+                    fields.insert(field.to_owned(), id.into());
+                }
+                Lookup::OwnOrganization => {
+                    let id = self.own_organization().await?;
+                    fields.insert("organization".to_owned(), id.into());
+                }
+                Lookup::Release {
+                    field,
+                    commit: None,
+                } => {
+                    fields.insert(field.to_owned(), Value::Null);
+                }
+                Lookup::Release {
+                    field,
+                    commit: Some(name),
+                } => commit = Some((field, name)),
+            }
+        }
+        let is_void = is_known && fields.is_empty() && commit.is_none();
+        Ok(Said {
+            fields: Cow::Owned(fields),
+            commit,
+            is_void,
+        })
+    }
+
+    async fn device_type(&mut self, name: &str) -> Result<i64, WriteError> {
+        let named = sql(
+            "SELECT id FROM device_type WHERE slug = ? OR EXISTS (SELECT 1 FROM device_type_alias AS a \
+             WHERE a.device_type = device_type.id AND a.is_referenced_by__alias = ?) ORDER BY slug <> ?, id",
+        )
+        .with(name)
+        .with(name)
+        .with(name);
+        let found = self.transaction.id(&named).await?;
+        found.ok_or_else(|| {
+            WriteError::Refused(format!("`device_type`: there is no device type `{name}`"))
+        })
+    }
+
+    async fn own_organization(&mut self) -> Result<i64, WriteError> {
+        let first = sql(
+            "SELECT is_member_of__organization FROM organization_membership WHERE \"user\" = ? \
+             ORDER BY id LIMIT 1",
+        )
+        .with(self.user().unwrap_or(-1));
+        let found = self.transaction.id(&first).await?;
+        found.ok_or_else(|| WriteError::refused("`organization` is required: you belong to none"))
+    }
+
+    /// Makes a row as a body of its version says.
+    pub(super) async fn create_as_said(
+        &mut self,
+        write: Write<'_>,
+        resource: &'static Resource,
+        said: &Said<'_>,
+    ) -> Result<i64, WriteError> {
+        if said.commit.is_some() {
+            return Err(WriteError::refused(
+                "`commit`: a new fleet has no releases yet, so none with this commit",
+            ));
+        }
+        let id = self.create(resource.table, &said.fields).await?;
+        // Of a resource that is some rows of another, what is made must be one of them.
+        if resource.only.is_some() {
+            let setting = write.setting(self.setting);
+            let one = query::permitted(&setting, resource.name, id, Method::Create)?;
+            if self.transaction.id(&one).await?.is_none() {
+                return Err(WriteError::Refused(format!(
+                    "what the body says is no `{}`",
+                    resource.name
+                )));
+            }
+        }
+        Ok(id)
+    }
+
+    /// Changes rows as a body of their version says; how many there were.
+    pub(super) async fn change_as_said(
+        &mut self,
+        resource: &'static str,
+        ids: &[i64],
+        said: &Said<'_>,
+    ) -> Result<u64, WriteError> {
+        let Some((link, commit)) = &said.commit else {
+            return match said.is_void {
+                true => Ok(u64::try_from(ids.len()).unwrap_or(u64::MAX)),
+                false => self.change(resource, ids, &said.fields).await,
+            };
+        };
+        let mut changed = 0;
+        for id in ids {
+            let mut fields = said.fields.clone().into_owned();
+            let release = self.release(*id, commit).await?;
+            fields.insert((*link).to_owned(), release.into());
+            changed += self.change(resource, &[*id], &fields).await?;
+        }
+        Ok(changed)
+    }
+
+    /// Makes a row be as a body of its version says, all that it does not name as in a new one.
+    pub(super) async fn replace_as_said(
+        &mut self,
+        table: &'static Resource,
+        ids: &[i64],
+        said: &Said<'_>,
+    ) -> Result<Written, WriteError> {
+        let mut fields = said.fields.clone().into_owned();
+        if let (Some((link, commit)), [id]) = (&said.commit, ids) {
+            let release = self.release(*id, commit).await?;
+            fields.insert((*link).to_owned(), release.into());
+        }
+        let mut said = self.said(table, &fields, For::Change)?;
+        self.reset(table, &mut said.values)?;
+        Ok(Written::Changed(self.change_to(table, ids, said).await?))
+    }
+
+    /// The successful release of a fleet with this commit.
+    async fn release(&mut self, fleet: i64, commit: &str) -> Result<i64, WriteError> {
+        let named = sql(
+            "SELECT id FROM release WHERE belongs_to__application = ? AND \"commit\" = ? \
+             AND status = 'success' ORDER BY id DESC LIMIT 1",
+        )
+        .with(fleet)
+        .with(commit);
+        let found = self.transaction.id(&named).await?;
+        found.ok_or_else(|| {
+            WriteError::Refused(format!(
+                "`commit`: the fleet {fleet} has no successful release with the commit `{commit}`"
+            ))
+        })
+    }
+}

@@ -1,0 +1,83 @@
+//! Whether the caller may do something with a record (cloud behaviour 2.8).
+
+use axum::response::Response;
+use data::query;
+use http::StatusCode;
+use odata::{Address, Tail};
+use resources::{Action, Version};
+use serde_json::{Map, Value, json};
+
+use crate::answer::{Refusal, json as json_answer};
+use crate::cloud::Cloud;
+use crate::credential::Identity;
+
+/// `POST /v7/device(7)/canAccess` (2.8).
+pub(super) async fn can_access(
+    cloud: &Cloud,
+    identity: &Identity,
+    version: Version,
+    of: &str,
+    query: Option<&str>,
+    body: &Map<String, Value>,
+) -> Result<Response, Refusal> {
+    let parsed = odata::parse(of, query)?;
+    let Address::Resource(path) = &parsed.address else {
+        return Err(Refusal::Wrong(
+            "`canAccess` is asked of a record".to_owned(),
+        ));
+    };
+    if path.key.is_none() || !path.links.is_empty() || path.tail != Tail::Records {
+        return Err(Refusal::Wrong(
+            "`canAccess` is asked of one record, by its key: `device(7)/canAccess`".to_owned(),
+        ));
+    }
+    let asked = match (body.get("action"), body.get("method")) {
+        (Some(Value::String(action)), None) => {
+            Asked::Action(Action::named(action).ok_or(Refusal::Unauthorized)?)
+        }
+        (None, Some(Value::String(method))) => Asked::Method(match method.as_str() {
+            "GET" => resources::Method::Read,
+            "POST" | "PUT" => resources::Method::Create,
+            "PATCH" | "MERGE" => resources::Method::Update,
+            "DELETE" => resources::Method::Delete,
+            other => {
+                return Err(Refusal::Wrong(format!(
+                    "`{}` is no method; `canAccess` knows GET, POST, PUT, PATCH and DELETE",
+                    short(other)
+                )));
+            }
+        }),
+        _ => {
+            return Err(Refusal::Wrong(
+                "`canAccess` takes exactly one of `action` and `method`, as text".to_owned(),
+            ));
+        }
+    };
+    let setting = cloud.setting_of(&identity.caller, version);
+    let reads = query::rows(&setting, &parsed, resources::Method::Read, of, query)?;
+    let Some(row) = cloud.database.row(&reads.1).await? else {
+        return Err(Refusal::Unauthorized);
+    };
+    let id = row.id(0)?;
+    let permitted = match asked {
+        Asked::Method(method) => query::permitted(&setting, reads.0, id, method)?,
+        Asked::Action(action) => query::permitted_action(&setting, reads.0, id, action)?,
+    };
+    match cloud.database.row(&permitted).await? {
+        Some(_) => Ok(json_answer(
+            StatusCode::OK,
+            json!({ "d": [{ "id": id }] }).to_string(),
+        )),
+        None => Err(Refusal::Unauthorized),
+    }
+}
+
+enum Asked {
+    Action(Action),
+    Method(resources::Method),
+}
+
+/// For messages: the beginning of what somebody sent.
+fn short(text: &str) -> String {
+    text.chars().take(40).collect()
+}

@@ -1,0 +1,92 @@
+//! Requests that change rows, and what they answer (cloud behaviour 2.5 and 2.6).
+
+use axum::response::{IntoResponse, Response};
+use data::query::{self, Caller};
+use data::write::{Verb, Write, WriteError, Written, write};
+use http::{HeaderValue, StatusCode, header};
+use resources::Version;
+use serde_json::{Map, Value, json};
+
+use crate::answer::{Refusal, json as json_answer};
+use crate::cloud::Cloud;
+
+/// What is changed, as the request came.
+pub(super) struct Asked<'a> {
+    pub(super) version: Version,
+    pub(super) verb: Verb,
+    pub(super) request: &'a odata::Request,
+    pub(super) path: &'a str,
+    pub(super) query: Option<&'a str>,
+    pub(super) body: &'a Map<String, Value>,
+}
+
+/// Changes rows; the version says how that is answered.
+pub(super) async fn change(
+    cloud: &Cloud,
+    caller: &Caller,
+    asked: Asked<'_>,
+) -> Result<Response, Refusal> {
+    let shape = asked.version.shape();
+    let wanted = Write {
+        version: asked.version,
+        verb: asked.verb,
+        request: asked.request,
+        path: asked.path,
+        query: asked.query,
+        body: asked.body,
+    };
+    let setting = cloud.setting(caller);
+    match write(&cloud.database, &cloud.environment, setting, wanted).await {
+        Ok(Written::Changed(_)) if shape.says_ok => Ok(json_answer(StatusCode::OK, "\"OK\"")),
+        Ok(Written::Changed(_)) => Ok(StatusCode::OK.into_response()),
+        Ok(Written::Created { resource, id }) => created(cloud, caller, &asked, resource, id).await,
+        Err(WriteError::Conflict(why)) if shape.conflict == 400 => Err(Refusal::Wrong(why)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// 201 with the row as its maker sees it.
+async fn created(
+    cloud: &Cloud,
+    caller: &Caller,
+    asked: &Asked<'_>,
+    resource: &str,
+    id: i64,
+) -> Result<Response, Refusal> {
+    let row = match asked.request.options.returns_id_alone {
+        true => None,
+        // A row that its maker may not read is answered by its id.
+        false => match query::record(&cloud.setting_of(caller, asked.version), resource, id) {
+            Ok(select) => cloud
+                .database
+                .texts(&select)
+                .await?
+                .into_iter()
+                .next()
+                .flatten(),
+            Err(query::QueryError::NoRights(_)) => None,
+            Err(error) => return Err(error.into()),
+        },
+    };
+    let text = row.unwrap_or_else(|| json!({ "id": id }).to_string());
+    let mut response = json_answer(StatusCode::CREATED, text);
+    let place = format!("{}/{resource}(@id)?@id={id}", asked.version.path());
+    if let Ok(place) = HeaderValue::from_str(&place) {
+        response.headers_mut().insert(header::LOCATION, place);
+    }
+    Ok(response)
+}
+
+impl From<WriteError> for Refusal {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Refused(why) => Refusal::Wrong(why),
+            WriteError::NoRights => Refusal::Unauthorized,
+            WriteError::Forbidden(why) => Refusal::Forbidden(why),
+            WriteError::NotFound(why) => Refusal::Missing(why),
+            WriteError::Conflict(why) => Refusal::Conflict(why),
+            WriteError::Data(error) => error.into(),
+            broken @ WriteError::Broken(_) => Refusal::Fault(broken.into()),
+        }
+    }
+}
