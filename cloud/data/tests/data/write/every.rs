@@ -38,9 +38,13 @@ fn value(field: &Field, number: i64, rows: &HashMap<&str, i64>) -> Option<Value>
 /// Whether a request for a row of this resource may say the field here: its rules have no say in it.
 fn is_free(resource: &Resource, field: &Field) -> bool {
     let plain = matches!(field.column, Column::Stored(_)) && field.writer != Writer::Input;
-    let by_the_platform = ["id", "created_at", "modified_at", "slug"];
+    let by_the_platform = ["id", "created_at", "modified_at"];
     let by_rules = match resource.name {
-        "application" => &["should_be_running__release", "should_track_latest_release"][..],
+        "application" => &[
+            "slug",
+            "should_be_running__release",
+            "should_track_latest_release",
+        ][..],
         "device" => &[
             "is_pinned_on__release",
             "should_be_operated_by__release",
@@ -55,11 +59,8 @@ fn is_free(resource: &Resource, field: &Field) -> bool {
         "image" => &["is_stored_at__image_location"],
         _ => &[],
     };
-    let is_slug_of_fleet = resource.name == "application" || field.name != "slug";
-    plain
-        && !field.owns
-        && !(by_the_platform.contains(&field.name) && is_slug_of_fleet)
-        && !by_rules.contains(&field.name)
+    let by_others = by_rules.contains(&field.name) || by_the_platform.contains(&field.name);
+    plain && !field.owns && !by_others
 }
 
 /// What a field reads as, where the database may be asked for it.
@@ -92,7 +93,7 @@ async fn every_field_of_every_resource_is_kept_as_it_was_written() {
             };
             let at = waiting
                 .iter()
-                .position(|one| ready(one))
+                .position(ready)
                 .expect("a resource that can be made");
             let resource = waiting.remove(at);
             // The catalogue has these, and their words are few.
