@@ -24,6 +24,8 @@ pub struct Branding {
     pub os_organization: String,
     /// The header by which clients name themselves: `X-Platform-Client`.
     pub client_header: String,
+    /// The WebSocket subprotocol of the tunnel between a device and its cloud: `h2.platform`.
+    pub tunnel_protocol: String,
 }
 
 impl Default for Branding {
@@ -36,6 +38,7 @@ impl Default for Branding {
             written: Vec::new(),
             os_organization: "platform_os".into(),
             client_header: "X-Platform-Client".into(),
+            tunnel_protocol: "h2.platform".into(),
         }
     }
 }

@@ -29,6 +29,8 @@ pub(crate) enum Refusal {
     TooMany(u64),
     /// 503, likewise.
     Unavailable(String),
+    /// 502: a device gave no answer.
+    Unreached(String),
     /// 500; what happened is in the log alone.
     Fault(anyhow::Error),
 }
@@ -90,6 +92,7 @@ impl Refusal {
                 Some(after),
             ),
             Refusal::Unavailable(why) => (StatusCode::SERVICE_UNAVAILABLE, Some(why), Some(1)),
+            Refusal::Unreached(why) => (StatusCode::BAD_GATEWAY, Some(why), None),
             Refusal::Fault(error) => {
                 tracing::error!("a request failed: {error:#}");
                 (

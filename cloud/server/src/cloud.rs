@@ -8,9 +8,11 @@ use data::query::{Caller, Setting};
 use data::write::Environment;
 use resources::Version;
 
+use crate::bus::Bus;
 use crate::configuration::Configuration;
 use crate::credential::Keys;
 use crate::limits::RateLimits;
+use crate::reach::Reach;
 use crate::session::Sessions;
 
 /// What every request works with. Clones are the same one.
@@ -25,6 +27,10 @@ pub(crate) struct Cloud {
     pub(crate) sessions: Sessions,
     pub(crate) keys: Keys,
     pub(crate) limits: RateLimits,
+    /// What replicas tell each other.
+    pub(crate) bus: Bus,
+    /// The devices that are connected.
+    pub(crate) reach: Reach,
     /// Names of the configuration variable that switches the tunnel off, the current one first.
     pub(crate) tunnel_variables: Vec<String>,
 }

@@ -52,6 +52,8 @@ pub(crate) struct Limits {
     pub(crate) data_body: usize,
     /// Bytes of any other body.
     pub(crate) body: usize,
+    /// Devices that are told of a change at once, and in each second from then on.
+    pub(crate) pushes_per_second: NonZeroU32,
 }
 
 impl Default for Limits {
@@ -68,6 +70,7 @@ impl Default for Limits {
             failed_logins_minutes: count(60),
             data_body: 8 << 20,
             body: 512_000,
+            pushes_per_second: count(100),
         }
     }
 }

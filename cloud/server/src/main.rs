@@ -4,6 +4,7 @@
 //! ```text
 //! router ── data_api    /v7/…: odata, then `data` (one statement), rows as they come
 //!        ├─ accounts    signing in, keys, whoami
+//!        ├─ reach       tunnels of devices, the proxy to them, and push
 //!        └─ …           a module for each family of addresses
 //! credential            who asks: session token or key, remembered for minutes
 //! limits                how often somebody may
@@ -13,6 +14,7 @@ mod accounts;
 mod answer;
 mod arguments;
 mod body;
+mod bus;
 mod charge;
 mod cloud;
 mod configuration;
@@ -22,6 +24,7 @@ mod data_api;
 mod first_start;
 mod limits;
 mod password;
+mod reach;
 mod request_log;
 mod router;
 mod run;

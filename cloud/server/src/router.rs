@@ -10,6 +10,7 @@ use tower_http::compression::CompressionLayer;
 
 use crate::accounts::{keys, sessions, users, whoami};
 use crate::cloud::Shared;
+use crate::reach::{proxy, tunnel};
 use crate::{cors, data_api, request_log};
 
 /// What answers requests.
@@ -47,6 +48,9 @@ pub(crate) fn router(cloud: Shared) -> Router {
         .route("/api-key/v2/", post(keys::generic))
         .fallback(elsewhere)
         .layer(CompressionLayer::new())
+        // What comes bit by bit is not held back to be compressed.
+        .route("/supervisor/{*path}", post(proxy::serve))
+        .route("/device/v3/{uuid}/tunnel", get(tunnel::accept))
         .layer(from_fn(cors::allow))
         .layer(from_fn_with_state(cloud.clone(), request_log::note))
         .with_state(cloud)

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use axum::serve::ListenerExt as _;
 use data::Database;
 use data::write::Environment;
 use tokio::net::TcpListener;
@@ -16,13 +17,15 @@ use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
 use crate::arguments::{LogFormat, Serve};
+use crate::bus::Bus;
 use crate::cloud::Cloud;
 use crate::configuration::Configuration;
 use crate::credential::Keys;
-use crate::first_start;
 use crate::limits::RateLimits;
+use crate::reach::Reach;
 use crate::router::router;
 use crate::session::Sessions;
+use crate::{first_start, reach};
 
 /// How long requests that are under way have when the program is to end.
 const GRACE: Duration = Duration::from_secs(10);
@@ -70,15 +73,27 @@ async fn run(configuration: Configuration) -> Result<()> {
         first.print();
     }
     let heeding = cloud.clone();
-    database.listen(move |effects| heeding.keys.heed(effects));
+    cloud.bus.listen(move |effects| {
+        heeding.keys.heed(effects);
+        heeding.reach.heed(effects);
+    });
+    let telling = cloud.clone();
+    database.listen(move |effects| telling.bus.tell(effects));
     if let Some(url) = &cloud.configuration.public_url {
         tracing::info!("devices and people reach this cloud at {url}");
     }
     let stop = CancellationToken::new();
+    let reaching = reach::run(cloud.clone(), stop.clone()).await?;
     tokio::spawn(tidying(cloud.clone(), stop.clone()));
     tracing::info!("listening at http://{}", listener.local_addr()?);
     let service = router(cloud).into_make_service_with_connect_info::<SocketAddr>();
     let ending = stop.clone();
+    // Small messages are sent at once: without it a tunnel waits 40 ms for each step of its windows.
+    let listener = listener.tap_io(|connection| {
+        if let Err(error) = connection.set_nodelay(true) {
+            tracing::debug!(%error, "a connection may be slow");
+        }
+    });
     let serving = axum::serve(listener, service)
         .with_graceful_shutdown(async move { ending.cancelled().await })
         .into_future();
@@ -89,6 +104,9 @@ async fn run(configuration: Configuration) -> Result<()> {
     if timeout(GRACE, serving).await.is_err() {
         tracing::warn!("some requests were still under way");
     }
+    reaching
+        .await
+        .context("who is connected was not written to the end")?;
     database.close().await;
     Ok(())
 }
@@ -104,6 +122,8 @@ async fn assembled(configuration: Configuration, database: Database) -> Result<C
         sessions,
         keys: Keys::default(),
         limits: RateLimits::of(&configuration.limits),
+        bus: Bus::in_process(),
+        reach: Reach::default(),
         tunnel_variables: branding.variables("SUPERVISOR_VPN_CONTROL").collect(),
         environment: Environment {
             branding,

@@ -68,6 +68,26 @@ impl Cloud {
         }
     }
 
+    /// Tells it to end, and waits until it has.
+    pub(crate) async fn end(mut self) {
+        let pid = i32::try_from(self.child.id())
+            .ok()
+            .and_then(rustix::process::Pid::from_raw);
+        let pid = pid.expect("a process");
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("the signal");
+        let ended = tokio::task::spawn_blocking(move || self.child.wait());
+        let status = ended.await.expect("waiting").expect("a status");
+        assert!(status.success(), "{status}");
+    }
+
+    /// Bytes of memory that it has.
+    pub(crate) fn memory(&self) -> usize {
+        let path = format!("/proc/{}/statm", self.child.id());
+        let pages = std::fs::read_to_string(path).expect("its memory");
+        let resident = pages.split(' ').nth(1).expect("a number");
+        resident.parse::<usize>().expect("a number") * 4096
+    }
+
     /// A request without a credential.
     pub(crate) fn ask(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("{}{path}", self.url))

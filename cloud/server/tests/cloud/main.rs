@@ -6,5 +6,7 @@
 
 mod accounts;
 mod data_api;
+mod fake_device;
 mod harness;
+mod reach;
 mod versions;

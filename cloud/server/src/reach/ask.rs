@@ -1,0 +1,150 @@
+//! One request to one device.
+
+use std::time::Duration;
+
+use axum::body::Bytes;
+use data::{DataError, Database, sql};
+use http::{Method, Request, Response, Uri, header};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use tokio::time::timeout;
+
+use super::open::Ask;
+
+/// A device, as requests to it are made.
+#[derive(Debug, Clone)]
+pub(crate) struct Addressed {
+    pub(crate) id: i64,
+    uuid: String,
+    /// The key that its supervisor wants; missing as long as it has not told.
+    secret: Option<String>,
+}
+
+/// These devices; those that are no more are missing.
+///
+/// # Errors
+/// Where the database fails.
+pub(crate) async fn addressed(
+    database: &Database,
+    ids: &[i64],
+) -> Result<Vec<Addressed>, DataError> {
+    const AT_ONCE: usize = 1000;
+    let mut devices = Vec::with_capacity(ids.len());
+    for ids in ids.chunks(AT_ONCE) {
+        let select = sql("SELECT id, uuid, api_secret FROM device WHERE id IN (?) ORDER BY id");
+        for row in database.rows(&select.with_all(ids)).await? {
+            devices.push(Addressed {
+                id: row.id(0)?,
+                uuid: row.some_text(1)?,
+                secret: row.text(2)?,
+            });
+        }
+    }
+    Ok(devices)
+}
+
+/// What a device is asked.
+#[derive(Debug, Clone)]
+pub(crate) struct Question {
+    pub(crate) method: Method,
+    /// As the device knows it, from its slash on, without a query.
+    pub(crate) path: String,
+    /// Without a key.
+    pub(crate) query: Option<String>,
+    /// JSON.
+    pub(crate) body: Option<Bytes>,
+}
+
+/// Why a device gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unanswered {
+    /// The tunnel broke.
+    #[error("the connection to the device was lost")]
+    Broken(#[source] hyper::Error),
+    /// It took too long.
+    #[error("the device did not answer within {0:?}")]
+    TooLate(Duration),
+    /// What was asked is no request.
+    #[error("the device cannot be asked this: {0}")]
+    NoRequest(#[from] http::Error),
+}
+
+/// Asks a device, and waits so long for the head of its answer.
+///
+/// # Errors
+/// Where there is none.
+pub(crate) async fn ask(
+    mut ask: Ask,
+    device: &Addressed,
+    question: &Question,
+    patience: Duration,
+) -> Result<Response<Incoming>, Unanswered> {
+    let request = request(device, question)?;
+    let answer = async {
+        ask.ready().await?;
+        ask.send_request(request).await
+    };
+    match timeout(patience, answer).await {
+        Ok(answer) => answer.map_err(Unanswered::Broken),
+        Err(_) => Err(Unanswered::TooLate(patience)),
+    }
+}
+
+fn request(device: &Addressed, question: &Question) -> Result<Request<Full<Bytes>>, http::Error> {
+    let mut target = question.path.clone();
+    let mut separator = '?';
+    let mut add = |text: &str| {
+        target.push(separator);
+        target.push_str(text);
+        separator = '&';
+    };
+    if let Some(query) = &question.query {
+        add(query);
+    }
+    if let Some(secret) = &device.secret {
+        let key = form_urlencoded::byte_serialize(secret.as_bytes()).collect::<String>();
+        add(&format!("apikey={key}"));
+    }
+    let uri = Uri::builder()
+        .scheme("http")
+        .authority(device.uuid.as_str())
+        .path_and_query(target)
+        .build()?;
+    let request = Request::builder().method(&question.method).uri(uri);
+    match &question.body {
+        None => request.body(Full::default()),
+        Some(body) => request
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::new(body.clone())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_has_the_query_of_the_caller_and_the_key_of_the_device() {
+        let device = |secret: Option<&str>| Addressed {
+            id: 7,
+            uuid: "ab12".to_owned(),
+            secret: secret.map(str::to_owned),
+        };
+        for (query, secret, target) in [
+            (None, None, "/v1/x%2Fy"),
+            (None, Some("s&1"), "/v1/x%2Fy?apikey=s%261"),
+            (Some("a=1&b=%20"), None, "/v1/x%2Fy?a=1&b=%20"),
+            (Some("a=1"), Some("s"), "/v1/x%2Fy?a=1&apikey=s"),
+        ] {
+            let question = Question {
+                method: Method::GET,
+                path: "/v1/x%2Fy".to_owned(),
+                query: query.map(str::to_owned),
+                body: None,
+            };
+            let request = request(&device(secret), &question).expect("a request");
+            assert_eq!(request.uri().to_string(), format!("http://ab12{target}"));
+            assert!(!request.headers().contains_key(header::CONTENT_TYPE));
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Which devices are connected, as the database tells it (cloud behaviour 4.8).
+//!
+//! A connection that comes or goes is noted; one task writes what was noted, as the map of tunnels is by then,
+//! many devices a transaction. So thousands that connect at once are a few writes, and one that is back before
+//! anybody looked is none.
+//!
+//! Each replica has a row among the service instances, whose time it renews. The devices of a replica that is
+//! gone without a word are seen as disconnected by the others, or by itself when it is back.
+
+use std::collections::HashSet;
+use std::mem;
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use data::write::Writer;
+use data::{DataError, Database, Dialect, sql};
+use serde_json::{Map, json};
+use tokio::sync::Notify;
+use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::cloud::{Cloud, Shared, now};
+
+/// Between two renewals of this replica's time.
+const RENEW: Duration = Duration::from_secs(10);
+/// A replica that has not renewed it for so many milliseconds is gone.
+const GONE_AFTER: i64 = 35_000;
+/// Devices of one statement.
+const AT_ONCE: usize = 1000;
+/// Before what the database refused is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Devices whose rows may not be true any more.
+#[derive(Default)]
+pub(crate) struct Presence {
+    changed: Mutex<HashSet<i64>>,
+    wake: Notify,
+}
+
+impl Presence {
+    fn noted(&self) -> MutexGuard<'_, HashSet<i64>> {
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A device came or went.
+    pub(crate) fn changed(&self, device: i64) {
+        self.noted().insert(device);
+        self.wake.notify_one();
+    }
+
+    fn all_changed(&self, devices: impl IntoIterator<Item = i64>) {
+        self.noted().extend(devices);
+        self.wake.notify_one();
+    }
+}
+
+/// This replica, as the database knows it.
+pub(crate) struct Instance {
+    id: i64,
+}
+
+/// Makes this replica known. With an embedded database there is no other, and so nobody is connected yet.
+///
+/// # Errors
+/// Where the database fails.
+pub(crate) async fn begin(cloud: &Cloud) -> Result<Instance> {
+    let database = &cloud.database;
+    let gone_since = match database.dialect() {
+        Dialect::Sqlite => i64::MAX,
+        Dialect::Postgres => now() - GONE_AFTER,
+    };
+    without_the_gone(database, gone_since)
+        .await
+        .context("devices of an earlier start cannot be seen as disconnected")?;
+    let id = register(cloud).await?;
+    Ok(Instance { id })
+}
+
+async fn register(cloud: &Cloud) -> Result<i64> {
+    let address = match cloud.configuration.listen.ip() {
+        IpAddr::V6(address) => address.to_canonical(),
+        address => address,
+    };
+    let mut row = Map::new();
+    row.insert("service_type".to_owned(), json!("vpn"));
+    row.insert("ip_address".to_owned(), json!(address.to_string()));
+    row.insert("last_heartbeat".to_owned(), json!(now()));
+    let mut transaction = cloud.database.begin().await?;
+    let id = Writer::platform(&mut transaction, &cloud.environment, now())
+        .create("service_instance", &row)
+        .await
+        .context("this replica cannot be made known to the others")?;
+    transaction.commit().await?;
+    Ok(id)
+}
+
+/// Keeps the database true until `stop`, and takes this replica out of it then.
+pub(crate) async fn run(cloud: Shared, mut instance: Instance, stop: CancellationToken) {
+    let presence = &cloud.reach.presence;
+    let mut renewals = interval(RENEW);
+    renewals.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => break,
+            _ = renewals.tick() => if let Err(error) = renew(&cloud, &mut instance).await {
+                tracing::warn!("this replica's time cannot be renewed: {error:#}");
+            },
+            () = presence.wake.notified() => if let Err(error) = write(&cloud, &instance).await {
+                tracing::warn!("who is connected cannot be written, and is tried again: {error}");
+                sleep(AGAIN).await;
+                presence.wake.notify_one();
+            },
+        }
+    }
+    cloud.reach.tunnels.close_all();
+    if let Err(error) = leave(&cloud.database, instance.id, now()).await {
+        tracing::warn!("devices stay connected in the database for a while: {error}");
+    }
+}
+
+async fn renew(cloud: &Cloud, instance: &mut Instance) -> Result<()> {
+    let database = &cloud.database;
+    let mine = sql("UPDATE service_instance SET last_heartbeat = ? WHERE id = ?")
+        .with(now())
+        .with(instance.id);
+    if database.execute(&mine).await? == 0 {
+        // The others took this replica for gone, and its devices with it.
+        instance.id = register(cloud).await?;
+        cloud.reach.presence.all_changed(cloud.reach.tunnels.all());
+    }
+    if database.dialect() == Dialect::Postgres {
+        without_the_gone(database, now() - GONE_AFTER).await?;
+    }
+    Ok(())
+}
+
+/// Nobody is connected to replicas that have not renewed their time since.
+async fn without_the_gone(database: &Database, since: i64) -> Result<(), DataError> {
+    let gone =
+        sql("SELECT id FROM service_instance WHERE service_type = 'vpn' AND last_heartbeat < ?");
+    for row in database.rows(&gone.with(since)).await? {
+        leave(database, row.id(0)?, now()).await?;
+    }
+    let nobody_holds = sql(
+        "UPDATE device SET is_connected_to_vpn = FALSE, is_online = FALSE, last_vpn_event = ?, \
+         last_connectivity_event = ?, modified_at = ? \
+         WHERE is_connected_to_vpn = TRUE AND is_managed_by__service_instance IS NULL",
+    );
+    let now = now();
+    database
+        .execute(&nobody_holds.with(now).with(now).with(now))
+        .await?;
+    Ok(())
+}
+
+/// A replica is gone, and nobody is connected to it.
+async fn leave(database: &Database, instance: i64, now: i64) -> Result<(), DataError> {
+    let mut transaction = database.begin().await?;
+    let devices = sql(
+        "UPDATE device SET is_connected_to_vpn = FALSE, is_online = FALSE, last_vpn_event = ?, \
+         last_connectivity_event = ?, modified_at = ?, is_managed_by__service_instance = NULL \
+         WHERE is_managed_by__service_instance = ?",
+    );
+    let devices = devices.with(now).with(now).with(now).with(instance);
+    transaction.execute(&devices).await?;
+    let row = sql("DELETE FROM service_instance WHERE id = ?").with(instance);
+    transaction.execute(&row).await?;
+    transaction.commit().await
+}
+
+/// Writes what was noted; what cannot be written is noted again.
+async fn write(cloud: &Cloud, instance: &Instance) -> Result<(), DataError> {
+    let presence = &cloud.reach.presence;
+    loop {
+        let noted = mem::take(&mut *presence.noted());
+        if noted.is_empty() {
+            return Ok(());
+        }
+        // In one order, so that replicas do not wait for each other in a circle.
+        let mut devices: Vec<i64> = noted.into_iter().collect();
+        devices.sort_unstable();
+        for (at, some) in devices.chunks(AT_ONCE).enumerate() {
+            if let Err(error) = write_some(cloud, instance, some).await {
+                let rest = devices.iter().skip(at * AT_ONCE).copied();
+                presence.noted().extend(rest);
+                return Err(error);
+            }
+        }
+    }
+}
+
+async fn write_some(cloud: &Cloud, instance: &Instance, devices: &[i64]) -> Result<(), DataError> {
+    let (here, away): (Vec<i64>, Vec<i64>) = devices
+        .iter()
+        .partition(|device| cloud.reach.tunnels.has(**device));
+    let now = now();
+    let mut transaction = cloud.database.begin().await?;
+    if !here.is_empty() {
+        let came = sql(
+            "UPDATE device SET is_connected_to_vpn = TRUE, is_online = TRUE, last_vpn_event = ?, \
+             last_connectivity_event = ?, modified_at = ? \
+             WHERE id IN (?) AND is_connected_to_vpn = FALSE",
+        );
+        let came = came.with(now).with(now).with(now).with_all(&here);
+        transaction.execute(&came).await?;
+        let held = sql(
+            "UPDATE device SET is_managed_by__service_instance = ? WHERE id IN (?) \
+             AND (is_managed_by__service_instance IS NULL OR is_managed_by__service_instance <> ?)",
+        );
+        let held = held.with(instance.id).with_all(&here).with(instance.id);
+        transaction.execute(&held).await?;
+    }
+    if !away.is_empty() {
+        // Another replica may hold it by now.
+        let went = sql(
+            "UPDATE device SET is_connected_to_vpn = FALSE, is_online = FALSE, last_vpn_event = ?, \
+             last_connectivity_event = ?, modified_at = ?, is_managed_by__service_instance = NULL \
+             WHERE id IN (?) AND is_managed_by__service_instance = ?",
+        );
+        let went = went
+            .with(now)
+            .with(now)
+            .with(now)
+            .with_all(&away)
+            .with(instance.id);
+        transaction.execute(&went).await?;
+    }
+    transaction.commit().await
+}

@@ -1,0 +1,168 @@
+//! `POST /supervisor/<url>`: whoever may see a device asks its supervisor (cloud behaviour 4.6; device API,
+//! "Remote access through the cloud proxy").
+//!
+//! One device's answer is passed on as it comes, however long it is: it is read as fast as the caller reads.
+//! A fleet's answers are gathered, each of a bounded size, and sent as they are in their turn.
+
+mod answer;
+mod asked;
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::response::Response;
+use data::query::{self, QueryError};
+use futures::{StreamExt, stream};
+use http::{Method, StatusCode};
+use resources::Action;
+use tokio::time::{Instant, sleep_until};
+
+use super::ask::{Addressed, Question, addressed, ask};
+use crate::answer::{Refusal, json as json_answer};
+use crate::body;
+use crate::cloud::{Cloud, Shared};
+use crate::credential::Identity;
+use asked::{Asked, Whom};
+
+/// How long a device may take to the head of its answer (cloud behaviour 4.6).
+const PATIENCE: Duration = Duration::from_secs(50);
+/// Between the devices of a fleet (4.6).
+const BETWEEN: Duration = Duration::from_millis(50);
+/// Devices of a fleet whose answers are waited for at a time.
+const AT_A_TIME: usize = 256;
+/// What is found wherever there is nobody to ask.
+const NOBODY: &str = "No online device(s) found";
+
+/// Passes a request on.
+pub(crate) async fn serve(
+    State(cloud): State<Shared>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    let identity = cloud.identify(&parts.headers, parts.uri.query()).await?;
+    cloud.charge(&identity, &parts)?;
+    if identity.actor().is_none() {
+        return Err(Refusal::Unauthorized);
+    }
+    let body = body::object(&parts.headers, body, cloud.configuration.limits.body).await?;
+    let Asked { whom, question } = Asked::of(&parts.uri, &body).map_err(Refusal::Wrong)?;
+    let online = online(&cloud, &identity, &whom).await?;
+    if online.is_empty() {
+        return Err(Refusal::Missing(NOBODY.to_owned()));
+    }
+    if question.method != Method::GET && question.method != Method::HEAD {
+        permitted(&cloud, &identity, &whom, &online).await?;
+    }
+    let mut devices = addressed(&cloud.database, &online).await?;
+    match (whom.is_one(), devices.pop()) {
+        (_, None) => Err(Refusal::Missing(NOBODY.to_owned())),
+        (true, Some(device)) => one(&cloud, &device, &question).await,
+        (false, Some(device)) if devices.is_empty() => one(&cloud, &device, &question).await,
+        (false, Some(device)) => {
+            devices.push(device);
+            Ok(several(cloud, devices, question))
+        }
+    }
+}
+
+/// Which of these devices the caller may see, and are connected.
+async fn online(cloud: &Cloud, identity: &Identity, whom: &Whom) -> Result<Vec<i64>, Refusal> {
+    let path = "/device";
+    let filter = format!("$filter={}", whom.filter());
+    let parsed = odata::parse(path, Some(&filter))?;
+    let setting = cloud.setting(&identity.caller);
+    let (_, select) = query::rows(
+        &setting,
+        &parsed,
+        resources::Method::Read,
+        path,
+        Some(&filter),
+    )?;
+    let rows = cloud.database.rows(&select).await?;
+    let ids: Result<Vec<i64>, _> = rows.iter().map(|row| row.id(0)).collect();
+    let mut ids = ids?;
+    ids.retain(|id| cloud.reach.tunnels.has(*id));
+    Ok(ids)
+}
+
+/// That the caller may change something at each of them: it is asked of the fleet, where that alone is named.
+async fn permitted(
+    cloud: &Cloud,
+    identity: &Identity,
+    whom: &Whom,
+    online: &[i64],
+) -> Result<(), Refusal> {
+    let may = async |resource, id| -> Result<bool, Refusal> {
+        let setting = cloud.setting(&identity.caller);
+        let action = Action::SupervisorProxyWrite;
+        let select = match query::permitted_action(&setting, resource, id, action) {
+            Err(QueryError::NoRights(_)) => return Ok(false),
+            select => select?,
+        };
+        Ok(cloud.database.row(&select).await?.is_some())
+    };
+    let forbidden = |what: &str| {
+        Err(Refusal::Forbidden(format!(
+            "no right to change anything at {what}"
+        )))
+    };
+    if let Some(fleet) = whom.whole_fleet() {
+        return match may("application", fleet).await? {
+            true => Ok(()),
+            false => forbidden("the devices of this fleet"),
+        };
+    }
+    for device in online {
+        if !may("device", *device).await? {
+            return forbidden("this device");
+        }
+    }
+    Ok(())
+}
+
+/// Asks one device, and passes its answer on.
+async fn one(cloud: &Cloud, device: &Addressed, question: &Question) -> Result<Response, Refusal> {
+    let Some(tunnel) = cloud.reach.tunnels.to(device.id) else {
+        return Err(Refusal::Missing(NOBODY.to_owned()));
+    };
+    match ask(tunnel, device, question, PATIENCE).await {
+        Ok(answer) => Ok(answer::passed_on(answer, &question.method)),
+        Err(error) => Err(Refusal::Unreached(error.to_string())),
+    }
+}
+
+/// Asks every one of them, and lists what they say.
+fn several(cloud: Shared, devices: Vec<Addressed>, question: Question) -> Response {
+    let begun = Instant::now();
+    let turns = (0..).map(move |turn| begun + BETWEEN * turn);
+    let answers = stream::iter(devices.into_iter().zip(turns))
+        .then(|(device, turn)| async move {
+            sleep_until(turn).await;
+            device
+        })
+        .map(move |device| {
+            let (cloud, question) = (cloud.clone(), question.clone());
+            async move { in_list(&cloud, &device, &question).await }
+        })
+        .buffered(AT_A_TIME);
+    let entries = answers.enumerate().map(|(at, entry)| match at {
+        0 => format!("[{entry}"),
+        _ => format!(",{entry}"),
+    });
+    let end = stream::iter(["]".to_owned()]);
+    let text = entries
+        .chain(end)
+        .map(|text| Ok::<_, std::convert::Infallible>(Bytes::from(text)));
+    json_answer(StatusCode::MULTI_STATUS, Body::from_stream(text))
+}
+
+async fn in_list(cloud: &Cloud, device: &Addressed, question: &Question) -> serde_json::Value {
+    match cloud.reach.tunnels.to(device.id) {
+        None => answer::failed("the connection to the device was lost"),
+        Some(tunnel) => match ask(tunnel, device, question, PATIENCE).await {
+            Ok(answer) => answer::entry(answer).await,
+            Err(error) => answer::failed(&error.to_string()),
+        },
+    }
+}

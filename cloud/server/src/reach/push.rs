@@ -1,0 +1,315 @@
+//! Devices are told that there is something new for them (cloud behaviour 4.6, last sentence).
+//!
+//! What a transaction changed is noted here by the one that made it, which never waits. A task sends
+//! `POST /v1/update` to the devices that are concerned and connected: so many at once, and as many a second
+//! from then on. A device that is concerned twice before its turn is told once. Devices that somebody
+//! changed one by one come before those of whole fleets, which may be many.
+
+use std::collections::{HashSet, VecDeque};
+use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::body::Bytes;
+use data::{DataError, sql};
+use http::Method;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep};
+
+use super::ask::{Addressed, Question, addressed, ask};
+use crate::cloud::{Cloud, Shared};
+
+/// How long a device may take to answer that it will look.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Devices that were away when they would have been told, and are told when they are back.
+const MISSED: usize = 200_000;
+/// Before what the database refused is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Changes often come in a row: what comes this soon after the first is told of with it.
+const TOGETHER: Duration = Duration::from_millis(20);
+
+/// Who is to be told.
+#[derive(Default)]
+pub(crate) struct Push {
+    noted: Mutex<Noted>,
+    wake: Notify,
+}
+
+#[derive(Default)]
+struct Noted {
+    devices: Turns,
+    fleets: HashSet<i64>,
+    of_fleets: Turns,
+    missed: HashSet<i64>,
+}
+
+/// Devices in the order of their turns, each once.
+#[derive(Default)]
+struct Turns {
+    order: VecDeque<i64>,
+    waiting: HashSet<i64>,
+}
+
+impl Turns {
+    fn add(&mut self, device: i64) {
+        if self.waiting.insert(device) {
+            self.order.push_back(device);
+        }
+    }
+
+    fn next(&mut self) -> Option<i64> {
+        loop {
+            let Some(device) = self.order.pop_front() else {
+                // A fleet may have been a hundred thousand.
+                *self = Turns::default();
+                return None;
+            };
+            if self.waiting.remove(&device) {
+                return Some(device);
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+}
+
+impl Noted {
+    fn next(&mut self) -> Option<i64> {
+        if let Some(device) = self.devices.next() {
+            self.of_fleets.waiting.remove(&device);
+            return Some(device);
+        }
+        self.of_fleets.next()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.devices.is_empty() && self.of_fleets.is_empty() && self.fleets.is_empty()
+    }
+
+    fn missed(&mut self, device: i64) {
+        if self.missed.len() < MISSED {
+            self.missed.insert(device);
+        }
+    }
+}
+
+impl Push {
+    fn noted(&self) -> MutexGuard<'_, Noted> {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// These devices have something new.
+    pub(crate) fn devices(&self, devices: &[i64]) {
+        let mut noted = self.noted();
+        for device in devices {
+            noted.devices.add(*device);
+        }
+        self.wake.notify_one();
+    }
+
+    /// All devices of these fleets have something new.
+    pub(crate) fn fleets(&self, fleets: &[i64]) {
+        self.noted().fleets.extend(fleets);
+        self.wake.notify_one();
+    }
+
+    /// A device is connected (again): it is told of what it missed.
+    pub(crate) fn arrived(&self, device: i64) {
+        let mut noted = self.noted();
+        if noted.missed.remove(&device) {
+            noted.of_fleets.add(device);
+            self.wake.notify_one();
+        }
+    }
+}
+
+/// Tells devices, for as long as it is polled.
+pub(crate) async fn run(cloud: Shared) {
+    let push = &cloud.reach.push;
+    let mut pace = Pace::of(cloud.configuration.limits.pushes_per_second.get());
+    loop {
+        push.wake.notified().await;
+        sleep(TOGETHER).await;
+        while !push.noted().is_empty() {
+            if let Err(error) = some(&cloud, &mut pace).await {
+                tracing::warn!("devices cannot be told of changes, and it is tried again: {error}");
+                sleep(AGAIN).await;
+            }
+        }
+    }
+}
+
+/// Tells as many as may be told now.
+async fn some(cloud: &Shared, pace: &mut Pace) -> Result<(), DataError> {
+    let push = &cloud.reach.push;
+    let fleets = mem::take(&mut push.noted().fleets);
+    if !fleets.is_empty() {
+        match of_fleets(cloud, &fleets).await {
+            Ok(devices) => {
+                let mut noted = push.noted();
+                for device in devices {
+                    noted.of_fleets.add(device);
+                }
+            }
+            Err(error) => {
+                push.noted().fleets.extend(fleets);
+                return Err(error);
+            }
+        }
+    }
+    let most = pace.wait().await;
+    let mut turn = Vec::new();
+    {
+        let mut noted = push.noted();
+        while turn.len() < most
+            && let Some(device) = noted.next()
+        {
+            match cloud.reach.tunnels.has(device) {
+                true => turn.push(device),
+                // Perhaps another replica reaches it.
+                false => noted.missed(device),
+            }
+        }
+    }
+    pace.spent(turn.len());
+    let devices = match addressed(&cloud.database, &turn).await {
+        Ok(devices) => devices,
+        Err(error) => {
+            push.devices(&turn);
+            return Err(error);
+        }
+    };
+    for device in devices {
+        tokio::spawn(tell(cloud.clone(), device));
+    }
+    Ok(())
+}
+
+/// The devices of fleets, and those whose system or supervisor is of one of them.
+async fn of_fleets(cloud: &Cloud, fleets: &HashSet<i64>) -> Result<Vec<i64>, DataError> {
+    let of_fleets = sql(
+        "SELECT id FROM device WHERE belongs_to__application IN (?) \
+         OR should_be_managed_by__release IN (SELECT id FROM release WHERE belongs_to__application IN (?)) \
+         OR should_be_operated_by__release IN (SELECT id FROM release WHERE belongs_to__application IN (?))",
+    );
+    let of_fleets = of_fleets.with_all(fleets).with_all(fleets).with_all(fleets);
+    let rows = cloud.database.rows(&of_fleets).await?;
+    rows.iter().map(|row| row.id(0)).collect()
+}
+
+async fn tell(cloud: Shared, device: Addressed) {
+    let id = device.id;
+    let Some(tunnel) = cloud.reach.tunnels.to(id) else {
+        return cloud.reach.push.noted().missed(id);
+    };
+    let question = Question {
+        method: Method::POST,
+        path: "/v1/update".to_owned(),
+        query: None,
+        body: Some(Bytes::from_static(b"{}")),
+    };
+    match ask(tunnel, &device, &question, PATIENCE).await {
+        Ok(answer) if answer.status().is_success() => {}
+        Ok(answer) => {
+            tracing::debug!(device = id, status = %answer.status(), "a device refused to look")
+        }
+        Err(error) => {
+            tracing::debug!(device = id, %error, "a device was not told");
+            cloud.reach.push.noted().missed(id);
+        }
+    }
+}
+
+/// So many at once, and as many a second from then on.
+struct Pace {
+    most: f64,
+    left: f64,
+    since: Instant,
+}
+
+impl Pace {
+    fn of(per_second: u32) -> Self {
+        Pace {
+            most: f64::from(per_second),
+            left: f64::from(per_second),
+            since: Instant::now(),
+        }
+    }
+
+    /// How many are free, once one is.
+    async fn wait(&mut self) -> usize {
+        self.count();
+        if self.left < 1.0 {
+            sleep(Duration::from_secs_f64((1.0 - self.left) / self.most)).await;
+            self.count();
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 0 and a number of 32 bits"
+        )]
+        let whole = self.left as usize;
+        whole.max(1)
+    }
+
+    fn count(&mut self) {
+        let now = Instant::now();
+        let earned = (now - self.since).as_secs_f64() * self.most;
+        self.left = (self.left + earned).min(self.most);
+        self.since = now;
+    }
+
+    fn spent(&mut self, number: usize) {
+        self.left -= f64::from(u32::try_from(number).unwrap_or(u32::MAX));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_has_one_turn_and_single_devices_come_before_fleets() {
+        let mut noted = Noted::default();
+        for device in [5, 6, 5] {
+            noted.of_fleets.add(device);
+        }
+        for device in [9, 5] {
+            noted.devices.add(device);
+        }
+        let turns: Vec<i64> = std::iter::from_fn(|| noted.next()).collect();
+        assert_eq!(turns, [9, 5, 6]);
+        assert!(noted.is_empty());
+        noted.of_fleets.add(5);
+        assert_eq!(noted.next(), Some(5), "again, after its turn");
+    }
+
+    #[test]
+    fn a_device_that_was_away_is_told_when_it_is_back_and_once() {
+        let push = Push::default();
+        push.noted().missed(7);
+        push.arrived(8);
+        push.arrived(7);
+        push.arrived(7);
+        assert_eq!(push.noted().next(), Some(7));
+        assert_eq!(push.noted().next(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hundred_go_at_once_and_a_hundred_a_second_from_then_on() {
+        let mut pace = Pace::of(100);
+        let begun = Instant::now();
+        let mut sent = Vec::new();
+        for _ in 0..350 {
+            let free = pace.wait().await;
+            assert!(free >= 1);
+            pace.spent(1);
+            sent.push(begun.elapsed().as_millis());
+        }
+        assert_eq!(sent[99], 0, "{sent:?}");
+        assert!((900..=1010).contains(&sent[199]), "{}", sent[199]);
+        assert!((2400..=2600).contains(&sent[349]), "{}", sent[349]);
+    }
+}

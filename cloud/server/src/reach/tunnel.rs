@@ -1,0 +1,98 @@
+//! `GET /device/v3/:uuid/tunnel`: a device opens the connection on which the cloud asks it.
+
+use std::time::Duration;
+
+use axum::extract::{Path, Request, State};
+use axum::response::{IntoResponse, Response};
+use data::{query, sql};
+use http::{StatusCode, header};
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use resources::Action;
+use tokio::time::timeout;
+use tunnel::End;
+
+use crate::answer::Refusal;
+use crate::cloud::{Cloud, Shared};
+
+/// How long a device may take from the answer to the first bytes of the tunnel.
+const SWITCH: Duration = Duration::from_secs(20);
+
+/// Switches to the tunnel, for whoever holds a key of the device.
+pub(crate) async fn accept(
+    State(cloud): State<Shared>,
+    Path(uuid): Path<String>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (mut parts, _) = request.into_parts();
+    let identity = cloud.identify(&parts.headers, parts.uri.query()).await?;
+    cloud.charge(&identity, &parts)?;
+    let row = sql("SELECT id, actor FROM device WHERE uuid = ?").with(uuid);
+    let row = cloud
+        .database
+        .row(&row)
+        .await?
+        .ok_or(Refusal::Unauthorized)?;
+    let (device, actor) = (row.id(0)?, row.id(1)?);
+    let setting = cloud.setting(&identity.caller);
+    let permitted = query::permitted_action(&setting, "device", device, Action::CloudLink)?;
+    if cloud.database.row(&permitted).await?.is_none() {
+        return Err(Refusal::Unauthorized);
+    }
+    let protocol = &cloud.environment.branding.tunnel_protocol;
+    let headers = match tunnel::accept(&parts.headers, protocol) {
+        Ok(headers) => headers,
+        Err(refused) if parts.headers.contains_key(header::UPGRADE) => {
+            return Err(Refusal::Wrong(format!(
+                "no tunnel can be opened: {refused}"
+            )));
+        }
+        Err(_) => {
+            let wanted = [
+                (header::UPGRADE, "websocket"),
+                (header::CONNECTION, "upgrade"),
+            ];
+            return Ok((StatusCode::UPGRADE_REQUIRED, wanted).into_response());
+        }
+    };
+    let switched = parts.extensions.remove::<OnUpgrade>();
+    let switched =
+        switched.ok_or_else(|| Refusal::Wrong("tunnels are opened by HTTP/1.1".to_owned()))?;
+    tokio::spawn(carry(cloud.clone(), device, actor, switched));
+    Ok((StatusCode::SWITCHING_PROTOCOLS, headers).into_response())
+}
+
+/// Carries a tunnel from its first byte to its last.
+async fn carry(cloud: Shared, device: i64, actor: i64, switched: OnUpgrade) {
+    let begun = timeout(SWITCH, async {
+        let connection = switched.await?;
+        let pipe = tunnel::over(TokioIo::new(connection), End::Cloud).await;
+        tunnel::connect(pipe).await
+    });
+    let (ask, connection) = match begun.await {
+        Ok(Ok(begun)) => begun,
+        Ok(Err(error)) => {
+            tracing::debug!(device, %error, "a tunnel broke before it began");
+            return;
+        }
+        Err(_) => return,
+    };
+    let reach = &cloud.reach;
+    let mut held = reach.tunnels.opened(device, actor, ask);
+    opened(&cloud, device);
+    tokio::select! {
+        ended = connection => match ended {
+            Ok(()) => tracing::debug!(device, "a tunnel ended"),
+            Err(error) => tracing::debug!(device, %error, "a tunnel broke"),
+        },
+        _ = &mut held.until => tracing::debug!(device, "a tunnel was ended"),
+    }
+    reach.tunnels.ended(&held);
+    reach.presence.changed(device);
+}
+
+fn opened(cloud: &Cloud, device: i64) {
+    tracing::debug!(device, "a tunnel is open");
+    cloud.reach.presence.changed(device);
+    cloud.reach.push.arrived(device);
+}

@@ -1,0 +1,119 @@
+//! A device that is none: the real end of the tunnel, and behind it a router that the test makes up in the
+//! supervisor's place.
+
+use axum::Router;
+use axum::body::Body;
+use http::{HeaderValue, Request, StatusCode, header};
+use hyper_util::rt::TokioIo;
+use serde_json::json;
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tower::ServiceExt as _;
+use tunnel::{End, Offer};
+
+use crate::harness::{Cloud, Signed};
+
+/// What devices and clouds speak through the tunnel.
+pub(crate) const PROTOCOL: &str = "h2.platform";
+/// What the cloud is to send to each of these devices.
+pub(crate) const SECRET: &str = "secret of the supervisor";
+
+/// A device as the cloud knows it.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    pub(crate) id: i64,
+    pub(crate) actor: i64,
+    pub(crate) uuid: String,
+    pub(crate) key: String,
+}
+
+/// Makes a device of a fleet, with a key, which has told its secret.
+pub(crate) async fn known(cloud: &Cloud, ann: &Signed<'_>, fleet: i64) -> Known {
+    let fleets = ann
+        .rows(&format!(
+            "/v7/application({fleet})?$select=is_for__device_type"
+        ))
+        .await;
+    let device_type = fleets[0]["is_for__device_type"]["__id"].clone();
+    let device = json!({ "belongs_to__application": fleet, "is_of__device_type": device_type });
+    let id = ann.create("device", device).await;
+    let row = ann
+        .rows(&format!("/v7/device({id})?$select=uuid,actor"))
+        .await
+        .remove(0);
+    let path = format!("/api-key/device/{id}/device-key");
+    let (status, key) = ann.send(reqwest::Method::POST, &path, json!({})).await;
+    assert_eq!(status, StatusCode::OK, "{key}");
+    let key = key.as_str().expect("a key").to_owned();
+    let told = json!({ "api_secret": SECRET });
+    let path = format!("/v7/device({id})");
+    let (status, answer) = cloud
+        .by(key.clone())
+        .send(reqwest::Method::PATCH, &path, told)
+        .await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    Known {
+        id,
+        actor: row["actor"]["__id"].as_i64().expect("an actor"),
+        uuid: row["uuid"].as_str().expect("a uuid").to_owned(),
+        key,
+    }
+}
+
+/// Asks for a tunnel with these headers; the connection where there is one, the status where there is none.
+pub(crate) async fn ask_for_tunnel(
+    cloud: &Cloud,
+    uuid: &str,
+    key: Option<&str>,
+    headers: http::HeaderMap,
+) -> Result<http::Response<hyper::body::Incoming>, StatusCode> {
+    let address = cloud.url.strip_prefix("http://").expect("an address");
+    let stream = TcpStream::connect(address).await.expect("a connection");
+    stream.set_nodelay(true).expect("no delay");
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake::<_, Body>(TokioIo::new(stream))
+            .await
+            .expect("HTTP");
+    tokio::spawn(async move {
+        let _ = connection.with_upgrades().await;
+    });
+    let mut request = Request::get(format!("/device/v3/{uuid}/tunnel"))
+        .header(header::HOST, address)
+        .body(Body::empty())
+        .expect("a request");
+    request.headers_mut().extend(headers);
+    if let Some(key) = key {
+        let bearer = HeaderValue::from_str(&format!("Bearer {key}")).expect("a key");
+        request.headers_mut().insert(header::AUTHORIZATION, bearer);
+    }
+    let answer = sender.send_request(request).await.expect("an answer");
+    match answer.status() {
+        StatusCode::SWITCHING_PROTOCOLS => Ok(answer),
+        other => Err(other),
+    }
+}
+
+/// Opens the tunnel of a device, and answers by this router until the task is aborted or the cloud ends it.
+pub(crate) async fn connect(cloud: &Cloud, device: &Known, router: Router) -> JoinHandle<()> {
+    let offer = Offer::new(PROTOCOL).expect("an offer");
+    let answer = ask_for_tunnel(cloud, &device.uuid, Some(&device.key), offer.headers())
+        .await
+        .expect("a tunnel");
+    offer
+        .is_taken(answer.status(), answer.headers())
+        .expect("a tunnel");
+    let connection = hyper::upgrade::on(answer).await.expect("the connection");
+    tokio::spawn(async move {
+        let pipe = tunnel::over(TokioIo::new(connection), End::Device).await;
+        let answer = move |request| {
+            let router = router.clone();
+            async move {
+                match router.oneshot(request).await {
+                    Ok(answer) => answer,
+                    Err(never) => match never {},
+                }
+            }
+        };
+        let _ = tunnel::serve(pipe, answer, std::future::pending()).await;
+    })
+}

@@ -1,0 +1,54 @@
+//! Devices that hold a tunnel: who may, what the cloud tells of it, and what it asks through it (cloud
+//! behaviour 4.6 and 4.8). The devices are fakes behind the real end of the tunnel.
+
+mod proxy;
+mod push;
+mod tunnel;
+
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use serde_json::Value;
+
+use crate::harness::Signed;
+
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Waits until it is so.
+async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "not within {PATIENCE:?}: {what}"
+        );
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// A supervisor that answers nothing.
+fn silent() -> Router {
+    Router::new()
+}
+
+/// What the data API says of a device's connection.
+async fn connection(ann: &Signed<'_>, id: i64) -> Value {
+    let path = format!(
+        "/v7/device({id})?$select=is_connected_to_vpn,is_online,last_vpn_event,last_connectivity_event"
+    );
+    ann.rows(&path).await.remove(0)
+}
+
+/// Waits until the data API says that the device is connected, or that it is not.
+async fn until_connected(ann: &Signed<'_>, id: i64, connected: bool) -> Value {
+    until("the state of the connection", async || {
+        let row = connection(ann, id).await;
+        assert_eq!(row["is_online"], row["is_connected_to_vpn"], "{row}");
+        (row["is_connected_to_vpn"] == connected).then_some(row)
+    })
+    .await
+}

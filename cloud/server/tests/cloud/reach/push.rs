@@ -1,0 +1,126 @@
+//! A change of what a device is to run, or of its variables, is pushed to it.
+
+use axum::Router;
+use axum::routing::post;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::{PATIENCE, silent, until_connected};
+use crate::fake_device::{Known, connect, known};
+use crate::harness::{Cloud, Signed, on_both};
+
+/// A supervisor that hands on each `POST /v1/update`, with its body and address.
+fn told() -> (Router, mpsc::UnboundedReceiver<(String, Value)>) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let heard = async move |uri: http::Uri, axum::Json(body): axum::Json<Value>| {
+        let _ = sender.send((uri.to_string(), body));
+        StatusCode::NO_CONTENT
+    };
+    (Router::new().route("/v1/update", post(heard)), receiver)
+}
+
+async fn connected(
+    cloud: &Cloud,
+    ann: &Signed<'_>,
+    fleet: i64,
+) -> (Known, mpsc::UnboundedReceiver<(String, Value)>) {
+    let device = known(cloud, ann, fleet).await;
+    let (router, mut receiver) = told();
+    connect(cloud, &device, router).await;
+    until_connected(ann, device.id, true).await;
+    // That there is something to run at all came while it was away.
+    next(&mut receiver).await;
+    (device, receiver)
+}
+
+async fn next(receiver: &mut mpsc::UnboundedReceiver<(String, Value)>) -> (String, Value) {
+    let heard = tokio::time::timeout(PATIENCE, receiver.recv()).await;
+    heard.expect("a push in time").expect("a push")
+}
+
+async fn variable(ann: &Signed<'_>, of: &str, id: i64, name: &str) {
+    let resource = format!("{of}_environment_variable");
+    ann.create(&resource, json!({ of: id, "name": name, "value": "1" }))
+        .await;
+}
+
+#[tokio::test]
+async fn the_devices_that_a_change_concerns_are_told_to_look_and_no_others() {
+    on_both(async |cloud| {
+        let ann = cloud.sign_in().await;
+        let fleet = ann.fleet("pump", "raspberrypi4-64").await;
+        let elsewhere = ann.fleet("fans", "raspberrypi4-64").await;
+        let (one, mut one_hears) = connected(&cloud, &ann, fleet).await;
+        let (_, mut other_hears) = connected(&cloud, &ann, fleet).await;
+        let (_, mut stranger_hears) = connected(&cloud, &ann, elsewhere).await;
+
+        variable(&ann, "device", one.id, "A").await;
+        let (address, body) = next(&mut one_hears).await;
+        assert!(
+            address.ends_with("/v1/update?apikey=secret+of+the+supervisor"),
+            "{address}"
+        );
+        assert_eq!(body, json!({}));
+
+        variable(&ann, "application", fleet, "B").await;
+        next(&mut one_hears).await;
+        next(&mut other_hears).await;
+
+        let name = json!({ "device_name": "calm-river" });
+        let path = format!("/v7/device({})", one.id);
+        let (status, _) = ann.send(Method::PATCH, &path, name).await;
+        assert_eq!(status, StatusCode::OK);
+        next(&mut one_hears).await;
+
+        // What they are not told of would have come before this.
+        let note = json!({ "note": "on the roof" });
+        let (status, _) = ann.send(Method::PATCH, &path, note).await;
+        assert_eq!(status, StatusCode::OK);
+        variable(&ann, "application", elsewhere, "C").await;
+        next(&mut stranger_hears).await;
+        for hears in [&mut one_hears, &mut other_hears, &mut stranger_hears] {
+            assert!(hears.try_recv().is_err(), "told of nothing");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_device_that_was_away_is_told_when_it_is_back() {
+    on_both(async |cloud| {
+        let ann = cloud.sign_in().await;
+        let fleet = ann.fleet("pump", "raspberrypi4-64").await;
+        let device = known(&cloud, &ann, fleet).await;
+        let (_, mut other_hears) = connected(&cloud, &ann, fleet).await;
+        variable(&ann, "application", fleet, "A").await;
+        next(&mut other_hears).await;
+        let (router, mut hears) = told();
+        connect(&cloud, &device, router).await;
+        next(&mut hears).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_device_that_does_not_answer_holds_nobody_up() {
+    on_both(async |cloud| {
+        let ann = cloud.sign_in().await;
+        let fleet = ann.fleet("pump", "raspberrypi4-64").await;
+        let deaf = known(&cloud, &ann, fleet).await;
+        let never = Router::new().route(
+            "/v1/update",
+            post(async || std::future::pending::<()>().await),
+        );
+        connect(&cloud, &deaf, never).await;
+        until_connected(&ann, deaf.id, true).await;
+        let refusing = known(&cloud, &ann, fleet).await;
+        connect(&cloud, &refusing, silent()).await;
+        let (_, mut hears) = connected(&cloud, &ann, fleet).await;
+        for name in ["A", "B", "C"] {
+            variable(&ann, "application", fleet, name).await;
+            next(&mut hears).await;
+        }
+    })
+    .await;
+}
