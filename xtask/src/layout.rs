@@ -35,7 +35,7 @@ pub(crate) fn components_folder() -> PathBuf {
 }
 
 /// The steps that [`build`] says it takes.
-pub(crate) const STEPS: usize = 4;
+pub(crate) const STEPS: usize = 5;
 
 pub(crate) fn build(arguments: &Arguments) -> Result<Layout> {
     build_in(arguments, &mut Steps::new(STEPS))
@@ -58,6 +58,14 @@ pub(crate) fn build_in(arguments: &Arguments, steps: &mut Steps) -> Result<Layou
         "debug"
     };
 
+    steps.begin("the command line of the cloud");
+    // By itself: what it asks of shared crates is not for the supervisor.
+    let mut fleet = cargo::cargo(["build", "--package", "fleet"]);
+    if arguments.release {
+        fleet.arg("--release");
+    }
+    cargo::finish(fleet)?;
+
     steps.begin("the compiler of plugins");
     cargo::finish(cargo::cargo([
         "build",
@@ -79,6 +87,10 @@ pub(crate) fn build_in(arguments: &Arguments, steps: &mut Steps) -> Result<Layou
     install(
         &target.join("compiler/supervisor-compile"),
         &folder.join("bin/supervisor-compile"),
+    )?;
+    install(
+        &target.join(profile).join("fleet"),
+        &folder.join("bin/fleet"),
     )?;
     for plugin in &plugins {
         let file = component_file(plugin);

@@ -1,0 +1,402 @@
+//! The command line, as clap reads it: `fleet --help` is made from this.
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+/// The command line of the fleet cloud
+#[derive(Debug, Parser)]
+#[command(
+    name = "fleet",
+    version,
+    arg_required_else_help = true,
+    infer_subcommands = false,
+    after_help = "Devices are given by uuid (or its first four characters and more), name or id; fleets by slug, \
+                  name or id; releases by commit (likewise), version or id.\n\
+                  Environment: FLEET_URL and FLEET_TOKEN go before what `fleet login` kept; NO_COLOR.\n\
+                  Exit codes: 0 done, 1 failed, 2 asked for wrongly, 3 not signed in or not allowed, 4 no such thing."
+)]
+pub(crate) struct Arguments {
+    /// Say everything as JSON, for programs
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Sign in to a cloud
+    Login(Login),
+    /// Forget the credential of this machine
+    Logout,
+    /// Who is signed in, and where
+    Whoami,
+    /// List fleets
+    Fleets,
+    /// Make a fleet
+    Create(Create),
+    /// Show a fleet
+    Show(OneFleet),
+    /// Delete a fleet, with its devices and releases
+    Delete(DeleteFleet),
+    /// List devices
+    Devices(Devices),
+    /// Show, change or operate a device
+    #[command(subcommand, arg_required_else_help = true)]
+    Device(DeviceCommand),
+    /// List a fleet's releases
+    Releases(Releases),
+    /// Show or change a release
+    #[command(subcommand, arg_required_else_help = true)]
+    Release(ReleaseCommand),
+    /// Have a device or a fleet run one release, and stay on it
+    Pin(Pin),
+    /// Have a device follow its fleet again, or a fleet its latest release
+    #[command(visible_alias = "unpin")]
+    Track(Track),
+    /// List the tags of a device, fleet or release
+    Tags(Tagged),
+    /// Set or remove a tag
+    #[command(subcommand, arg_required_else_help = true)]
+    Tag(TagCommand),
+    /// List the variables of a fleet or device, configuration among them
+    #[command(visible_alias = "vars")]
+    Variables(Of),
+    /// Set or remove a variable
+    #[command(subcommand, visible_alias = "var", arg_required_else_help = true)]
+    Variable(VariableCommand),
+    /// API keys
+    #[command(subcommand, arg_required_else_help = true)]
+    Keys(KeysCommand),
+    /// What a device's services print
+    Logs(Logs),
+    /// Print a script that completes commands in a shell
+    Completion {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Login {
+    /// The cloud's address, such as https://cloud.example.com; the last one unless given
+    pub(crate) url: Option<String>,
+    /// Your e-mail address or name; asked for unless given
+    #[arg(long, conflicts_with = "token")]
+    pub(crate) email: Option<String>,
+    /// Your password; asked for unless given
+    #[arg(
+        long,
+        env = "FLEET_PASSWORD",
+        hide_env_values = true,
+        conflicts_with = "token"
+    )]
+    pub(crate) password: Option<String>,
+    /// An API key instead of a name and a password
+    #[arg(long, value_name = "KEY")]
+    pub(crate) token: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Create {
+    /// Its name: letters, digits, `_` and `-`, four at least
+    pub(crate) name: String,
+    /// The kind of its boards, such as raspberrypi4-64
+    #[arg(long = "type", value_name = "SLUG")]
+    pub(crate) device_type: String,
+    /// The handle of the organization it belongs to; yours where you have but one
+    #[arg(long, value_name = "HANDLE")]
+    pub(crate) organization: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OneFleet {
+    pub(crate) fleet: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DeleteFleet {
+    pub(crate) fleet: String,
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Devices {
+    /// Of this fleet alone
+    #[arg(long, short)]
+    pub(crate) fleet: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OneDevice {
+    pub(crate) device: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Forced {
+    pub(crate) device: String,
+    /// Override update locks
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DeviceCommand {
+    /// Show a device and its services
+    Show(OneDevice),
+    /// Give it another name
+    Rename { device: String, name: String },
+    /// Write a note on it; without text, remove it
+    Note {
+        device: String,
+        text: Option<String>,
+    },
+    /// Move it to another fleet
+    Move { device: String, fleet: String },
+    /// Delete it
+    #[command(visible_alias = "rm")]
+    Delete {
+        device: String,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// Restart its services, or one of them
+    Restart {
+        #[command(flatten)]
+        device: Forced,
+        /// This service alone
+        #[arg(long, short)]
+        service: Option<String>,
+    },
+    /// Stop a service
+    Stop {
+        #[command(flatten)]
+        device: Forced,
+        /// The service
+        #[arg(long, short)]
+        service: String,
+    },
+    /// Start a service that was stopped
+    Start {
+        #[command(flatten)]
+        device: Forced,
+        /// The service
+        #[arg(long, short)]
+        service: String,
+    },
+    /// Reboot it
+    Reboot(Forced),
+    /// Switch it off
+    Shutdown(Forced),
+    /// Empty the volumes of its services
+    Purge {
+        #[command(flatten)]
+        device: Forced,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// Have it show itself, by blinking
+    #[command(visible_alias = "identify")]
+    Blink(OneDevice),
+    /// Ask whether its supervisor answers
+    Ping(OneDevice),
+    /// Have it look for its target now
+    Update(Forced),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Releases {
+    /// The fleet
+    #[arg(long, short)]
+    pub(crate) fleet: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OneRelease {
+    pub(crate) release: String,
+    /// The fleet that it is of, where its version alone does not tell
+    #[arg(long, short)]
+    pub(crate) fleet: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ReleaseCommand {
+    /// Show a release and its images
+    Show(OneRelease),
+    /// Make a draft final
+    Finalize(OneRelease),
+    /// Keep a release from becoming a target
+    Invalidate {
+        #[command(flatten)]
+        release: OneRelease,
+        /// Why
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Write a note on a release; without text, remove it
+    Note {
+        #[command(flatten)]
+        release: OneRelease,
+        text: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Pin {
+    /// A device or a fleet
+    #[arg(value_name = "DEVICE|FLEET")]
+    pub(crate) target: String,
+    pub(crate) release: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Track {
+    /// A device or a fleet
+    #[arg(value_name = "DEVICE|FLEET")]
+    pub(crate) target: String,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct TagOwner {
+    /// Of this device
+    #[arg(long, short)]
+    pub(crate) device: Option<String>,
+    /// Of this fleet
+    #[arg(long, short)]
+    pub(crate) fleet: Option<String>,
+    /// Of this release
+    #[arg(long, short)]
+    pub(crate) release: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Tagged {
+    #[command(flatten)]
+    pub(crate) owner: TagOwner,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TagCommand {
+    /// Set a tag
+    Set {
+        key: String,
+        #[arg(default_value = "", allow_hyphen_values = true)]
+        value: String,
+        #[command(flatten)]
+        owner: TagOwner,
+    },
+    /// Remove a tag
+    Rm {
+        key: String,
+        #[command(flatten)]
+        owner: TagOwner,
+    },
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct VariableOwner {
+    /// Of this device
+    #[arg(long, short)]
+    pub(crate) device: Option<String>,
+    /// Of this fleet
+    #[arg(long, short)]
+    pub(crate) fleet: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Of {
+    #[command(flatten)]
+    pub(crate) owner: VariableOwner,
+    /// For this service alone
+    #[arg(long, short)]
+    pub(crate) service: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum VariableCommand {
+    /// Set a variable; names that begin with PLATFORM_ or LEGACY_ are configuration
+    Set {
+        /// NAME, or NAME=VALUE
+        name: String,
+        #[arg(allow_hyphen_values = true)]
+        value: Option<String>,
+        #[command(flatten)]
+        of: Of,
+        /// It is configuration, whatever it begins with
+        #[arg(long, conflicts_with = "service")]
+        config: bool,
+    },
+    /// Remove a variable
+    Rm {
+        name: String,
+        #[command(flatten)]
+        of: Of,
+        /// It is configuration, whatever it begins with
+        #[arg(long, conflicts_with = "service")]
+        config: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeysCommand {
+    /// List your named keys, or those of a fleet
+    List {
+        /// Of this fleet
+        #[arg(long, short)]
+        fleet: Option<String>,
+    },
+    /// Make a key that stands for you; it is shown once
+    Create {
+        name: String,
+        #[arg(long)]
+        description: Option<String>,
+        /// Until when it is good, such as 2027-01-31
+        #[arg(long, value_name = "DATE")]
+        expires: Option<String>,
+    },
+    /// Delete a key, by its name or id
+    Rm { key: String },
+    /// Make a key with which new devices join a fleet; it is shown once
+    Provisioning {
+        fleet: String,
+        #[arg(long)]
+        name: Option<String>,
+        #[arg(long)]
+        description: Option<String>,
+        /// Until when it is good, such as 2027-01-31
+        #[arg(long, value_name = "DATE")]
+        expires: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Logs {
+    pub(crate) device: String,
+    /// Go on with what comes, until Ctrl-C
+    #[arg(long)]
+    pub(crate) follow: bool,
+    /// So many lines of what was
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 100)]
+    pub(crate) tail: u32,
+    /// Of this service alone; may be given several times
+    #[arg(long, short)]
+    pub(crate) service: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,61 @@
+//! Questions to the person at the terminal; where nobody is there, what to write instead.
+
+use std::io::{BufRead as _, IsTerminal as _, Write as _, stderr, stdin};
+
+use crate::failure::{Failure, Result};
+
+fn somebody_is_there() -> bool {
+    stdin().is_terminal() && stderr().is_terminal()
+}
+
+/// A line.
+///
+/// # Errors
+/// Where nobody is there to be asked.
+pub(crate) fn line(what: &str, instead: &str) -> Result<String> {
+    if !somebody_is_there() {
+        return Err(missing(what, instead));
+    }
+    eprint!("{what}: ");
+    let failed = |error| Failure::failed("the terminal cannot be read").because(error);
+    stderr().flush().map_err(failed)?;
+    let mut line = String::new();
+    stdin().lock().read_line(&mut line).map_err(failed)?;
+    Ok(line.trim().to_owned())
+}
+
+/// A line that is not shown.
+///
+/// # Errors
+/// Where nobody is there to be asked.
+pub(crate) fn secret(what: &str, instead: &str) -> Result<String> {
+    if !somebody_is_there() {
+        return Err(missing(what, instead));
+    }
+    rpassword::prompt_password(format!("{what}: "))
+        .map_err(|error| Failure::failed("the terminal cannot be read").because(error))
+}
+
+/// Goes on where that was said beforehand, or is said now.
+///
+/// # Errors
+/// Where it is not.
+pub(crate) fn confirmed(what: &str, beforehand: bool) -> Result<()> {
+    if beforehand {
+        return Ok(());
+    }
+    if !somebody_is_there() {
+        return Err(Failure::usage(format!("{what} needs a yes"))
+            .hint("add `--yes` where nobody can be asked"));
+    }
+    let answer = line(&format!("{what}? [y/N]"), "--yes")?;
+    match answer.to_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(Failure::failed("nothing was changed")),
+    }
+}
+
+fn missing(what: &str, instead: &str) -> Failure {
+    Failure::usage(format!("the {} is missing", what.to_lowercase()))
+        .hint(format!("give it as {instead}"))
+}

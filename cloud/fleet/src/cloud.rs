@@ -1,0 +1,365 @@
+//! The cloud's HTTP API: requests with the session's credential, bounded in time and size, asked again
+//! when the cloud says later.
+
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::RETRY_AFTER;
+use reqwest::{Client, Method, Response, StatusCode};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::failure::{Failure, Result};
+use crate::odata;
+use crate::session::{self, Session};
+
+const CONNECT: Duration = Duration::from_secs(10);
+/// From a request to the end of its answer; devices may take 50 s for theirs.
+const WHOLE: Duration = Duration::from_secs(90);
+/// The longest answer that is read.
+const MOST: usize = 256 << 20;
+/// The longest wait that is done without asking.
+const LONGEST_WAIT: Duration = Duration::from_secs(120);
+/// How often a request is sent.
+const TRIES: u32 = 5;
+
+/// A cloud that is asked.
+#[derive(Clone)]
+pub(crate) struct Cloud {
+    pub(crate) url: String,
+    token: Option<String>,
+    http: Client,
+}
+
+impl Cloud {
+    /// The one of the session.
+    ///
+    /// # Errors
+    /// Where nobody is signed in.
+    pub(crate) async fn of_session() -> Result<Self> {
+        let session = Session::current()?;
+        let mut cloud = Cloud::at(&session.url, Some(session.token))?;
+        if session.kept {
+            cloud.renew().await;
+        }
+        Ok(cloud)
+    }
+
+    /// One by its address.
+    ///
+    /// # Errors
+    /// Where there is no TLS to be had.
+    pub(crate) fn at(url: &str, token: Option<String>) -> Result<Self> {
+        Ok(Cloud {
+            url: url.to_owned(),
+            token,
+            http: client()?,
+        })
+    }
+
+    /// A session is good for a week; who works on with it stays signed in. That it fails is told by the
+    /// request that follows.
+    async fn renew(&mut self) {
+        let now = jiff::Timestamp::now().as_second();
+        if !self
+            .token
+            .as_deref()
+            .is_some_and(|token| session::is_old(token, now))
+        {
+            return;
+        }
+        let renewed = self
+            .answer(Method::GET, "/user/v1/refresh-token", None)
+            .await;
+        if let Ok(token) = renewed
+            && let Ok(token) = String::from_utf8(token)
+            && session::keep(&self.url, &token).is_ok()
+        {
+            self.token = Some(token);
+        }
+    }
+
+    /// Rows of the data API.
+    pub(crate) async fn rows<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        options: &[(&str, &str)],
+    ) -> Result<Vec<T>> {
+        #[derive(serde::Deserialize)]
+        struct Rows<T> {
+            d: Vec<T>,
+        }
+        let rows: Rows<T> = self.get(&odata::address(path, options)).await?;
+        Ok(rows.d)
+    }
+
+    /// The row of a key.
+    pub(crate) async fn row<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        options: &[(&str, &str)],
+    ) -> Result<Option<T>> {
+        Ok(self.rows(path, options).await?.into_iter().next())
+    }
+
+    /// JSON of an address.
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
+        let bytes = self.answer(Method::GET, path, None).await?;
+        self.parsed(path, &bytes)
+    }
+
+    /// Makes a row; its id.
+    pub(crate) async fn create(&self, resource: &str, body: &Value) -> Result<i64> {
+        #[derive(serde::Deserialize)]
+        struct Made {
+            id: i64,
+        }
+        let path = format!("/v7/{resource}?returnResource=false");
+        let bytes = self.answer(Method::POST, &path, Some(body)).await?;
+        Ok(self.parsed::<Made>(&path, &bytes)?.id)
+    }
+
+    /// Changes the row of a key.
+    pub(crate) async fn change(&self, path: &str, body: &Value) -> Result<()> {
+        let path = format!("/v7/{path}");
+        self.answer(Method::PATCH, &path, Some(body))
+            .await
+            .map(drop)
+    }
+
+    /// Makes or changes the row of a key.
+    pub(crate) async fn put(&self, path: &str, body: &Value) -> Result<()> {
+        let path = format!("/v7/{path}");
+        self.answer(Method::PUT, &path, Some(body)).await.map(drop)
+    }
+
+    /// Deletes the row of a key.
+    pub(crate) async fn delete(&self, path: &str) -> Result<()> {
+        let path = format!("/v7/{path}");
+        self.answer(Method::DELETE, &path, None).await.map(drop)
+    }
+
+    /// Posts, and reads JSON.
+    pub(crate) async fn post<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T> {
+        let bytes = self.answer(Method::POST, path, Some(body)).await?;
+        self.parsed(path, &bytes)
+    }
+
+    /// The whole of a good answer.
+    ///
+    /// # Errors
+    /// What the cloud says of any other.
+    pub(crate) async fn answer(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Vec<u8>> {
+        let answer = self.send(method, path, body, Some(WHOLE)).await?;
+        let status = answer.status();
+        let bytes = self.read(answer).await?;
+        match status.is_success() {
+            true => Ok(bytes),
+            false => Err(self.refusal(status, &bytes)),
+        }
+    }
+
+    /// The bytes of an answer, bounded.
+    pub(crate) async fn read(&self, mut answer: Response) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        while let Some(piece) = answer
+            .chunk()
+            .await
+            .map_err(|error| self.unreachable(error))?
+        {
+            if bytes.len() + piece.len() > MOST {
+                return Err(Failure::failed(format!(
+                    "the cloud's answer has more than {} MiB",
+                    MOST >> 20
+                )));
+            }
+            bytes.extend_from_slice(&piece);
+        }
+        Ok(bytes)
+    }
+
+    /// Any answer, once the cloud does not say later any more.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        time: Option<Duration>,
+    ) -> Result<Response> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let mut request = self
+                .http
+                .request(method.clone(), format!("{}{path}", self.url));
+            if let Some(time) = time {
+                request = request.timeout(time);
+            }
+            if let Some(token) = &self.token {
+                request = request.bearer_auth(token);
+            }
+            if let Some(body) = body {
+                request = request.json(body);
+            }
+            let answer = request
+                .send()
+                .await
+                .map_err(|error| self.unreachable(error))?;
+            let Some(wait) = asked_to_wait(&answer) else {
+                return Ok(answer);
+            };
+            if wait > LONGEST_WAIT || tries == TRIES {
+                return Err(Failure::failed(format!(
+                    "{} has too much to do ({})",
+                    self.url,
+                    answer.status()
+                ))
+                .hint(format!("try again in {} s", wait.as_secs())));
+            }
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    fn unreachable(&self, error: reqwest::Error) -> Failure {
+        let timeout = error.is_timeout();
+        // The address is in the sentence already.
+        let failure = Failure::failed(match timeout {
+            true => format!("{} did not answer in time", self.url),
+            false => format!("{} cannot be reached", self.url),
+        });
+        failure
+            .because(error.without_url())
+            .hint("look whether the address is right and the cloud is running")
+    }
+
+    fn parsed<T: DeserializeOwned>(&self, path: &str, bytes: &[u8]) -> Result<T> {
+        serde_json::from_slice(bytes).map_err(|error| {
+            Failure::failed(format!(
+                "what {} answers at {} is not what was asked for",
+                self.url,
+                path.split('?').next().unwrap_or(path)
+            ))
+            .because(error)
+            .hint("look whether that is the address of a fleet cloud")
+        })
+    }
+
+    /// What an answer that is not good says.
+    pub(crate) fn refusal(&self, status: StatusCode, body: &[u8]) -> Failure {
+        let said = said(body);
+        let with = |sentence: &str| match &said {
+            Some(said) => format!("{sentence}: {said}"),
+            None => sentence.to_owned(),
+        };
+        match status {
+            StatusCode::UNAUTHORIZED => Failure::not_allowed(with("not signed in, or not allowed"))
+                .hint(format!(
+                    "`fleet whoami` tells who you are; `fleet login {}` signs in anew",
+                    self.url
+                )),
+            StatusCode::FORBIDDEN => Failure::not_allowed(with("not allowed")),
+            StatusCode::NOT_FOUND => Failure::not_found(with("not found")),
+            StatusCode::BAD_REQUEST | StatusCode::CONFLICT | StatusCode::PAYLOAD_TOO_LARGE => {
+                Failure::failed(match said {
+                    Some(said) => format!("the cloud refused it: {said}"),
+                    None => format!("the cloud refused it ({status})"),
+                })
+            }
+            status => Failure::failed(with(&format!("the cloud answered {status}"))),
+        }
+    }
+}
+
+/// The sentence in a body: a JSON string, an object's `error` or `message`, or short text.
+pub(crate) fn said(body: &[u8]) -> Option<String> {
+    let text = match serde_json::from_slice::<Value>(body) {
+        Ok(Value::String(text)) => text,
+        Ok(Value::Object(object)) => ["error", "Error", "message"]
+            .iter()
+            .find_map(|name| object.get(*name)?.as_str())
+            .map(str::to_owned)?,
+        Ok(_) => return None,
+        Err(_) => String::from_utf8(body.to_vec()).ok()?,
+    };
+    let text = text.trim();
+    // A page of a proxy tells nobody anything.
+    match text.is_empty() || text.starts_with('<') {
+        true => None,
+        false => Some(text.chars().take(1000).collect()),
+    }
+}
+
+/// How long to wait until the request is sent again, where the cloud says so.
+fn asked_to_wait(answer: &Response) -> Option<Duration> {
+    if !matches!(
+        answer.status(),
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+    ) {
+        return None;
+    }
+    let text = answer.headers().get(RETRY_AFTER)?.to_str().ok()?;
+    waiting_time(text, SystemTime::now())
+}
+
+/// Of a `Retry-After`: seconds, or a date.
+fn waiting_time(text: &str, now: SystemTime) -> Option<Duration> {
+    if let Ok(seconds) = text.trim().parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(text).ok()?;
+    Some(date.duration_since(now).unwrap_or_default())
+}
+
+fn client() -> Result<Client> {
+    // A second installation is refused, and the first one serves.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::builder()
+        .connect_timeout(CONNECT)
+        .read_timeout(WHOLE)
+        // A credential follows no redirection to who knows where.
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(concat!("fleet/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .map_err(|error| Failure::failed("TLS cannot be set up").because(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_told_in_the_clouds_words() {
+        for (body, expected) in [
+            (
+                &br#""\"uuid\" must be unique.""#[..],
+                Some("\"uuid\" must be unique."),
+            ),
+            (br#"{"error":"Bad API response"}"#, Some("Bad API response")),
+            (br#"{"Data":"","Error":"locked"}"#, Some("locked")),
+            (b"plain words\n", Some("plain words")),
+            (b"<html>x</html>", None),
+            (b"", None),
+            (b"[1]", None),
+        ] {
+            assert_eq!(said(body).as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn the_time_to_wait_is_seconds_or_a_date() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        for (text, expected) in [
+            ("7", Some(7)),
+            ("Sun, 06 Nov 1994 08:49:47 GMT", Some(10)),
+            ("Sun, 06 Nov 1994 08:49:07 GMT", Some(0)),
+            ("soon", None),
+        ] {
+            let wait = waiting_time(text, now).map(|wait| wait.as_secs());
+            assert_eq!(wait, expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What a device itself is asked, through the cloud's proxy (`POST /supervisor/…`).
+
+use std::time::Duration;
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::cloud::{Cloud, said};
+use crate::failure::{Failure, Result};
+use crate::find::{self, Device};
+use crate::output::{Output, short};
+
+/// The cloud gives a device 50 s to begin its answer.
+const PATIENCE: Duration = Duration::from_secs(80);
+
+/// What is to be done, and where.
+pub(crate) struct Action {
+    pub(crate) device: String,
+    /// Update locks are overridden.
+    pub(crate) force: bool,
+    pub(crate) act: Do,
+}
+
+pub(crate) enum Do {
+    Restart,
+    RestartService(String),
+    StopService(String),
+    StartService(String),
+    Reboot,
+    Shutdown,
+    Purge,
+    Blink,
+    Ping,
+    Update,
+}
+
+/// Asks the device.
+///
+/// # Errors
+/// Where it cannot be reached, or refuses.
+pub(crate) async fn run(cloud: &Cloud, output: &Output, action: Action) -> Result<()> {
+    let device = find::device(cloud, &action.device).await?;
+    let asked = asked(&device, &action)?;
+    let body = json!({
+        "uuid": device.uuid,
+        "method": asked.method,
+        "data": asked.data,
+    });
+    let path = format!("/supervisor{}", asked.path);
+    let answer = cloud
+        .send(Method::POST, &path, Some(&body), Some(PATIENCE))
+        .await?;
+    let status = answer.status();
+    let bytes = cloud.read(answer).await?;
+    if !status.is_success() {
+        return Err(refusal(cloud, &device, &action.act, status, &bytes));
+    }
+    let answered: Value = serde_json::from_slice(&bytes)
+        .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&bytes).into_owned()));
+    output.done(
+        format!(
+            "{} ({}) {}",
+            device.device_name,
+            short(&device.uuid),
+            asked.done
+        ),
+        &json!({ "device": device.uuid, "status": status.as_u16(), "answer": answered }),
+    );
+    Ok(())
+}
+
+/// A request of the device's own API, and what is said once it was taken.
+struct Asked {
+    method: &'static str,
+    path: String,
+    data: Value,
+    done: String,
+}
+
+fn asked(device: &Device, action: &Action) -> Result<Asked> {
+    let force = action.force;
+    let simple = |path: &str, data: Value, done: &str| Asked {
+        method: "POST",
+        path: path.to_owned(),
+        data,
+        done: done.to_owned(),
+    };
+    let service = |verb: &str, name: &str, done: &str| {
+        Ok::<_, Failure>(simple(
+            &format!("/v2/applications/{}/{verb}-service", device.fleet()?),
+            json!({ "serviceName": name, "force": force }),
+            &format!("{done} {name}"),
+        ))
+    };
+    Ok(match &action.act {
+        Do::Restart => simple(
+            "/v1/restart",
+            json!({ "appId": device.fleet()?, "force": force }),
+            "restarted its services",
+        ),
+        Do::RestartService(name) => service("restart", name, "restarted")?,
+        Do::StopService(name) => service("stop", name, "stopped")?,
+        Do::StartService(name) => service("start", name, "started")?,
+        Do::Reboot => simple("/v1/reboot", json!({ "force": force }), "reboots"),
+        Do::Shutdown => simple(
+            "/v1/shutdown",
+            json!({ "force": force }),
+            "switches itself off",
+        ),
+        Do::Purge => simple(
+            "/v1/purge",
+            json!({ "appId": device.fleet()?, "force": force }),
+            "emptied the volumes of its services",
+        ),
+        Do::Blink => simple("/v1/blink", json!({}), "blinks"),
+        Do::Ping => Asked {
+            method: "GET",
+            path: "/ping".to_owned(),
+            data: json!({}),
+            done: "answers".to_owned(),
+        },
+        Do::Update => simple(
+            "/v1/update",
+            json!({ "force": force }),
+            "looks for its target",
+        ),
+    })
+}
+
+fn refusal(cloud: &Cloud, device: &Device, act: &Do, status: StatusCode, body: &[u8]) -> Failure {
+    let name = format!("{} ({})", device.device_name, short(&device.uuid));
+    let words = said(body);
+    let told = |sentence: String| match &words {
+        Some(words) => format!("{sentence}: {words}"),
+        None => sentence,
+    };
+    match status {
+        // Of the cloud: the device was found, so what is not is its tunnel.
+        StatusCode::NOT_FOUND if words.as_deref().is_some_and(|w| w.contains("online")) => {
+            Failure::failed(format!("the device {name} is not connected"))
+                .hint("`fleet device show` tells since when")
+        }
+        StatusCode::LOCKED => {
+            let failure = Failure::failed(told(format!("an update lock holds the device {name}")));
+            match act {
+                Do::Blink | Do::Ping => failure,
+                _ => failure.hint("`--force` overrides update locks"),
+            }
+        }
+        StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT => {
+            Failure::failed(told(format!("the device {name} did not answer")))
+        }
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => cloud.refusal(status, body),
+        status => Failure::failed(told(format!("the device {name} answered {status}"))),
+    }
+}

@@ -1,0 +1,177 @@
+//! `devices`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cloud::Cloud;
+use crate::failure::Result;
+use crate::find;
+use crate::output::{Mood, Output, short};
+
+/// A device as the API gives it, expanded.
+#[derive(Deserialize)]
+pub(crate) struct Row {
+    id: i64,
+    uuid: String,
+    device_name: String,
+    overall_status: Option<String>,
+    overall_progress: Option<i64>,
+    is_connected_to_vpn: bool,
+    api_heartbeat_state: String,
+    os_version: Option<String>,
+    supervisor_version: Option<String>,
+    #[serde(rename = "belongs_to__application")]
+    fleet: Vec<Slug>,
+    #[serde(rename = "is_of__device_type")]
+    device_type: Vec<Slug>,
+    #[serde(rename = "is_running__release")]
+    running: Vec<Release>,
+    #[serde(rename = "is_pinned_on__release")]
+    pinned: Vec<Release>,
+}
+
+#[derive(Deserialize)]
+struct Slug {
+    slug: String,
+}
+
+#[derive(Deserialize)]
+struct Release {
+    commit: String,
+    raw_version: String,
+}
+
+/// A device as it is told.
+#[derive(Serialize)]
+pub(crate) struct Device {
+    pub(crate) id: i64,
+    pub(crate) uuid: String,
+    pub(crate) name: String,
+    pub(crate) fleet: Option<String>,
+    pub(crate) device_type: Option<String>,
+    pub(crate) status: Option<String>,
+    pub(crate) progress: Option<i64>,
+    pub(crate) connected: bool,
+    pub(crate) heartbeat: String,
+    pub(crate) running_commit: Option<String>,
+    pub(crate) running_version: Option<String>,
+    pub(crate) pinned_commit: Option<String>,
+    pub(crate) pinned_version: Option<String>,
+    pub(crate) os_version: Option<String>,
+    pub(crate) supervisor_version: Option<String>,
+}
+
+pub(crate) const SELECT: &str = "id,uuid,device_name,overall_status,overall_progress,is_connected_to_vpn,\
+    api_heartbeat_state,os_version,supervisor_version";
+pub(crate) const EXPAND: &str = "belongs_to__application($select=slug),is_of__device_type($select=slug),\
+    is_running__release($select=commit,raw_version),is_pinned_on__release($select=commit,raw_version)";
+
+impl From<Row> for Device {
+    fn from(row: Row) -> Self {
+        let first = |slugs: Vec<Slug>| slugs.into_iter().next().map(|one| one.slug);
+        let release = |releases: Vec<Release>| match releases.into_iter().next() {
+            Some(release) => (Some(release.commit), Some(release.raw_version)),
+            None => (None, None),
+        };
+        let (running_commit, running_version) = release(row.running);
+        let (pinned_commit, pinned_version) = release(row.pinned);
+        Device {
+            id: row.id,
+            uuid: row.uuid,
+            name: row.device_name,
+            fleet: first(row.fleet),
+            device_type: first(row.device_type),
+            status: row.overall_status,
+            progress: row.overall_progress,
+            connected: row.is_connected_to_vpn,
+            heartbeat: row.api_heartbeat_state,
+            running_commit,
+            running_version,
+            pinned_commit,
+            pinned_version,
+            os_version: row.os_version,
+            supervisor_version: row.supervisor_version,
+        }
+    }
+}
+
+impl Device {
+    /// How it fares, in a word and perhaps how far.
+    pub(crate) fn status(&self) -> (String, Mood) {
+        let status = self.status.clone().unwrap_or_default();
+        let mood = match status.as_str() {
+            "operational" => Mood::Good,
+            "updating" | "configuring" | "post-provisioning" => Mood::Warning,
+            "reduced-functionality" => Mood::Bad,
+            _ => Mood::Quiet,
+        };
+        match self.progress {
+            Some(percent) if percent < 100 => (format!("{status} {percent} %"), mood),
+            _ => (status, mood),
+        }
+    }
+
+    /// What it runs.
+    pub(crate) fn running(&self) -> Option<String> {
+        let release = format!(
+            "{} {}",
+            short(self.running_commit.as_deref()?),
+            self.running_version.as_deref()?
+        );
+        Some(match self.pinned_commit.is_some() {
+            true => format!("{release} (pinned)"),
+            false => release,
+        })
+    }
+
+    /// What it is pinned to.
+    pub(crate) fn pinned(&self) -> Option<String> {
+        Some(format!(
+            "{} {}",
+            short(self.pinned_commit.as_deref()?),
+            self.pinned_version.as_deref()?
+        ))
+    }
+}
+
+pub(crate) async fn list(cloud: &Cloud, output: &Output, fleet: Option<&str>) -> Result<()> {
+    let filter = match fleet {
+        Some(fleet) => {
+            let fleet = find::fleet(cloud, fleet).await?;
+            Some(format!("belongs_to__application eq {}", fleet.id))
+        }
+        None => None,
+    };
+    let mut options = vec![
+        ("$select", SELECT),
+        ("$expand", EXPAND),
+        ("$orderby", "device_name asc"),
+    ];
+    if let Some(filter) = &filter {
+        options.push(("$filter", filter));
+    }
+    let rows: Vec<Row> = cloud.rows("device", &options).await?;
+    let devices: Vec<Device> = rows.into_iter().map(Device::from).collect();
+    output.rows(
+        &devices,
+        &[
+            ("UUID", |device| (short(&device.uuid), Mood::Plain)),
+            ("NAME", |device| (device.name.clone(), Mood::Plain)),
+            ("FLEET", |device| {
+                (device.fleet.clone().unwrap_or_default(), Mood::Plain)
+            }),
+            ("STATUS", Device::status),
+            ("CONNECTED", |device| match device.connected {
+                true => ("yes".to_owned(), Mood::Good),
+                false => ("no".to_owned(), Mood::Quiet),
+            }),
+            ("RELEASE", |device| {
+                (device.running().unwrap_or_default(), Mood::Plain)
+            }),
+            ("TYPE", |device| {
+                (device.device_type.clone().unwrap_or_default(), Mood::Quiet)
+            }),
+        ],
+        "there are no devices yet; `fleet keys provisioning FLEET` makes a key with which they join",
+    );
+    Ok(())
+}

@@ -1,0 +1,284 @@
+//! `fleets`, `create`, `show` and `delete`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::arguments::{Create, DeleteFleet};
+use crate::ask;
+use crate::cloud::Cloud;
+use crate::failure::{Failure, Result};
+use crate::find;
+use crate::odata::literal;
+use crate::output::{Mood, Output, short, when};
+
+/// A fleet as the API gives it, expanded.
+#[derive(Deserialize)]
+struct Row {
+    id: i64,
+    uuid: String,
+    app_name: String,
+    slug: String,
+    is_public: bool,
+    should_track_latest_release: bool,
+    created_at: String,
+    #[serde(rename = "is_for__device_type")]
+    device_type: Vec<Slug>,
+    #[serde(rename = "should_be_running__release")]
+    release: Vec<Target>,
+    #[serde(rename = "owns__device")]
+    devices: i64,
+    online: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct Slug {
+    slug: String,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    commit: String,
+    raw_version: String,
+}
+
+/// A fleet as it is told.
+#[derive(Serialize)]
+struct Fleet {
+    id: i64,
+    uuid: String,
+    name: String,
+    slug: String,
+    device_type: Option<String>,
+    devices: i64,
+    /// Of these, how many hold their tunnel; where that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    online: Option<i64>,
+    commit: Option<String>,
+    version: Option<String>,
+    tracks_latest: bool,
+    public: bool,
+    created_at: String,
+}
+
+impl From<Row> for Fleet {
+    fn from(row: Row) -> Self {
+        let release = row.release.into_iter().next();
+        Fleet {
+            id: row.id,
+            uuid: row.uuid,
+            name: row.app_name,
+            slug: row.slug,
+            device_type: row.device_type.into_iter().next().map(|kind| kind.slug),
+            devices: row.devices,
+            online: row.online,
+            version: release.as_ref().map(|release| release.raw_version.clone()),
+            commit: release.map(|release| release.commit),
+            tracks_latest: row.should_track_latest_release,
+            public: row.is_public,
+            created_at: row.created_at,
+        }
+    }
+}
+
+impl Fleet {
+    /// What its devices are to run.
+    fn target(&self) -> String {
+        let release = match (&self.commit, &self.version) {
+            (Some(commit), Some(version)) => format!("{} {version}", short(commit)),
+            _ => return "none yet".to_owned(),
+        };
+        match self.tracks_latest {
+            true => release,
+            false => format!("{release} (pinned)"),
+        }
+    }
+}
+
+const SELECT: &str = "id,uuid,app_name,slug,is_public,should_track_latest_release,created_at";
+const EXPAND: &str = "is_for__device_type($select=slug),\
+    should_be_running__release($select=commit,raw_version),owns__device/$count";
+
+pub(crate) async fn list(cloud: &Cloud, output: &Output) -> Result<()> {
+    let options = [
+        ("$select", SELECT),
+        ("$expand", EXPAND),
+        ("$filter", "is_directly_accessible_by__user/any(dau:true)"),
+        ("$orderby", "slug asc"),
+    ];
+    let rows: Vec<Row> = cloud.rows("application", &options).await?;
+    let fleets: Vec<Fleet> = rows.into_iter().map(Fleet::from).collect();
+    output.rows(
+        &fleets,
+        &[
+            ("SLUG", |fleet| (fleet.slug.clone(), Mood::Plain)),
+            ("TYPE", |fleet| {
+                (fleet.device_type.clone().unwrap_or_default(), Mood::Plain)
+            }),
+            ("DEVICES", |fleet| (fleet.devices.to_string(), Mood::Plain)),
+            ("RELEASE", |fleet| {
+                let mood = match fleet.commit.is_some() {
+                    true => Mood::Plain,
+                    false => Mood::Quiet,
+                };
+                (fleet.target(), mood)
+            }),
+            ("ID", |fleet| (fleet.id.to_string(), Mood::Quiet)),
+        ],
+        "there are no fleets yet; `fleet create NAME --type SLUG` makes one",
+    );
+    Ok(())
+}
+
+pub(crate) async fn create(cloud: &Cloud, output: &Output, create: Create) -> Result<()> {
+    #[derive(Deserialize)]
+    struct Id {
+        id: i64,
+    }
+    let filter = format!(
+        "slug eq {0} or device_type_alias/any(a:a/is_referenced_by__alias eq {0})",
+        literal(&create.device_type)
+    );
+    let kinds: Vec<Id> = cloud
+        .rows("device_type", &[("$select", "id"), ("$filter", &filter)])
+        .await?;
+    let Some(kind) = kinds.first() else {
+        return Err(no_such_type(cloud, &create.device_type).await?);
+    };
+    let organization = organization(cloud, create.organization.as_deref()).await?;
+    let body = json!({
+        "app_name": create.name,
+        "organization": organization,
+        "is_for__device_type": kind.id,
+    });
+    let id = cloud.create("application", &body).await?;
+    let fleet: Option<Row> = cloud
+        .row(
+            &format!("application({id})"),
+            &[("$select", SELECT), ("$expand", EXPAND)],
+        )
+        .await?;
+    match fleet.map(Fleet::from) {
+        Some(fleet) => output.done(
+            format!("made the fleet {} (id {})", fleet.slug, fleet.id),
+            &serde_json::to_value(&fleet).unwrap_or_default(),
+        ),
+        None => output.done(format!("made the fleet {id}"), &json!({ "id": id })),
+    }
+    Ok(())
+}
+
+async fn no_such_type(cloud: &Cloud, asked: &str) -> Result<Failure> {
+    let options = [("$select", "slug"), ("$orderby", "slug asc")];
+    let kinds: Vec<Slug> = cloud.rows("device_type", &options).await?;
+    let wanted = asked.to_lowercase();
+    let near: Vec<&str> = kinds
+        .iter()
+        .map(|kind| kind.slug.as_str())
+        .filter(|slug| slug.contains(&wanted) || wanted.contains(slug))
+        .take(8)
+        .collect();
+    let shown = match near.is_empty() {
+        true => kinds
+            .iter()
+            .map(|kind| kind.slug.as_str())
+            .take(30)
+            .collect(),
+        false => near,
+    };
+    Ok(
+        Failure::not_found(format!("there is no kind of board `{asked}`"))
+            .hint(format!("there is {}", shown.join(", "))),
+    )
+}
+
+/// The organization that is meant.
+async fn organization(cloud: &Cloud, handle: Option<&str>) -> Result<i64> {
+    #[derive(Deserialize)]
+    struct Organization {
+        id: i64,
+        handle: String,
+    }
+    let options = [("$select", "id,handle"), ("$orderby", "handle asc")];
+    let all: Vec<Organization> = cloud.rows("organization", &options).await?;
+    let handles = || {
+        let handles: Vec<&str> = all.iter().map(|one| one.handle.as_str()).collect();
+        handles.join(", ")
+    };
+    match (handle, all.as_slice()) {
+        (Some(handle), all) => match all.iter().find(|one| one.handle == handle) {
+            Some(one) => Ok(one.id),
+            None => Err(
+                Failure::not_found(format!("there is no organization `{handle}`"))
+                    .hint(format!("you are in {}", handles())),
+            ),
+        },
+        (None, [only]) => Ok(only.id),
+        (None, []) => Err(Failure::not_allowed("you are in no organization")),
+        (None, _) => Err(Failure::usage("you are in several organizations")
+            .hint(format!("say which by `--organization`: {}", handles()))),
+    }
+}
+
+pub(crate) async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<()> {
+    let found = find::fleet(cloud, text).await?;
+    let options = [("$select", SELECT), ("$expand", EXPAND)];
+    let row: Option<Row> = cloud
+        .row(&format!("application({})", found.id), &options)
+        .await?;
+    let mut fleet = row
+        .map(Fleet::from)
+        .ok_or_else(|| Failure::not_found(format!("there is no fleet `{text}`")))?;
+    #[derive(Deserialize)]
+    struct Count {
+        d: i64,
+    }
+    let filter = format!(
+        "/v7/device/$count?$filter=is_connected_to_vpn%20eq%20true%20and%20belongs_to__application%20eq%20{}",
+        found.id
+    );
+    fleet.online = Some(cloud.get::<Count>(&filter).await?.d);
+    output.details(
+        &fleet,
+        &[
+            ("name", Some(fleet.name.clone())),
+            ("slug", Some(fleet.slug.clone())),
+            ("id", Some(fleet.id.to_string())),
+            ("uuid", Some(fleet.uuid.clone())),
+            ("type", fleet.device_type.clone()),
+            (
+                "devices",
+                Some(format!(
+                    "{}, {} of them connected",
+                    fleet.devices,
+                    fleet.online.unwrap_or_default()
+                )),
+            ),
+            ("release", Some(fleet.target())),
+            (
+                "follows",
+                Some(match fleet.tracks_latest {
+                    true => "its latest release".to_owned(),
+                    false => "no new releases".to_owned(),
+                }),
+            ),
+            ("public", fleet.public.then(|| "yes".to_owned())),
+            ("made", Some(when(&fleet.created_at))),
+        ],
+    );
+    Ok(())
+}
+
+pub(crate) async fn delete(cloud: &Cloud, output: &Output, delete: DeleteFleet) -> Result<()> {
+    let fleet = find::fleet(cloud, &delete.fleet).await?;
+    let what = format!(
+        "delete the fleet {} with its devices and releases",
+        fleet.slug
+    );
+    ask::confirmed(&what, delete.yes)?;
+    cloud.delete(&format!("application({})", fleet.id)).await?;
+    output.done(
+        format!("deleted the fleet {}", fleet.slug),
+        &json!({ "deleted": { "id": fleet.id, "slug": fleet.slug } }),
+    );
+    Ok(())
+}

@@ -1,0 +1,232 @@
+//! `logs`: what a device's services print, of before and as it comes.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use reqwest::{Method, Response, StatusCode};
+use serde::{Deserialize, Serialize};
+
+use crate::arguments::Logs;
+use crate::cloud::Cloud;
+use crate::failure::{Failure, Kind, Result};
+use crate::find::{self, Device};
+use crate::output::{Output, printable};
+
+/// What the cloud gives at most of what was.
+const MOST: u32 = 1000;
+/// A line of a stream that is longer is no line of a log.
+const LONGEST: usize = 1 << 20;
+/// Silence after which the connection is given up; the cloud says something every 58 s.
+const SILENCE: Duration = Duration::from_secs(150);
+/// From a connection that was lost to the next.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// A line as the cloud gives it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    message: String,
+    timestamp: i64,
+    #[serde(default)]
+    created_at: Option<i64>,
+    #[serde(default)]
+    is_system: bool,
+    #[serde(default)]
+    is_std_err: bool,
+    #[serde(default)]
+    service_id: Option<i64>,
+}
+
+/// A line as it is told.
+#[derive(Serialize)]
+struct Line<'a> {
+    timestamp: i64,
+    service: Option<&'a str>,
+    message: &'a str,
+    system: bool,
+    stderr: bool,
+}
+
+/// Prints lines of the services that were asked for.
+struct Printer<'a> {
+    output: &'a Output,
+    names: HashMap<i64, String>,
+    wanted: Vec<i64>,
+    /// When the cloud got the newest line that was printed.
+    newest: Option<i64>,
+}
+
+impl Printer<'_> {
+    fn print(&mut self, entry: &Entry) {
+        let at = entry.created_at.unwrap_or(entry.timestamp);
+        self.newest = self.newest.max(Some(at));
+        let is_wanted = match entry.service_id {
+            _ if self.wanted.is_empty() => true,
+            Some(id) => self.wanted.contains(&id),
+            None => false,
+        };
+        if !is_wanted {
+            return;
+        }
+        let service = entry
+            .service_id
+            .and_then(|id| self.names.get(&id))
+            .map(String::as_str);
+        if self.output.json {
+            return self.output.value_in_line(&Line {
+                timestamp: entry.timestamp,
+                service,
+                message: &entry.message,
+                system: entry.is_system,
+                stderr: entry.is_std_err,
+            });
+        }
+        let time = jiff::Timestamp::from_millisecond(entry.timestamp)
+            .map(|time| time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
+            .unwrap_or_default();
+        let from = match (service, entry.is_system) {
+            (Some(service), _) => service,
+            (None, true) => "supervisor",
+            (None, false) => "-",
+        };
+        let message = entry.message.trim_end_matches(['\n', '\r']);
+        self.output
+            .text(format!("{time} {from}: {}", printable(message)));
+    }
+}
+
+pub(crate) async fn run(cloud: &Cloud, output: &Output, logs: Logs) -> Result<()> {
+    let device = find::device(cloud, &logs.device).await?;
+    let names = services(cloud, &device).await?;
+    let mut wanted = Vec::new();
+    for name in &logs.service {
+        match names.iter().find(|(_, known)| *known == name) {
+            Some((id, _)) => wanted.push(*id),
+            // It says which there are.
+            None => wanted.push(find::service(cloud, device.fleet()?, name).await?),
+        }
+    }
+    let mut printer = Printer {
+        output,
+        names,
+        wanted,
+        newest: None,
+    };
+    // Where one service's lines are asked for, those of others do not count.
+    let count = match printer.wanted.is_empty() {
+        true => logs.tail.min(MOST),
+        false => MOST,
+    };
+    match logs.follow {
+        false => history(cloud, &device, &mut printer, count, logs.tail).await,
+        true => follow(cloud, &device, &mut printer, count).await,
+    }
+}
+
+async fn history(
+    cloud: &Cloud,
+    device: &Device,
+    printer: &mut Printer<'_>,
+    count: u32,
+    tail: u32,
+) -> Result<()> {
+    let path = format!("/device/v2/{}/logs?count={count}", device.uuid);
+    let mut entries: Vec<Entry> = cloud.get(&path).await?;
+    if !printer.wanted.is_empty() {
+        entries.retain(|entry| {
+            entry
+                .service_id
+                .is_some_and(|id| printer.wanted.contains(&id))
+        });
+    }
+    let skipped = entries.len().saturating_sub(tail as usize);
+    for entry in entries.iter().skip(skipped) {
+        printer.print(entry);
+    }
+    if entries.is_empty() {
+        printer.output.note("there are no lines");
+    }
+    Ok(())
+}
+
+/// Until Ctrl-C: a connection that is lost is made again, from where it was.
+async fn follow(
+    cloud: &Cloud,
+    device: &Device,
+    printer: &mut Printer<'_>,
+    count: u32,
+) -> Result<()> {
+    let mut connected = false;
+    loop {
+        let path = match printer.newest {
+            None => format!("/device/v2/{}/logs?stream=1&count={count}", device.uuid),
+            Some(newest) => format!(
+                "/device/v2/{}/logs?stream=1&count={MOST}&start={}",
+                device.uuid,
+                newest + 1
+            ),
+        };
+        let lost = match cloud.send(Method::GET, &path, None, None).await {
+            Ok(answer) if answer.status() == StatusCode::OK => {
+                connected = true;
+                lines(answer, printer).await
+            }
+            Ok(answer) => {
+                let status = answer.status();
+                let refusal = cloud.refusal(status, &cloud.read(answer).await?);
+                match status.is_server_error() && connected {
+                    true => refusal,
+                    false => return Err(refusal),
+                }
+            }
+            Err(failure) if connected && failure.kind == Kind::Failed => failure,
+            Err(failure) => return Err(failure),
+        };
+        printer.output.note(format!("({lost}; connecting again)"));
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+/// The lines of a stream, until that ends; why it did.
+async fn lines(mut answer: Response, printer: &mut Printer<'_>) -> Failure {
+    let mut text = Vec::new();
+    loop {
+        let piece = match tokio::time::timeout(SILENCE, answer.chunk()).await {
+            Ok(Ok(Some(piece))) => piece,
+            Ok(Ok(None)) => return Failure::failed("the cloud ended the stream"),
+            Ok(Err(error)) => return Failure::failed(format!("the stream broke: {error}")),
+            Err(_) => return Failure::failed("the cloud says nothing any more"),
+        };
+        text.extend_from_slice(&piece);
+        while let Some(end) = text.iter().position(|byte| *byte == b'\n') {
+            let rest = text.split_off(end + 1);
+            // A blank line says that somebody is there; what cannot be read is left out.
+            if let Ok(entry) = serde_json::from_slice::<Entry>(&text) {
+                printer.print(&entry);
+            }
+            text = rest;
+        }
+        if text.len() > LONGEST {
+            return Failure::failed("the stream is none of a log");
+        }
+    }
+}
+
+/// The names of the services that a device may have lines of.
+async fn services(cloud: &Cloud, device: &Device) -> Result<HashMap<i64, String>> {
+    #[derive(Deserialize)]
+    struct Service {
+        id: i64,
+        service_name: String,
+    }
+    let Some(fleet) = device.fleet else {
+        return Ok(HashMap::new());
+    };
+    let filter = format!("application eq {}", fleet.id);
+    let options = [("$select", "id,service_name"), ("$filter", &filter)];
+    let services: Vec<Service> = cloud.rows("service", &options).await?;
+    Ok(services
+        .into_iter()
+        .map(|service| (service.id, service.service_name))
+        .collect())
+}

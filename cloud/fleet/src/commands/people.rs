@@ -1,0 +1,138 @@
+//! `login`, `logout` and `whoami`.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::arguments::Login;
+use crate::ask;
+use crate::cloud::Cloud;
+use crate::failure::{Failure, Kind, Result};
+use crate::output::Output;
+use crate::session;
+
+pub(crate) async fn login(login: Login, output: &Output) -> Result<()> {
+    let url = match login.url {
+        Some(url) => session::checked_url(&url)?,
+        None => session::known_url()?.ok_or_else(|| {
+            Failure::usage("the address of the cloud is missing")
+                .hint("give it once: `fleet login https://cloud.example.com`")
+        })?,
+    };
+    if is_readable_on_the_way(&url) {
+        output.note(format!(
+            "warning: {url} is not encrypted; whoever is on the way can read the credential"
+        ));
+    }
+    let token = match login.token {
+        Some(token) => token,
+        None => {
+            let email = match login.email {
+                Some(email) => email,
+                None => ask::line(
+                    "E-mail address or name",
+                    "`--email` (or sign in with `--token`)",
+                )?,
+            };
+            let password = match login.password {
+                Some(password) => password,
+                None => ask::secret("Password", "`--password`, or in FLEET_PASSWORD")?,
+            };
+            session_token(&url, &email, &password).await?
+        }
+    };
+    let cloud = Cloud::at(&url, Some(token.clone()))?;
+    let who: Value = cloud
+        .get("/actor/v1/whoami")
+        .await
+        .map_err(|failure| match failure.kind {
+            Kind::NotAllowed => Failure::not_allowed(format!("{url} does not know that key")),
+            _ => failure,
+        })?;
+    let file = session::keep(&url, &token)?;
+    output.done(
+        format!(
+            "signed in at {url} as {}; kept in {}",
+            name(&who),
+            file.display()
+        ),
+        &json!({ "url": url, "as": who }),
+    );
+    Ok(())
+}
+
+/// A session for a name and a password.
+async fn session_token(url: &str, username: &str, password: &str) -> Result<String> {
+    let body = json!({ "username": username, "password": password });
+    let answered = Cloud::at(url, None)?
+        .answer(Method::POST, "/login_", Some(&body))
+        .await;
+    let token = answered.map_err(|failure| match failure.kind {
+        Kind::NotAllowed => {
+            Failure::not_allowed("that is not the password, or there is nobody of that name")
+        }
+        Kind::NotFound => Failure::failed(format!("{url} is no fleet cloud"))
+            .hint("look whether the address is right"),
+        _ => failure,
+    })?;
+    let token = String::from_utf8(token).unwrap_or_default();
+    // What is kept goes into headers as it is.
+    match token.len() > 20 && token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        true => Ok(token),
+        false => Err(Failure::failed(format!("{url} is no fleet cloud"))
+            .hint("look whether the address is right")),
+    }
+}
+
+pub(crate) fn logout(output: &Output) -> Result<()> {
+    let was = session::forget()?;
+    let sentence = match was {
+        true => "signed out",
+        false => "nobody was signed in",
+    };
+    output.done(sentence, &json!({ "signed_out": was }));
+    Ok(())
+}
+
+pub(crate) async fn whoami(cloud: &Cloud, output: &Output) -> Result<()> {
+    let who: Value = cloud.get("/actor/v1/whoami").await?;
+    let mut told = who.clone();
+    if let Some(object) = told.as_object_mut() {
+        object.insert("url".to_owned(), json!(cloud.url));
+    }
+    let property = |name: &str| who[name].as_str().map(str::to_owned);
+    output.details(
+        &told,
+        &[
+            ("cloud", Some(cloud.url.clone())),
+            ("kind", property("actorType")),
+            ("name", property("username")),
+            ("e-mail", property("email")),
+            ("fleet", property("slug")),
+            ("device", property("uuid")),
+        ],
+    );
+    Ok(())
+}
+
+fn name(who: &Value) -> String {
+    let property = |name: &str| who[name].as_str();
+    property("username")
+        .or(property("slug"))
+        .or(property("uuid"))
+        .unwrap_or("somebody")
+        .to_owned()
+}
+
+/// Plain HTTP to another machine.
+fn is_readable_on_the_way(url: &str) -> bool {
+    let Ok(url) = reqwest::Url::parse(url) else {
+        return false;
+    };
+    let host = url.host_str().unwrap_or_default();
+    let here = host == "localhost"
+        || host
+            .trim_matches(['[', ']'])
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback());
+    url.scheme() == "http" && !here
+}

@@ -1,0 +1,131 @@
+//! `tags` and `tag set`, `tag rm`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::arguments::{TagCommand, TagOwner};
+use crate::cloud::Cloud;
+use crate::failure::{Failure, Result};
+use crate::find;
+use crate::odata::literal;
+use crate::output::{Mood, Output};
+
+/// What has tags.
+struct Owner {
+    /// Where they are kept.
+    resource: &'static str,
+    /// The link to what they are of, and its id.
+    link: &'static str,
+    id: i64,
+    name: String,
+}
+
+impl Owner {
+    async fn of(cloud: &Cloud, given: &TagOwner) -> Result<Self> {
+        match (&given.device, &given.fleet, &given.release) {
+            (Some(device), _, _) => {
+                let device = find::device(cloud, device).await?;
+                Ok(Owner {
+                    resource: "device_tag",
+                    link: "device",
+                    id: device.id,
+                    name: format!("the device {}", device.device_name),
+                })
+            }
+            (None, Some(fleet), _) => {
+                let fleet = find::fleet(cloud, fleet).await?;
+                Ok(Owner {
+                    resource: "application_tag",
+                    link: "application",
+                    id: fleet.id,
+                    name: format!("the fleet {}", fleet.slug),
+                })
+            }
+            (None, None, Some(release)) => {
+                let release = find::release(cloud, release, None).await?;
+                Ok(Owner {
+                    resource: "release_tag",
+                    link: "release",
+                    id: release.id,
+                    name: format!("the release {}", release.name()),
+                })
+            }
+            (None, None, None) => Err(Failure::usage(
+                "say of what: `--device`, `--fleet` or `--release`",
+            )),
+        }
+    }
+
+    /// The address of one of its tags.
+    fn tag(&self, key: &str) -> String {
+        let Owner {
+            resource, link, id, ..
+        } = self;
+        format!("{resource}({link}={id},tag_key={})", literal(key))
+    }
+}
+
+#[derive(Deserialize, Serialize)]
+struct Tag {
+    tag_key: String,
+    value: String,
+}
+
+async fn tags(cloud: &Cloud, owner: &Owner) -> Result<Vec<Tag>> {
+    let filter = format!("{} eq {}", owner.link, owner.id);
+    let options = [
+        ("$select", "tag_key,value"),
+        ("$filter", &filter),
+        ("$orderby", "tag_key asc"),
+    ];
+    cloud.rows(owner.resource, &options).await
+}
+
+pub(crate) async fn list(cloud: &Cloud, output: &Output, given: &TagOwner) -> Result<()> {
+    let owner = Owner::of(cloud, given).await?;
+    let tags = tags(cloud, &owner).await?;
+    output.rows(
+        &tags,
+        &[
+            ("TAG", |tag| (tag.tag_key.clone(), Mood::Plain)),
+            ("VALUE", |tag| (tag.value.clone(), Mood::Plain)),
+        ],
+        &format!("{} has no tags", owner.name),
+    );
+    Ok(())
+}
+
+pub(crate) async fn run(cloud: &Cloud, output: &Output, command: TagCommand) -> Result<()> {
+    match command {
+        TagCommand::Set { key, value, owner } => {
+            let owner = Owner::of(cloud, &owner).await?;
+            cloud
+                .put(&owner.tag(&key), &json!({ "value": value }))
+                .await?;
+            output.done(
+                format!("{} has {key}={value}", owner.name),
+                &json!({ owner.link: owner.id, "tag_key": key, "value": value }),
+            );
+        }
+        TagCommand::Rm { key, owner } => {
+            let owner = Owner::of(cloud, &owner).await?;
+            // What is not there is deleted as well, says the API; people want to know.
+            if !tags(cloud, &owner)
+                .await?
+                .iter()
+                .any(|tag| tag.tag_key == key)
+            {
+                return Err(Failure::not_found(format!(
+                    "{} has no tag `{key}`",
+                    owner.name
+                )));
+            }
+            cloud.delete(&owner.tag(&key)).await?;
+            output.done(
+                format!("{} has no {key} any more", owner.name),
+                &json!({ owner.link: owner.id, "removed": key }),
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,342 @@
+//! `variables` and `variable set`, `variable rm`: of a fleet or a device, of all services or one, and
+//! configuration of devices, which is told by its name.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::arguments::{Of, VariableCommand};
+use crate::cloud::Cloud;
+use crate::failure::{Failure, Result};
+use crate::find::{self, Device, Fleet};
+use crate::odata::literal;
+use crate::output::{Mood, Output};
+
+/// Names that begin so are configuration; the cloud's vendor may have more.
+const CONFIGURATION: [&str; 2] = ["PLATFORM_", "LEGACY_"];
+
+enum Owner {
+    Device(Device),
+    Fleet(Fleet),
+}
+
+impl Owner {
+    async fn of(cloud: &Cloud, of: &Of) -> Result<Self> {
+        match (&of.owner.device, &of.owner.fleet) {
+            (Some(device), _) => Ok(Owner::Device(find::device(cloud, device).await?)),
+            (None, Some(fleet)) => Ok(Owner::Fleet(find::fleet(cloud, fleet).await?)),
+            (None, None) => Err(Failure::usage("say of what: `--device` or `--fleet`")),
+        }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Owner::Device(device) => format!("the device {}", device.device_name),
+            Owner::Fleet(fleet) => format!("the fleet {}", fleet.slug),
+        }
+    }
+}
+
+/// A variable as the API gives it: of whatever it is, by the filter that found it.
+#[derive(Deserialize)]
+struct Row {
+    name: String,
+    value: String,
+    #[serde(default)]
+    service: Vec<ServiceName>,
+    #[serde(default)]
+    service_install: Vec<Install>,
+}
+
+#[derive(Deserialize)]
+struct ServiceName {
+    service_name: String,
+}
+
+#[derive(Deserialize)]
+struct Install {
+    #[serde(rename = "installs__service")]
+    service: Vec<ServiceName>,
+}
+
+/// A variable as it is told.
+#[derive(Debug, Serialize)]
+struct Variable {
+    name: String,
+    value: String,
+    /// `environment` or `config`.
+    kind: &'static str,
+    /// `fleet` or `device`: where it is set.
+    of: &'static str,
+    /// The one service that gets it.
+    service: Option<String>,
+}
+
+pub(crate) async fn list(cloud: &Cloud, output: &Output, of: &Of) -> Result<()> {
+    let owner = Owner::of(cloud, of).await?;
+    let fleet = match &owner {
+        Owner::Fleet(fleet) => Some(fleet.id),
+        Owner::Device(device) => device.fleet.map(|fleet| fleet.id),
+    };
+    let mut all = Vec::new();
+    if let Some(fleet) = fleet {
+        let by_fleet = format!("application eq {fleet}");
+        let by_service = format!("service/any(s:s/application eq {fleet})");
+        for (resource, kind, filter, expand) in [
+            ("application_config_variable", "config", &by_fleet, ""),
+            (
+                "application_environment_variable",
+                "environment",
+                &by_fleet,
+                "",
+            ),
+            (
+                "service_environment_variable",
+                "environment",
+                &by_service,
+                "service($select=service_name)",
+            ),
+        ] {
+            all.extend(read(cloud, resource, kind, "fleet", filter, expand).await?);
+        }
+    }
+    if let Owner::Device(device) = &owner {
+        let by_device = format!("device eq {}", device.id);
+        let by_install = format!("service_install/any(si:si/device eq {})", device.id);
+        for (resource, kind, filter, expand) in [
+            ("device_config_variable", "config", &by_device, ""),
+            ("device_environment_variable", "environment", &by_device, ""),
+            (
+                "device_service_environment_variable",
+                "environment",
+                &by_install,
+                "service_install($select=id;$expand=installs__service($select=service_name))",
+            ),
+        ] {
+            all.extend(read(cloud, resource, kind, "device", filter, expand).await?);
+        }
+    }
+    if let Some(service) = &of.service {
+        all.retain(|one| one.service.as_ref().is_none_or(|name| name == service));
+        all.retain(|one| one.kind == "environment");
+    }
+    all.sort_by(|one, other| {
+        (one.kind, &one.name, &one.service, one.of).cmp(&(
+            other.kind,
+            &other.name,
+            &other.service,
+            other.of,
+        ))
+    });
+    output.rows(
+        &all,
+        &[
+            ("NAME", |one| (one.name.clone(), Mood::Plain)),
+            ("VALUE", |one| (one.value.clone(), Mood::Plain)),
+            ("KIND", |one| (one.kind.to_owned(), Mood::Quiet)),
+            ("OF", |one| (one.of.to_owned(), Mood::Quiet)),
+            ("SERVICE", |one| {
+                (
+                    one.service.clone().unwrap_or_else(|| "all".to_owned()),
+                    Mood::Quiet,
+                )
+            }),
+        ],
+        &format!("{} has no variables", owner.name()),
+    );
+    Ok(())
+}
+
+async fn read(
+    cloud: &Cloud,
+    resource: &str,
+    kind: &'static str,
+    of: &'static str,
+    filter: &str,
+    expand: &str,
+) -> Result<Vec<Variable>> {
+    let mut options = vec![("$select", "name,value"), ("$filter", filter)];
+    if !expand.is_empty() {
+        options.push(("$expand", expand));
+    }
+    let rows: Vec<Row> = cloud.rows(resource, &options).await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| {
+            let installed = row.service_install.into_iter().flat_map(|one| one.service);
+            let service = row.service.into_iter().chain(installed).next();
+            Variable {
+                name: row.name,
+                value: row.value,
+                kind: match (kind, &service) {
+                    ("config", _) => "config",
+                    _ => "environment",
+                },
+                of,
+                service: service.map(|named| named.service_name),
+            }
+        })
+        .collect())
+}
+
+pub(crate) async fn run(cloud: &Cloud, output: &Output, command: VariableCommand) -> Result<()> {
+    match command {
+        VariableCommand::Set {
+            name,
+            value,
+            of,
+            config,
+        } => {
+            let (name, value) = pair(name, value)?;
+            let place = place(cloud, &of, &name, config).await?;
+            cloud
+                .put(&place.address, &json!({ "value": value }))
+                .await?;
+            output.done(
+                format!("{} has {name}={value}", place.name),
+                &json!({ "name": name, "value": value, "kind": place.kind }),
+            );
+        }
+        VariableCommand::Rm { name, of, config } => {
+            let place = place(cloud, &of, &name, config).await?;
+            let there: Vec<Row> = cloud
+                .rows(&place.address, &[("$select", "name,value")])
+                .await?;
+            if there.is_empty() {
+                return Err(Failure::not_found(format!(
+                    "{} has no variable `{name}` of its own",
+                    place.name
+                ))
+                .hint("`fleet variables` tells which there are, and of what"));
+            }
+            cloud.delete(&place.address).await?;
+            output.done(
+                format!("{} has no {name} any more", place.name),
+                &json!({ "removed": name, "kind": place.kind }),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Where one variable is kept.
+struct Place {
+    address: String,
+    /// Of what.
+    name: String,
+    kind: &'static str,
+}
+
+async fn place(cloud: &Cloud, of: &Of, name: &str, config: bool) -> Result<Place> {
+    let owner = Owner::of(cloud, of).await?;
+    let is_config = config || CONFIGURATION.iter().any(|prefix| name.starts_with(prefix));
+    if let (true, Some(service)) = (is_config, &of.service) {
+        return Err(Failure::usage(format!(
+            "`{name}` is configuration of whole devices, and not of the service `{service}`"
+        ))
+        .hint("leave `--service` out"));
+    }
+    let quoted = literal(name);
+    let (address, what) = match (&owner, &of.service) {
+        (Owner::Fleet(fleet), None) => {
+            let resource = match is_config {
+                true => "application_config_variable",
+                false => "application_environment_variable",
+            };
+            (
+                format!("{resource}(application={},name={quoted})", fleet.id),
+                owner.name(),
+            )
+        }
+        (Owner::Device(device), None) => {
+            let resource = match is_config {
+                true => "device_config_variable",
+                false => "device_environment_variable",
+            };
+            (
+                format!("{resource}(device={},name={quoted})", device.id),
+                owner.name(),
+            )
+        }
+        (Owner::Fleet(fleet), Some(service)) => {
+            let id = find::service(cloud, fleet.id, service).await?;
+            (
+                format!("service_environment_variable(service={id},name={quoted})"),
+                format!("the service {service} of {}", owner.name()),
+            )
+        }
+        (Owner::Device(device), Some(service)) => {
+            let id = install(cloud, device, service).await?;
+            (
+                format!("device_service_environment_variable(service_install={id},name={quoted})"),
+                format!("the service {service} on {}", owner.name()),
+            )
+        }
+    };
+    Ok(Place {
+        address,
+        name: what,
+        kind: match is_config {
+            true => "config",
+            false => "environment",
+        },
+    })
+}
+
+/// That a device is to run a service.
+async fn install(cloud: &Cloud, device: &Device, service: &str) -> Result<i64> {
+    #[derive(Deserialize)]
+    struct Id {
+        id: i64,
+    }
+    let id = find::service(cloud, device.fleet()?, service).await?;
+    let filter = format!("device eq {} and installs__service eq {id}", device.id);
+    let installs: Vec<Id> = cloud
+        .rows(
+            "service_install",
+            &[("$select", "id"), ("$filter", &filter)],
+        )
+        .await?;
+    match installs.first() {
+        Some(install) => Ok(install.id),
+        None => Err(Failure::failed(format!(
+            "the release of the device {} has no service `{service}`",
+            device.device_name
+        ))
+        .hint("set the variable of the fleet's service instead")),
+    }
+}
+
+/// `NAME VALUE` or `NAME=VALUE`.
+fn pair(name: String, value: Option<String>) -> Result<(String, String)> {
+    match (name.split_once('='), value) {
+        (None, Some(value)) => Ok((name, value)),
+        (Some((name, value)), None) => Ok((name.to_owned(), value.to_owned())),
+        (Some(_), Some(_)) => Err(Failure::usage(
+            "the value is given twice: after `=`, and by itself",
+        )),
+        (None, None) => Err(Failure::usage(format!("the value of `{name}` is missing"))
+            .hint("write `NAME VALUE` or `NAME=VALUE`; `NAME=` sets it to nothing")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_is_a_name_and_a_value_in_one_word_or_two() {
+        for (name, value, expected) in [
+            ("A", Some("1"), Some(("A", "1"))),
+            ("A=1", None, Some(("A", "1"))),
+            ("A=", None, Some(("A", ""))),
+            ("A=b=c", None, Some(("A", "b=c"))),
+            ("A", Some("b=c"), Some(("A", "b=c"))),
+            ("A", None, None),
+            ("A=1", Some("2"), None),
+        ] {
+            let pair = pair(name.to_owned(), value.map(str::to_owned)).ok();
+            let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            assert_eq!(pair, expected, "{name} {value:?}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Why a command did not do what it was told, and the exit code that says so to programs.
+
+use std::error::Error;
+use std::fmt::Display;
+use std::process::ExitCode;
+
+/// What kind of failure it is; each has its exit code (docs/fleet.md).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// 1: it was tried, and went wrong.
+    Failed,
+    /// 2: it was asked for wrongly; asking again in the same way helps nobody.
+    Usage,
+    /// 3: nobody is signed in, or who is may not.
+    NotAllowed,
+    /// 4: there is no such thing.
+    NotFound,
+}
+
+/// A failure, as it is told.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct Failure {
+    pub(crate) kind: Kind,
+    message: String,
+    /// What to do about it.
+    pub(crate) hint: Option<String>,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
+impl Failure {
+    fn of(kind: Kind, message: impl Display) -> Self {
+        Failure {
+            kind,
+            message: message.to_string(),
+            hint: None,
+            source: None,
+        }
+    }
+
+    pub(crate) fn failed(message: impl Display) -> Self {
+        Self::of(Kind::Failed, message)
+    }
+
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Self::of(Kind::Usage, message)
+    }
+
+    pub(crate) fn not_allowed(message: impl Display) -> Self {
+        Self::of(Kind::NotAllowed, message)
+    }
+
+    pub(crate) fn not_found(message: impl Display) -> Self {
+        Self::of(Kind::NotFound, message)
+    }
+
+    /// Says what can be done.
+    pub(crate) fn hint(mut self, hint: impl Display) -> Self {
+        self.hint = Some(hint.to_string());
+        self
+    }
+
+    /// Says what it came from.
+    pub(crate) fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// What it came from, the nearest first; a cause that only repeats the one before is left out.
+    pub(crate) fn causes(&self) -> Vec<String> {
+        let mut causes: Vec<String> = Vec::new();
+        let mut next = self.source();
+        while let Some(cause) = next {
+            let text = cause.to_string();
+            if !causes.last().is_some_and(|last| last.contains(&text)) {
+                causes.push(text);
+            }
+            next = cause.source();
+        }
+        causes
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self.kind {
+            Kind::Failed => 1,
+            Kind::Usage => 2,
+            Kind::NotAllowed => 3,
+            Kind::NotFound => 4,
+        })
+    }
+}
+
+/// Nobody is signed in.
+pub(crate) fn signed_out() -> Failure {
+    Failure::not_allowed("nobody is signed in")
+        .hint("sign in with `fleet login URL`, or set FLEET_URL and FLEET_TOKEN")
+}

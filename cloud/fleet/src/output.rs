@@ -1,0 +1,226 @@
+//! What commands say: tables and sentences for people, JSON for programs. Results go to standard output,
+//! all else to standard error; colour only where a terminal shows it and NO_COLOR is not set.
+
+use std::env;
+use std::fmt::Display;
+use std::io::{IsTerminal as _, Write as _, stderr, stdout};
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+
+/// How a value stands, for its colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mood {
+    Plain,
+    Good,
+    Warning,
+    Bad,
+    Quiet,
+}
+
+/// A column's heading, and what it shows of a row.
+pub(crate) type Column<T> = (&'static str, fn(&T) -> (String, Mood));
+
+/// Where commands say things.
+pub(crate) struct Output {
+    pub(crate) json: bool,
+    colour: bool,
+    /// Whether standard output is a terminal: tables fit its width.
+    terminal: bool,
+}
+
+impl Output {
+    pub(crate) fn new(json: bool) -> Self {
+        let plain = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let terminal = stdout().is_terminal();
+        Output {
+            json,
+            colour: terminal && !plain,
+            terminal,
+        }
+    }
+
+    /// Rows of a listing; what is said where there are none.
+    pub(crate) fn rows<T: Serialize>(&self, rows: &[T], columns: &[Column<T>], none: &str) {
+        if self.json {
+            return self.value(&rows);
+        }
+        if rows.is_empty() {
+            return self.note(none);
+        }
+        let mut table = self.table();
+        table.set_header(columns.iter().map(|(heading, _)| {
+            let cell = Cell::new(heading);
+            match self.colour {
+                true => cell.add_attribute(Attribute::Bold),
+                false => cell,
+            }
+        }));
+        for row in rows {
+            let cells = columns.iter().map(|(_, shown)| {
+                let (text, mood) = shown(row);
+                self.cell(&text, mood)
+            });
+            table.add_row(cells);
+        }
+        self.say(table);
+    }
+
+    /// One thing and its properties; those without a value are left out.
+    pub(crate) fn details<T: Serialize>(&self, thing: &T, properties: &[(&str, Option<String>)]) {
+        if self.json {
+            return self.value(thing);
+        }
+        let mut table = self.table();
+        for (name, value) in properties {
+            if let Some(value) = value.as_deref().filter(|value| !value.is_empty()) {
+                table.add_row([self.cell(name, Mood::Quiet), self.cell(value, Mood::Plain)]);
+            }
+        }
+        self.say(table);
+    }
+
+    /// That something was done: a sentence, or what a program wants to know of it.
+    pub(crate) fn done(&self, sentence: impl Display, thing: &Value) {
+        match self.json {
+            true => self.value(thing),
+            false => line(&sentence.to_string()),
+        }
+    }
+
+    /// A result that is text, as it is.
+    pub(crate) fn text(&self, text: impl Display) {
+        line(&text.to_string());
+    }
+
+    /// JSON.
+    pub(crate) fn value<T: Serialize + ?Sized>(&self, value: &T) {
+        if let Ok(text) = serde_json::to_string_pretty(value) {
+            line(&text);
+        }
+    }
+
+    /// A line of JSON, for what comes one by one.
+    pub(crate) fn value_in_line<T: Serialize + ?Sized>(&self, value: &T) {
+        if let Ok(text) = serde_json::to_string(value) {
+            line(&text);
+        }
+    }
+
+    /// Something beside the result, for people.
+    pub(crate) fn note(&self, text: impl Display) {
+        if !self.json {
+            eprintln!("{text}");
+        }
+    }
+
+    /// A command's end that was not wished for.
+    pub(crate) fn failure(&self, failure: &Failure) {
+        if self.json {
+            let told = json!({
+                "error": failure.to_string(),
+                "causes": failure.causes(),
+                "hint": failure.hint,
+            });
+            eprintln!("{told}");
+            return;
+        }
+        let colour = stderr().is_terminal() && env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+        let (red, off) = if colour {
+            ("\u{1b}[31m", "\u{1b}[0m")
+        } else {
+            ("", "")
+        };
+        eprintln!("{red}error{off}: {}", printable(&failure.to_string()));
+        for cause in failure.causes() {
+            eprintln!("  caused by: {}", printable(&cause));
+        }
+        if let Some(hint) = &failure.hint {
+            eprintln!("hint: {}", printable(hint));
+        }
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new();
+        table.load_style(NOTHING);
+        match self.terminal {
+            true => table.set_content_arrangement(ContentArrangement::Dynamic),
+            false => table.set_content_arrangement(ContentArrangement::Disabled),
+        };
+        match self.colour {
+            true => table.enforce_styling(),
+            false => table.force_no_tty(),
+        };
+        table
+    }
+
+    fn cell(&self, text: &str, mood: Mood) -> Cell {
+        let cell = Cell::new(printable(text));
+        match mood {
+            _ if !self.colour => cell,
+            Mood::Plain => cell,
+            Mood::Good => cell.fg(Color::Green),
+            Mood::Warning => cell.fg(Color::Yellow),
+            Mood::Bad => cell.fg(Color::Red),
+            Mood::Quiet => cell.add_attribute(Attribute::Dim),
+        }
+    }
+
+    fn say(&self, mut table: Table) {
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 2));
+        }
+        for text in table.lines() {
+            line(text.trim_end());
+        }
+    }
+}
+
+/// A line of the result. Who reads no more (`fleet devices | head`) ends the program, quietly.
+fn line(text: &str) {
+    if writeln!(stdout(), "{text}").is_err() {
+        std::process::exit(0);
+    }
+}
+
+/// Text of others without what would steer the terminal.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars()
+        .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
+        .collect()
+}
+
+/// A time of the API as people read it, in UTC.
+pub(crate) fn when(time: &str) -> String {
+    match time.get(..16) {
+        Some(minutes) if time.ends_with('Z') => minutes.replace('T', " "),
+        _ => time.to_owned(),
+    }
+}
+
+/// As much of a uuid or commit as is shown.
+pub(crate) fn short(text: &str) -> String {
+    text.chars().take(7).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_wrote_does_not_steer_the_terminal() {
+        assert_eq!(printable("a\u{1b}[2Jb\r\u{7}c\td"), "a[2Jbc\td");
+        assert_eq!(printable("a\u{9b}31mb"), "a31mb");
+    }
+
+    #[test]
+    fn times_are_shown_to_the_minute() {
+        assert_eq!(when("2026-01-02T03:04:05.678Z"), "2026-01-02 03:04");
+        assert_eq!(when("soon"), "soon");
+    }
+}

@@ -1,0 +1,64 @@
+//! From a command to what does it.
+
+use std::io::Write as _;
+
+use clap::CommandFactory as _;
+
+use crate::arguments::{Arguments, Command};
+use crate::cloud::Cloud;
+use crate::commands::{
+    device, device_actions, devices, fleets, keys, logs, people, pins, releases, tags, variables,
+};
+use crate::failure::{Failure, Result};
+use crate::output::Output;
+
+/// Does it.
+///
+/// # Errors
+/// Whatever kept it from being done.
+pub(crate) fn run(arguments: Arguments, output: &Output) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::failed("the program cannot start").because(error))?;
+    runtime.block_on(done(arguments.command, output))
+}
+
+async fn done(command: Command, output: &Output) -> Result<()> {
+    match command {
+        Command::Login(login) => return people::login(login, output).await,
+        Command::Logout => return people::logout(output),
+        Command::Completion { shell } => {
+            // Into memory first: what is printed may be read no further, which is no failure.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "fleet", &mut script);
+            let _ = std::io::stdout().write_all(&script);
+            return Ok(());
+        }
+        _ => {}
+    }
+    let cloud = &Cloud::of_session().await?;
+    match command {
+        Command::Login(_) | Command::Logout | Command::Completion { .. } => Ok(()),
+        Command::Whoami => people::whoami(cloud, output).await,
+        Command::Fleets => fleets::list(cloud, output).await,
+        Command::Create(create) => fleets::create(cloud, output, create).await,
+        Command::Show(one) => fleets::show(cloud, output, &one.fleet).await,
+        Command::Delete(delete) => fleets::delete(cloud, output, delete).await,
+        Command::Devices(of) => devices::list(cloud, output, of.fleet.as_deref()).await,
+        Command::Device(command) => match device::changed(cloud, output, command).await? {
+            None => Ok(()),
+            Some(action) => device_actions::run(cloud, output, action).await,
+        },
+        Command::Releases(of) => releases::list(cloud, output, &of.fleet).await,
+        Command::Release(command) => releases::run(cloud, output, command).await,
+        Command::Pin(pin) => pins::pin(cloud, output, &pin.target, &pin.release).await,
+        Command::Track(track) => pins::track(cloud, output, &track.target).await,
+        Command::Tags(tagged) => tags::list(cloud, output, &tagged.owner).await,
+        Command::Tag(command) => tags::run(cloud, output, command).await,
+        Command::Variables(of) => variables::list(cloud, output, &of).await,
+        Command::Variable(command) => variables::run(cloud, output, command).await,
+        Command::Keys(command) => keys::run(cloud, output, command).await,
+        Command::Logs(logs) => logs::run(cloud, output, logs).await,
+    }
+}

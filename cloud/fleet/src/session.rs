@@ -1,0 +1,267 @@
+//! Which cloud is asked, and as whom: the file that `fleet login` writes, and the environment before it.
+
+use std::env;
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use serde::{Deserialize, Serialize};
+
+use crate::failure::{Failure, Result, signed_out};
+
+/// The file, and what it says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct Kept {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
+}
+
+/// Whom to ask, and with which credential.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Session {
+    pub(crate) url: String,
+    pub(crate) token: String,
+    /// Whether the token is the file's, which then is renewed there.
+    pub(crate) kept: bool,
+}
+
+impl Session {
+    /// The environment's, else the file's.
+    ///
+    /// # Errors
+    /// Where neither says it whole.
+    pub(crate) fn current() -> Result<Self> {
+        let kept = read(&file()?)?;
+        Self::of(kept, variable("FLEET_URL"), variable("FLEET_TOKEN"))
+    }
+
+    fn of(kept: Kept, url: Option<String>, token: Option<String>) -> Result<Self> {
+        let given = url.as_deref().map(checked_url).transpose()?;
+        // The file's token is for the file's cloud and is shown to no other.
+        let same = given.is_none() || given == kept.url;
+        let url = given.or(kept.url).ok_or_else(signed_out)?;
+        match (token, kept.token) {
+            (Some(token), _) => Ok(Session {
+                url,
+                token,
+                kept: false,
+            }),
+            (None, Some(token)) if same => Ok(Session {
+                url,
+                token,
+                kept: true,
+            }),
+            (None, Some(_)) => Err(Failure::not_allowed(format!(
+                "nobody is signed in at {url}, which FLEET_URL names"
+            ))
+            .hint("set FLEET_TOKEN as well, or unset FLEET_URL")),
+            (None, None) => Err(signed_out()),
+        }
+    }
+}
+
+/// The cloud that was used last, for `fleet login` without an address.
+pub(crate) fn known_url() -> Result<Option<String>> {
+    match variable("FLEET_URL") {
+        Some(url) => checked_url(&url).map(Some),
+        None => Ok(read(&file()?)?.url),
+    }
+}
+
+/// Keeps a session for the commands that follow; the file.
+///
+/// # Errors
+/// Where it cannot be written.
+pub(crate) fn keep(url: &str, token: &str) -> Result<PathBuf> {
+    let path = file()?;
+    let kept = Kept {
+        url: Some(url.to_owned()),
+        token: Some(token.to_owned()),
+    };
+    write(&path, &kept)?;
+    Ok(path)
+}
+
+/// Forgets the credential, and keeps the address. Whether there was one.
+///
+/// # Errors
+/// Where the file cannot be written.
+pub(crate) fn forget() -> Result<bool> {
+    let path = file()?;
+    let mut kept = read(&path)?;
+    let was = kept.token.take().is_some();
+    if was {
+        write(&path, &kept)?;
+    }
+    Ok(was)
+}
+
+/// An address as it is kept: with its scheme, and no slash at its end.
+///
+/// # Errors
+/// Where it is none.
+pub(crate) fn checked_url(text: &str) -> Result<String> {
+    let wrong = || {
+        Failure::usage(format!("`{text}` is no address of a cloud"))
+            .hint("it begins with `https://` or `http://`, such as https://cloud.example.com")
+    };
+    let url = reqwest::Url::parse(text).map_err(|_| wrong())?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        return Err(wrong());
+    }
+    if !url.username().is_empty() || url.query().is_some() || url.fragment().is_some() {
+        return Err(wrong());
+    }
+    Ok(url.as_str().trim_end_matches('/').to_owned())
+}
+
+/// Whether a token is a session's that was made more than a day before `now` (seconds since 1970); keys
+/// are never old.
+pub(crate) fn is_old(token: &str, now: i64) -> bool {
+    #[derive(Deserialize)]
+    struct Claims {
+        iat: i64,
+    }
+    let Some(claims) = token.split('.').nth(1) else {
+        return false;
+    };
+    let decoded = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(claims);
+    let claims = decoded
+        .ok()
+        .and_then(|bytes| serde_json::from_slice::<Claims>(&bytes).ok());
+    claims.is_some_and(|claims| now - claims.iat > 24 * 60 * 60)
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn file() -> Result<PathBuf> {
+    let folder = match (variable("XDG_CONFIG_HOME"), variable("HOME")) {
+        (Some(folder), _) if Path::new(&folder).is_absolute() => PathBuf::from(folder),
+        (_, Some(home)) => PathBuf::from(home).join(".config"),
+        _ => {
+            return Err(Failure::failed("there is no place for the configuration")
+                .hint("set HOME, or XDG_CONFIG_HOME"));
+        }
+    };
+    Ok(folder.join("fleet/config.toml"))
+}
+
+fn read(path: &Path) -> Result<Kept> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Kept::default()),
+        Err(error) => {
+            return Err(
+                Failure::failed(format!("{} cannot be read", path.display())).because(error),
+            );
+        }
+    };
+    toml::from_str(&text).map_err(|error| {
+        Failure::failed(format!("{} is not right", path.display()))
+            .because(error)
+            .hint("correct it, or delete it and sign in again")
+    })
+}
+
+fn write(path: &Path, kept: &Kept) -> Result<()> {
+    let failed = |error: std::io::Error| {
+        Failure::failed(format!("{} cannot be written", path.display())).because(error)
+    };
+    let text = toml::to_string(kept)
+        .map_err(|error| Failure::failed("the session cannot be written").because(error))?;
+    if let Some(folder) = path.parent() {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .map_err(failed)?;
+    }
+    // A file beside it that takes its place: whole or not there, and never readable by others.
+    let beside = path.with_extension(format!("toml.{}", std::process::id()));
+    let _ = fs::remove_file(&beside);
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&beside)
+        .map_err(failed)?;
+    let written = file
+        .write_all(text.as_bytes())
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    written.map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::Kind;
+
+    fn kept() -> Kept {
+        Kept {
+            url: Some("https://a".to_owned()),
+            token: Some("t".to_owned()),
+        }
+    }
+
+    #[test]
+    fn the_environment_wins_and_a_token_is_shown_to_its_own_cloud_alone() {
+        let own = |text: &str| Some(text.to_owned());
+        for (url, token, expected) in [
+            (None, None, Some(("https://a", "t"))),
+            (own("https://a/"), None, Some(("https://a", "t"))),
+            (own("https://b"), own("k"), Some(("https://b", "k"))),
+            (None, own("k"), Some(("https://a", "k"))),
+            (own("https://b"), None, None),
+        ] {
+            let session = Session::of(kept(), url.clone(), token);
+            match (session, expected) {
+                (Ok(session), Some((url, token))) => {
+                    assert_eq!((session.url.as_str(), session.token.as_str()), (url, token));
+                }
+                (Err(failure), None) => assert_eq!(failure.kind, Kind::NotAllowed),
+                (Ok(session), None) => panic!("{} at {}", session.token, session.url),
+                (Err(failure), Some(_)) => panic!("{failure}"),
+            }
+        }
+        let nobody = Session::of(Kept::default(), None, None);
+        assert!(nobody.is_err_and(|failure| failure.kind == Kind::NotAllowed));
+    }
+
+    #[test]
+    fn addresses_have_a_scheme_and_nothing_behind_the_path() {
+        for (text, expected) in [
+            ("http://127.0.0.1:8080", Some("http://127.0.0.1:8080")),
+            ("https://c.example/", Some("https://c.example")),
+            ("https://c.example/cloud/", Some("https://c.example/cloud")),
+            ("c.example", None),
+            ("ftp://c.example", None),
+            ("https://me@c.example", None),
+            ("https://c.example?x", None),
+        ] {
+            assert_eq!(checked_url(text).ok().as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_sessions_get_old() {
+        let token = |iat: i64| {
+            let claims = base64::engine::general_purpose::URL_SAFE_NO_PAD
+                .encode(format!("{{\"iat\":{iat}}}"));
+            format!("h.{claims}.s")
+        };
+        assert!(is_old(&token(0), 100_000));
+        assert!(!is_old(&token(99_000), 100_000));
+        assert!(!is_old("0123456789abcdef", 100_000));
+    }
+}

@@ -1,0 +1,98 @@
+//! Signing in and out, and what is kept.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::json;
+
+use crate::harness::{Cloud, EMAIL, PASSWORD, Person};
+
+#[test]
+fn signing_in_is_kept_for_its_owner_alone_and_ends_with_logout() {
+    let cloud = Cloud::start();
+    let ann = Person::new();
+    let told = ann.refused(3, &["fleets"]);
+    assert!(
+        told.contains("hint: sign in with `fleet login URL`"),
+        "{told}"
+    );
+
+    ann.done(&[
+        "login",
+        &cloud.url,
+        "--email",
+        EMAIL,
+        "--password",
+        PASSWORD,
+    ]);
+    let file = ann.home.path().join(".config/fleet/config.toml");
+    let mode = std::fs::metadata(&file)
+        .expect("a file")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let who = ann.json(&["whoami"]);
+    assert_eq!(who["email"], json!(EMAIL));
+    assert_eq!(who["url"], json!(cloud.url));
+    assert!(ann.done(&["whoami"]).contains(EMAIL));
+    assert_eq!(ann.json(&["fleets"]), json!([]));
+
+    ann.done(&["logout"]);
+    ann.refused(3, &["whoami"]);
+    let text = std::fs::read_to_string(&file).expect("the file");
+    assert!(
+        text.contains(&cloud.url) && !text.contains("token"),
+        "{text}"
+    );
+    // The address is known still.
+    ann.done(&["login", "--email", EMAIL, "--password", PASSWORD]);
+    ann.done(&["whoami"]);
+}
+
+#[test]
+fn a_wrong_password_an_unknown_key_and_a_wrong_address_keep_nothing() {
+    let cloud = Cloud::start();
+    let ann = Person::new();
+    let told = ann.refused(
+        3,
+        &["login", &cloud.url, "--email", EMAIL, "--password", "wrong"],
+    );
+    assert!(told.contains("that is not the password"), "{told}");
+    let told = ann.refused(3, &["login", &cloud.url, "--token", "0123456789abcdef0123"]);
+    assert!(told.contains("does not know that key"), "{told}");
+    let told = ann.refused(2, &["login", "cloud.example", "--token", "k"]);
+    assert!(told.contains("is no address of a cloud"), "{told}");
+    let told = ann.refused(1, &["login", "http://127.0.0.1:1", "--token", "k"]);
+    assert!(told.contains("cannot be reached"), "{told}");
+    let told = ann.refused(2, &["login", &cloud.url, "--email", EMAIL]);
+    assert!(told.contains("the password is missing"), "{told}");
+    ann.refused(2, &["login"]);
+    assert!(!ann.home.path().join(".config/fleet/config.toml").exists());
+}
+
+#[test]
+fn a_key_signs_in_as_well_and_the_environment_goes_before_the_file() {
+    let cloud = Cloud::start();
+    let ann = Person::signed_in(&cloud);
+    let key = ann.done(&["keys", "create", "ci", "--expires", "2099-01-31"]);
+    let key = key.trim();
+    let program = Person::new()
+        .with("FLEET_URL", &cloud.url)
+        .with("FLEET_TOKEN", key);
+    assert_eq!(program.json(&["whoami"])["email"], json!(EMAIL));
+    // A key makes no keys.
+    let told = program.refused(3, &["keys", "create", "more"]);
+    assert!(told.contains("fleet login"), "{told}");
+
+    let other = Person::new();
+    other.done(&["login", &cloud.url, "--token", key]);
+    other.done(&["whoami"]);
+
+    // The file's credential is shown to no cloud that the environment names.
+    let elsewhere = Person {
+        home: other.home,
+        environment: Vec::new(),
+    }
+    .with("FLEET_URL", "http://127.0.0.1:1");
+    let told = elsewhere.refused(3, &["whoami"]);
+    assert!(told.contains("which FLEET_URL names"), "{told}");
+}

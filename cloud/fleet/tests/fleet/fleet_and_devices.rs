@@ -1,0 +1,171 @@
+//! Fleets, devices, releases, and what runs where.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Api, Cloud, Person};
+
+const FIRST: &str = "0123456789abcdef0123456789abcdef";
+const SECOND: &str = "0123456789abcdef0123456789abcdee";
+
+#[test]
+fn fleets_are_made_listed_shown_and_deleted() {
+    let cloud = Cloud::start();
+    let ann = Person::signed_in(&cloud);
+    let told = ann.refused(4, &["create", "pump", "--type", "raspberry"]);
+    assert!(
+        told.contains("there is no kind of board `raspberry`"),
+        "{told}"
+    );
+    assert!(told.contains("raspberrypi4-64"), "{told}");
+    let made = ann.done(&["create", "pump", "--type", "raspberrypi4-64"]);
+    assert!(made.starts_with("made the fleet admin/pump"), "{made}");
+    let told = ann.refused(1, &["create", "pump", "--type", "raspberrypi4-64"]);
+    assert!(told.contains("unique"), "{told}");
+    let told = ann.refused(1, &["create", "p p", "--type", "raspberrypi4-64"]);
+    assert!(told.contains("the cloud refused it"), "{told}");
+
+    let listed = ann.json(&["fleets"]);
+    assert_eq!(listed[0]["slug"], json!("admin/pump"));
+    assert_eq!(listed[0]["device_type"], json!("raspberrypi4-64"));
+    let id = listed[0]["id"].as_i64().expect("an id").to_string();
+    for named in ["admin/pump", "ADMIN/pump", "pump", &id] {
+        assert_eq!(
+            ann.json(&["show", named])["slug"],
+            json!("admin/pump"),
+            "{named}"
+        );
+    }
+    let table = ann.done(&["fleets"]);
+    assert!(table.starts_with("SLUG "), "{table}");
+    assert!(!table.contains('\u{1b}'), "{table}");
+
+    let told = ann.refused(2, &["delete", "pump"]);
+    assert!(told.contains("--yes"), "{told}");
+    ann.done(&["delete", "pump", "--yes"]);
+    let told = ann.refused(4, &["show", "pump"]);
+    assert!(told.contains("there is no fleet `pump`"), "{told}");
+}
+
+#[test]
+fn devices_are_found_by_uuid_name_and_id_and_told_apart() {
+    let cloud = Cloud::start();
+    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let fleet = ann.fleet("pump");
+    let id = api.device(fleet, "west", FIRST).to_string();
+    api.device(fleet, "east", SECOND);
+    for named in [FIRST, "west", &id] {
+        assert_eq!(
+            ann.json(&["device", "show", named])["uuid"],
+            json!(FIRST),
+            "{named}"
+        );
+    }
+    let told = ann.refused(2, &["device", "show", "01234"]);
+    assert!(told.contains(FIRST) && told.contains(SECOND), "{told}");
+    let told = ann.refused(4, &["device", "show", "north"]);
+    assert!(told.contains("there is no device `north`"), "{told}");
+    let told = ann.refused(4, &["device", "show", "it's & 100% 'x' or id gt 0"]);
+    assert!(told.contains("there is no device"), "{told}");
+
+    ann.done(&["device", "rename", "west", "north"]);
+    ann.done(&["device", "note", "north", "back room"]);
+    let shown = ann.json(&["device", "show", "north"]);
+    assert_eq!(shown["note"], json!("back room"));
+    ann.done(&["device", "note", "north"]);
+    assert_eq!(ann.json(&["device", "show", "north"])["note"], Value::Null);
+
+    let other = ann.fleet("valve");
+    ann.done(&["device", "move", "north", "valve"]);
+    let names = |fleet: &str| {
+        let devices = ann.json(&["devices", "--fleet", fleet]);
+        let devices = devices.as_array().expect("devices").clone();
+        devices
+            .iter()
+            .map(|device| device["name"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(&other.to_string()), [json!("north")]);
+    assert_eq!(names("pump"), [json!("east")]);
+    assert_eq!(ann.json(&["devices"]).as_array().map(Vec::len), Some(2));
+
+    ann.refused(2, &["device", "delete", "north"]);
+    ann.done(&["device", "delete", "north", "--yes"]);
+    ann.refused(4, &["device", "show", "north"]);
+}
+
+#[test]
+fn devices_and_fleets_are_pinned_and_follow_again() {
+    let cloud = Cloud::start();
+    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let fleet = ann.fleet("pump");
+    let (one, two) = ("1111111111aaaaaaaaaa", "2222222222aaaaaaaaaa");
+    api.release(fleet, one, "1.0.0");
+    api.release(fleet, two, "2.0.0");
+    api.device(fleet, "west", FIRST);
+    assert_eq!(ann.json(&["show", "pump"])["commit"], json!(two));
+
+    ann.done(&["pin", "pump", "1.0.0"]);
+    let shown = ann.json(&["show", "pump"]);
+    assert_eq!(
+        (&shown["commit"], &shown["tracks_latest"]),
+        (&json!(one), &json!(false))
+    );
+    ann.done(&["track", "pump"]);
+    let shown = ann.json(&["show", "pump"]);
+    assert_eq!(
+        (&shown["commit"], &shown["tracks_latest"]),
+        (&json!(two), &json!(true))
+    );
+
+    ann.done(&["pin", "west", &one[..7]]);
+    assert_eq!(
+        ann.json(&["device", "show", "west"])["pinned_commit"],
+        json!(one)
+    );
+    ann.done(&["unpin", "west"]);
+    assert_eq!(
+        ann.json(&["device", "show", "west"])["pinned_commit"],
+        Value::Null
+    );
+    let told = ann.refused(4, &["pin", "west", "3.0.0"]);
+    assert!(told.contains("there is no release `3.0.0`"), "{told}");
+    // A device and a fleet of one name are told apart.
+    api.device(fleet, "pump", SECOND);
+    let told = ann.refused(2, &["pin", "pump", "1.0.0"]);
+    assert!(
+        told.contains("fleet admin/pump") && told.contains(SECOND),
+        "{told}"
+    );
+    ann.done(&["pin", "admin/pump", "1.0.0"]);
+}
+
+#[test]
+fn releases_are_listed_noted_invalidated_and_made_final() {
+    let cloud = Cloud::start();
+    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let fleet = ann.fleet("pump");
+    let draft = api.create(
+        "release",
+        &json!({
+            "belongs_to__application": fleet, "commit": "abcdef0123", "semver": "1.2.0", "status": "success",
+            "source": "local", "composition": {}, "start_timestamp": 1, "is_final": false,
+        }),
+    );
+    let listed = ann.json(&["releases", "--fleet", "pump"]);
+    assert_eq!(listed[0]["final"], json!(false));
+    ann.done(&["release", "finalize", "abcdef0"]);
+    ann.done(&["release", "note", "1.2.0", "--fleet", "pump", "first light"]);
+    let shown = ann.json(&["release", "show", &draft.to_string()]);
+    assert_eq!(shown["final"], json!(true));
+    assert_eq!(shown["version"], json!("1.2.0"));
+    assert_eq!(shown["note"], json!("first light"));
+    assert_eq!(shown["target"], json!(true));
+    ann.done(&["release", "invalidate", "abcdef0", "--reason", "leaks"]);
+    let listed = ann.json(&["releases", "--fleet", "pump"]);
+    assert_eq!(listed[0]["invalidated"], json!(true));
+    assert_eq!(listed[0]["invalidation_reason"], json!("leaks"));
+    assert!(
+        ann.done(&["releases", "--fleet", "pump"])
+            .contains("invalidated")
+    );
+}

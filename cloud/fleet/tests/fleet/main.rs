@@ -1,0 +1,11 @@
+//! The command line as its users have it: the real `fleet` against a real `fleet-cloud`.
+#![expect(
+    clippy::expect_used,
+    reason = "a test without what it expects is to fail"
+)]
+
+mod account;
+mod fleet_and_devices;
+mod harness;
+mod tags_variables_keys;
+mod told;

@@ -1,0 +1,203 @@
+//! Tags, variables and keys.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Api, Cloud, Person};
+
+const DEVICE: &str = "0123456789abcdef0123456789abcdef";
+
+#[test]
+fn tags_are_set_changed_and_removed_on_devices_fleets_and_releases() {
+    let cloud = Cloud::start();
+    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let fleet = ann.fleet("pump");
+    api.device(fleet, "west", DEVICE);
+    api.release(fleet, "1111111111aaaaaaaaaa", "1.0.0");
+    for owner in [
+        ["--device", "west"],
+        ["--fleet", "pump"],
+        ["--release", "1.0.0"],
+    ] {
+        let told = |command: &[&'static str]| [command, &owner].concat();
+        for (key, value) in [("env", "prod"), ("env", "test"), ("it's 100%", "a b&c")] {
+            // A key has no white space.
+            let key = key.replace(' ', "");
+            ann.done(&[&["tag", "set", &key, value][..], &owner].concat());
+            let tags = ann.json(&told(&["tags"]));
+            let found = tags
+                .as_array()
+                .expect("tags")
+                .iter()
+                .find(|tag| tag["tag_key"] == json!(key));
+            assert_eq!(
+                found.map(|tag| &tag["value"]),
+                Some(&json!(value)),
+                "{owner:?}"
+            );
+        }
+        assert_eq!(ann.json(&told(&["tags"])).as_array().map(Vec::len), Some(2));
+        ann.done(&told(&["tag", "rm", "env"]));
+        assert_eq!(ann.json(&told(&["tags"])).as_array().map(Vec::len), Some(1));
+        let said = ann.refused(4, &told(&["tag", "rm", "env"]));
+        assert!(said.contains("has no tag `env`"), "{said}");
+        ann.refused(1, &told(&["tag", "set", "two words", "x"]));
+    }
+    ann.refused(2, &["tags"]);
+    ann.refused(2, &["tags", "--device", "west", "--fleet", "pump"]);
+}
+
+#[test]
+fn variables_are_of_fleets_devices_and_services_and_configuration_by_its_name() {
+    let cloud = Cloud::start();
+    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let fleet = ann.fleet("pump");
+    let service = api.create(
+        "service",
+        &json!({ "application": fleet, "service_name": "main" }),
+    );
+    let image = api.create(
+        "image",
+        &json!({
+            "is_a_build_of__service": service, "status": "success", "start_timestamp": 1,
+            "push_timestamp": 2,
+        }),
+    );
+    let release = api.create(
+        "release",
+        &json!({
+            "belongs_to__application": fleet, "commit": "abcdef0123", "status": "running",
+            "source": "local", "composition": {}, "start_timestamp": 1,
+        }),
+    );
+    api.create(
+        "release_image",
+        &json!({ "image": image, "is_part_of__release": release }),
+    );
+    api.device(fleet, "west", DEVICE);
+    ann.refused(
+        1,
+        &[
+            "variable",
+            "set",
+            "B=1",
+            "--device",
+            "west",
+            "--service",
+            "main",
+        ],
+    );
+    let set = |path: &str, body: Value| api.change(path, &body);
+    set(
+        &format!("release({release})"),
+        json!({ "status": "success" }),
+    );
+
+    for (set, of) in [
+        (&["A", "fleet"][..], &["--fleet", "pump"][..]),
+        (&["A=device"], &["--device", "west"]),
+        (&["B=service"], &["--fleet", "pump", "--service", "main"]),
+        (&["B=both"], &["--device", "west", "--service", "main"]),
+        (&["PLATFORM_HOST_CONFIG_gpu_mem=16"], &["--fleet", "pump"]),
+        (
+            &["PLATFORM_SUPERVISOR_POLL_INTERVAL", "900000"],
+            &["--device", "west"],
+        ),
+        (&["EMPTY="], &["--device", "west"]),
+    ] {
+        ann.done(&[&["variable", "set"], set, of].concat());
+    }
+    let told = ann.json(&["variables", "--device", "west"]);
+    let told: Vec<_> = told
+        .as_array()
+        .expect("variables")
+        .iter()
+        .map(|one| {
+            format!(
+                "{} {} {} {} {}",
+                one["kind"], one["name"], one["value"], one["of"], one["service"]
+            )
+            .replace('"', "")
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "config PLATFORM_HOST_CONFIG_gpu_mem 16 fleet null",
+            "config PLATFORM_SUPERVISOR_POLL_INTERVAL 900000 device null",
+            "environment A device device null",
+            "environment A fleet fleet null",
+            "environment B both device main",
+            "environment B service fleet main",
+            "environment EMPTY  device null",
+        ]
+    );
+    assert_eq!(
+        ann.json(&["vars", "--fleet", "pump"])
+            .as_array()
+            .map(Vec::len),
+        Some(3)
+    );
+
+    ann.done(&["variable", "rm", "A", "--device", "west"]);
+    let said = ann.refused(4, &["variable", "rm", "A", "--device", "west"]);
+    assert!(said.contains("has no variable `A` of its own"), "{said}");
+    let said = ann.refused(
+        4,
+        &[
+            "variable",
+            "set",
+            "A=1",
+            "--fleet",
+            "pump",
+            "--service",
+            "other",
+        ],
+    );
+    assert!(said.contains("it has main"), "{said}");
+    let said = ann.refused(1, &["variable", "set", "1A=1", "--fleet", "pump"]);
+    assert!(said.contains("the cloud refused it"), "{said}");
+    ann.refused(2, &["variable", "set", "A", "--fleet", "pump"]);
+    ann.refused(
+        2,
+        &[
+            "variable",
+            "set",
+            "PLATFORM_X=1",
+            "--fleet",
+            "pump",
+            "--service",
+            "main",
+        ],
+    );
+}
+
+#[test]
+fn keys_are_made_listed_and_deleted() {
+    let cloud = Cloud::start();
+    let ann = Person::signed_in(&cloud);
+    ann.fleet("pump");
+    let ran = ann.run(&[
+        "keys",
+        "create",
+        "ci",
+        "--description",
+        "builds",
+        "--expires",
+        "2099-01-31",
+    ]);
+    assert_eq!((ran.code, ran.out.trim().len()), (0, 32), "{}", ran.err);
+    assert!(ran.err.contains("shown once"), "{}", ran.err);
+    let listed = ann.json(&["keys", "list"]);
+    assert_eq!(listed[0]["name"], json!("ci"));
+    assert_eq!(listed[0]["expiry_date"], json!("2099-01-31T00:00:00.000Z"));
+    let provisioning = ann.done(&["keys", "provisioning", "pump", "--name", "line 1"]);
+    let joining = Person::new()
+        .with("FLEET_URL", &cloud.url)
+        .with("FLEET_TOKEN", provisioning.trim());
+    assert_eq!(joining.json(&["whoami"])["slug"], json!("admin/pump"));
+    ann.done(&["keys", "rm", "ci"]);
+    assert_eq!(ann.json(&["keys", "list"]), json!([]));
+    let said = ann.refused(4, &["keys", "rm", "ci"]);
+    assert!(said.contains("there is no key `ci`"), "{said}");
+    ann.refused(2, &["keys", "create", "x", "--expires", "tomorrow"]);
+}
