@@ -8,10 +8,11 @@ use anyhow::{Context, Result, bail};
 use crate::cargo;
 use crate::layout::{self, build_components, components_folder, guest_crates};
 use crate::private_docker::{PrivateDocker, install_packages_if_debian_root};
+use crate::private_postgres::PostgresForTests;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Only these sections: calls, start, endpoints, docker, many, neighbours. The page is left alone then
+    /// Only these sections: calls, start, endpoints, docker, many, neighbours, data. The page is left alone then
     sections: Vec<String>,
 }
 
@@ -30,6 +31,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             None
         }
     };
+    let postgres = PostgresForTests::find();
     let mut bench = cargo::cargo(["run", "--release", "--package", "bench", "--"]);
     bench
         .args(&arguments.sections)
@@ -37,6 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         .env("SUPERVISOR_TEST_GUESTS", components_folder())
         .stdin(Stdio::null())
         .stderr(Stdio::inherit());
+    postgres.give_to(&mut bench);
     if let Some(docker) = &docker {
         bench
             .env("SUPERVISOR_TEST_DOCKER", docker.docker_uri())

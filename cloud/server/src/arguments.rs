@@ -67,3 +67,25 @@ pub(crate) enum LogFormat {
     /// For programs: an object a line.
     Json,
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn every_flag_and_variable_is_in_the_documentation() {
+        let page = include_str!("../../../docs/fleet-cloud.md");
+        let command = Arguments::command();
+        let serve = command.find_subcommand("serve").expect("serve");
+        for argument in serve.get_arguments() {
+            let Some(flag) = argument.get_long().filter(|flag| *flag != "config") else {
+                continue;
+            };
+            let variable = argument.get_env().expect("a variable").to_str().expect("text");
+            let row = format!("| `--{flag}` | `{variable}` | `{}` |", flag.replace('-', "_"));
+            assert!(page.contains(&row), "docs/fleet-cloud.md has no row `{row}`");
+        }
+    }
+}

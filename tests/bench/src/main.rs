@@ -4,6 +4,7 @@
 //! What is compared runs side by side in one run, so that a slow machine makes both slow. Nothing here
 //! passes or fails: the figures stand beside their aims.
 
+mod data_api;
 mod device;
 mod endpoints;
 mod figures;
@@ -23,7 +24,7 @@ use crate::figures::Section;
 #[derive(Parser)]
 #[command(about = "Measures the supervisor of the layout that SUPERVISOR_DIST names")]
 struct Arguments {
-    /// Only these sections: calls, start, endpoints, docker, many, neighbours
+    /// Only these sections: calls, start, endpoints, docker, many, neighbours, data
     sections: Vec<String>,
 }
 
@@ -57,6 +58,9 @@ async fn main() -> Result<()> {
     }
     if wanted("neighbours") {
         show("neighbours", neighbours::measure().await)?;
+    }
+    if wanted("data") {
+        show("data", data_api::measure().await)?;
     }
     Ok(())
 }

@@ -1,0 +1,218 @@
+//! Reads of the cloud's data API against the same rows asked for by hand, in the same database.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, anyhow};
+use data::query::{Caller, Read, Setting, read};
+use data::{Built, Database, Dialect, Options, sql};
+use resources::{Role, v7};
+
+use crate::figures::{Latencies, Section, millis};
+
+/// Fleets, and devices with two tags each.
+const FLEETS: i64 = 100;
+const DEVICES: i64 = 10_000;
+const TIMES: usize = 60;
+
+/// What is asked, in the query language and by hand (`?` is the user).
+struct Asked {
+    what: &'static str,
+    path: &'static str,
+    query: &'static str,
+    postgres: &'static str,
+    sqlite: &'static str,
+}
+
+const ASKED: [Asked; 2] = [
+    Asked {
+        what: "100 devices with two nested expansions",
+        path: "/device",
+        query: "$select=id,device_name&$orderby=id&$top=100&$expand=belongs_to__application($select=slug;\
+                $expand=organization($select=handle)),device_tag($select=tag_key,value)",
+        postgres: "SELECT CAST(row_to_json(r) AS text) FROM (SELECT d.id, d.device_name, \
+            (SELECT coalesce(json_agg(x), '[]') FROM (SELECT a.slug, (SELECT coalesce(json_agg(y), '[]') FROM \
+            (SELECT o.handle FROM organization o WHERE o.id = a.organization) y) AS organization \
+            FROM application a WHERE a.id = d.belongs_to__application) x) AS belongs_to__application, \
+            (SELECT coalesce(json_agg(t), '[]') FROM (SELECT tag_key, value FROM device_tag t \
+            WHERE t.device = d.id ORDER BY t.id) t) AS device_tag \
+            FROM device d JOIN application f ON f.id = d.belongs_to__application WHERE f.organization IN \
+            (SELECT is_member_of__organization FROM organization_membership WHERE \"user\" = ?) \
+            ORDER BY d.id LIMIT 100) r",
+        sqlite: "SELECT json_object('id', d.id, 'device_name', d.device_name, 'belongs_to__application', \
+            (SELECT json_group_array(json_object('slug', a.slug, 'organization', \
+            (SELECT json_group_array(json_object('handle', o.handle)) FROM organization o \
+            WHERE o.id = a.organization))) FROM application a WHERE a.id = d.belongs_to__application), \
+            'device_tag', (SELECT json_group_array(json_object('tag_key', t.tag_key, 'value', t.value)) \
+            FROM device_tag t WHERE t.device = d.id)) \
+            FROM device d JOIN application f ON f.id = d.belongs_to__application WHERE f.organization IN \
+            (SELECT is_member_of__organization FROM organization_membership WHERE \"user\" = ?) \
+            ORDER BY d.id LIMIT 100",
+    },
+    Asked {
+        what: "the devices with a tag, of 10,000",
+        path: "/device",
+        query: "$select=id,device_name&$filter=device_tag/any(t:t/tag_key eq 'env' and t/value eq 'v7')",
+        postgres: "SELECT CAST(row_to_json(r) AS text) FROM (SELECT d.id, d.device_name FROM device d \
+            JOIN application f ON f.id = d.belongs_to__application WHERE f.organization IN \
+            (SELECT is_member_of__organization FROM organization_membership WHERE \"user\" = ?) \
+            AND EXISTS (SELECT 1 FROM device_tag t WHERE t.device = d.id AND t.tag_key = 'env' \
+            AND t.value = 'v7') ORDER BY d.id) r",
+        sqlite: "SELECT json_object('id', d.id, 'device_name', d.device_name) FROM device d \
+            JOIN application f ON f.id = d.belongs_to__application WHERE f.organization IN \
+            (SELECT is_member_of__organization FROM organization_membership WHERE \"user\" = ?) \
+            AND EXISTS (SELECT 1 FROM device_tag t WHERE t.device = d.id AND t.tag_key = 'env' \
+            AND t.value = 'v7') ORDER BY d.id",
+    },
+];
+
+pub(crate) async fn measure() -> Result<Section> {
+    let mut section = Section::new("Reads of the cloud's data API");
+    let folder = tempfile::tempdir()?;
+    let mut places = vec![(
+        "SQLite",
+        format!("sqlite:{}", folder.path().join("bench.sqlite").display()),
+    )];
+    match std::env::var("SUPERVISOR_TEST_POSTGRES") {
+        Ok(server) => places.push(("PostgreSQL", server)),
+        Err(_) => eprintln!("PostgreSQL is left out, because SUPERVISOR_TEST_POSTGRES is not set"),
+    }
+    for (name, url) in places {
+        let database = Database::open(&url, &Options::default()).await?;
+        fill(&database)
+            .await
+            .context("the devices cannot be made")?;
+        for asked in &ASKED {
+            let (ours, by_hand) = side_by_side(&database, asked).await?;
+            let (ours, by_hand) = (Latencies::new(ours), Latencies::new(by_hand));
+            let ratio = ours.p50().as_secs_f64() / by_hand.p50().as_secs_f64();
+            section.add(
+                format!("{}, {name}", asked.what),
+                format!("median {}, {ratio:.2} times", millis(ours.p50())),
+                format!("by hand {}", millis(by_hand.p50())),
+                "1.3 times",
+            );
+        }
+        database.close().await;
+    }
+    section.note(
+        "In the process, without HTTP: the request is read, checked and made SQL each time, and the rows come as \
+         JSON text. Both are asked in turn, over one pool.",
+    );
+    Ok(section)
+}
+
+async fn side_by_side(
+    database: &Database,
+    asked: &Asked,
+) -> Result<(Vec<Duration>, Vec<Duration>)> {
+    let by_hand = sql(match database.dialect() {
+        Dialect::Postgres => asked.postgres,
+        Dialect::Sqlite => asked.sqlite,
+    })
+    .with(1_i64);
+    let (mut ours, mut others) = (Vec::new(), Vec::new());
+    for _ in 0..TIMES {
+        let begun = Instant::now();
+        let answer = query(database, asked).await?;
+        ours.push(begun.elapsed());
+        let begun = Instant::now();
+        let expected = database.texts(&by_hand).await?;
+        others.push(begun.elapsed());
+        if answer.len() != expected.len() {
+            return Err(anyhow!(
+                "`{}` answers {} rows, by hand {}",
+                asked.what,
+                answer.len(),
+                expected.len()
+            ));
+        }
+    }
+    Ok((ours, others))
+}
+
+async fn query(database: &Database, asked: &Asked) -> Result<Vec<Option<String>>> {
+    let caller = Caller::Holder {
+        role: Role::User,
+        actor: Some(1),
+        user: Some(1),
+    };
+    let setting = Setting {
+        model: v7(),
+        dialect: database.dialect(),
+        caller: &caller,
+        now: 0,
+        addresses: "/v7",
+        always_addressed: false,
+        lenient: false,
+        tunnel_variables: &[],
+    };
+    let request = odata::parse(asked.path, Some(asked.query))?;
+    match read(&setting, &request, asked.path, Some(asked.query))? {
+        Read::Records(select) => Ok(database.texts(&select).await?),
+        Read::Count(_) | Read::Metadata => Err(anyhow!("`{}` lists nothing", asked.what)),
+    }
+}
+
+/// A member of the first of twenty organizations, whose fleets are every second one.
+async fn fill(database: &Database) -> Result<()> {
+    let numbers = |most: i64| {
+        format!("WITH RECURSIVE g(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM g WHERE n < {most}) ")
+    };
+    let statements = [
+        format!(
+            "{}INSERT INTO actor (id, created_at, modified_at) SELECT n, 1, 1 FROM g",
+            numbers(DEVICES + FLEETS + 1)
+        ),
+        "INSERT INTO \"user\" (id, created_at, modified_at, actor, username, email) \
+         VALUES (1, 1, 1, 1, 'ann', 'ann@example.com')"
+            .to_owned(),
+        format!(
+            "{}INSERT INTO organization (id, created_at, modified_at, name, handle) \
+             SELECT n, 1, 1, 'o' || n, 'o' || n FROM g",
+            numbers(20)
+        ),
+        "INSERT INTO organization_membership_role (id, created_at, modified_at, name) \
+         VALUES (1, 1, 1, 'member')"
+            .to_owned(),
+        "INSERT INTO organization_membership (created_at, modified_at, \"user\", \
+         is_member_of__organization, organization_membership_role) VALUES (1, 1, 1, 1, 1)"
+            .to_owned(),
+        "INSERT INTO cpu_architecture (id, created_at, modified_at, slug) VALUES (1, 1, 1, 'amd64')".to_owned(),
+        "INSERT INTO device_type (id, created_at, modified_at, slug, name, is_of__cpu_architecture, is_private) \
+         VALUES (1, 1, 1, 'generic', 'Generic', 1, FALSE)"
+            .to_owned(),
+        "INSERT INTO application_type (id, created_at, modified_at, name, slug, supports_web_url, \
+         supports_multicontainer, supports_gateway_mode, requires_payment, is_legacy) \
+         VALUES (1, 1, 1, 'Default', 'default', FALSE, TRUE, TRUE, FALSE, FALSE)"
+            .to_owned(),
+        format!(
+            "{}INSERT INTO application (id, created_at, modified_at, actor, uuid, app_name, slug, organization, \
+             is_for__device_type, application_type, should_track_latest_release, is_of__class, is_public, is_host, \
+             is_archived, is_discoverable) SELECT n, 1, 1, n + 1, 'f' || n, 'fleet' || n, 'o/fleet' || n, \
+             CASE WHEN n % 2 = 0 THEN 1 ELSE n % 20 + 1 END, 1, 1, TRUE, 'fleet', FALSE, FALSE, FALSE, FALSE FROM g",
+            numbers(FLEETS)
+        ),
+        format!(
+            "{}INSERT INTO device (id, created_at, modified_at, actor, uuid, device_name, is_of__device_type, \
+             belongs_to__application, api_heartbeat_state, is_connected_to_vpn, is_online, is_undervolted, \
+             is_active, is_web_accessible) SELECT n, 1, 1, n + {FLEETS} + 1, 'd' || n, 'device ' || n, 1, \
+             n % {FLEETS} + 1, 'online', TRUE, TRUE, FALSE, TRUE, FALSE FROM g",
+            numbers(DEVICES)
+        ),
+        "INSERT INTO device_tag (created_at, modified_at, device, tag_key, value) \
+         SELECT 1, 1, id, 'env', 'v' || (id % 50) FROM device"
+            .to_owned(),
+        "INSERT INTO device_tag (created_at, modified_at, device, tag_key, value) \
+         SELECT 1, 1, id, 'zone', 'z' || id FROM device"
+            .to_owned(),
+        "ANALYZE".to_owned(),
+    ];
+    for statement in statements {
+        let begin: String = statement.chars().take(60).collect();
+        database
+            .execute(&Built::new(statement, []))
+            .await
+            .with_context(|| format!("`{begin}…`"))?;
+    }
+    Ok(())
+}
