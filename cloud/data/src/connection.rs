@@ -2,7 +2,7 @@
 
 use futures::TryStreamExt;
 use sqlx::postgres::{PgConnection, PgPool};
-use sqlx::sqlite::{SqliteConnection, SqlitePool};
+use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use crate::error::DataError;
@@ -11,7 +11,6 @@ use crate::statement::Built;
 
 /// Where a statement is executed.
 pub(crate) enum Connection<'a> {
-    SqlitePool(&'a SqlitePool),
     Sqlite(&'a mut SqliteConnection),
     PostgresPool(&'a PgPool),
     Postgres(&'a mut PgConnection),
@@ -23,10 +22,6 @@ macro_rules! on {
     ($connection:expr, $built:expr, |$query:ident, $executor:ident| $call:expr) => {{
         let Built { text, values } = $built;
         match $connection {
-            Connection::SqlitePool($executor) => {
-                let $query = sqlx::query_with::<sqlx::Sqlite, _>(AssertSqlSafe(text), values);
-                $call
-            }
             Connection::Sqlite($executor) => {
                 let $query = sqlx::query_with::<sqlx::Sqlite, _>(AssertSqlSafe(text), values);
                 $call
@@ -96,7 +91,6 @@ impl Connection<'_> {
     pub(crate) async fn script(self, text: String) -> Result<(), DataError> {
         let script = sqlx::raw_sql(AssertSqlSafe(text));
         let _changed = match self {
-            Connection::SqlitePool(executor) => script.execute(executor).await?.rows_affected(),
             Connection::Sqlite(executor) => script.execute(executor).await?.rows_affected(),
             Connection::PostgresPool(executor) => script.execute(executor).await?.rows_affected(),
             Connection::Postgres(executor) => script.execute(executor).await?.rows_affected(),

@@ -2,32 +2,30 @@
 
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::Stream;
-use sqlx::pool::{PoolConnection, PoolOptions};
+use sqlx::Connection as _;
+use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{Connection as _, Postgres, Sqlite};
 use tokio::sync::mpsc;
 
 use crate::connection::Connection;
 use crate::effect::Effect;
 use crate::error::DataError;
 use crate::row::Row;
-use crate::statement::Statement;
-use crate::transaction::{Inner, Transaction};
+use crate::sqlite::{self, Deadline, Readers};
+use crate::statement::{Built, Statement};
+use crate::transaction::{Inner, Transaction, WriterDeadline};
 
 /// How many statements of a connection stay prepared.
 const PREPARED: usize = 400;
 
 /// How long a connection may have been idle before it is tried out ahead of its use.
 const TRUSTED_FOR: Duration = Duration::from_secs(10);
-
-/// SQLite's instructions between two looks at the clock.
-const STEPS: i32 = 100_000;
 
 /// Rows that a stream is ahead of its reader by.
 const AHEAD: usize = 64;
@@ -48,7 +46,7 @@ pub struct Options {
     pub connections: u32,
     /// How long a request waits for a connection.
     pub wait: Duration,
-    /// How long a statement may take; in SQLite one that reads.
+    /// How long a statement may take.
     pub statement_timeout: Duration,
 }
 
@@ -72,32 +70,35 @@ pub struct Database {
     listener: Arc<OnceLock<Listener>>,
 }
 
-/// A connection that reads, until it is dropped.
-enum Reader {
-    Sqlite(PoolConnection<Sqlite>),
-    Postgres(PoolConnection<Postgres>),
-}
-
-impl Reader {
-    fn connection(&mut self) -> Connection<'_> {
-        match self {
-            Reader::Sqlite(connection) => Connection::Sqlite(connection),
-            Reader::Postgres(connection) => Connection::Postgres(connection),
-        }
-    }
-}
-
 #[derive(Clone)]
 enum Pools {
     Sqlite {
-        readers: SqlitePool,
+        readers: Arc<Readers>,
         /// One connection: SQLite lets one write at a time, and waiting for it here is fair, while
         /// its own way is to try again and again.
         writer: SqlitePool,
-        /// How long a statement of a reader may take.
+        /// Of the statement of that one.
+        deadline: Arc<Deadline>,
+        /// How long a statement may take.
         timeout: Duration,
     },
     Postgres(PgPool),
+}
+
+/// Statements that read, by any connection that is free.
+macro_rules! reads {
+    ($($name:ident() $call:ident -> $answer:ty;)*) => {
+        $(async fn $name(&self, built: Built) -> Result<$answer, DataError> {
+            match &self.pools {
+                Pools::Sqlite { readers, .. } => {
+                    let mut reader = readers.reader().await?;
+                    let result = Connection::Sqlite(reader.connection()?).$call(built).await;
+                    reader.done(result)
+                }
+                Pools::Postgres(pool) => Connection::PostgresPool(pool).$call(built).await,
+            }
+        })*
+    };
 }
 
 impl Database {
@@ -147,25 +148,6 @@ impl Database {
         }
     }
 
-    /// A connection that reads.
-    async fn reader(&self) -> Result<Reader, DataError> {
-        Ok(match &self.pools {
-            Pools::Sqlite {
-                readers, timeout, ..
-            } => {
-                let mut connection = readers.acquire().await?;
-                let deadline = Instant::now() + *timeout;
-                let in_time = move || Instant::now() < deadline;
-                // It has no limit of its own for how long a statement takes.
-                let mut handle = connection.lock_handle().await?;
-                handle.set_progress_handler(STEPS, in_time);
-                drop(handle);
-                Reader::Sqlite(connection)
-            }
-            Pools::Postgres(pool) => Reader::Postgres(pool.acquire().await?),
-        })
-    }
-
     /// The first value of each row, as text.
     ///
     /// # Errors
@@ -175,9 +157,9 @@ impl Database {
         statement: &impl Statement,
     ) -> Result<Vec<Option<String>>, DataError> {
         let built = statement.built(self.dialect());
-        match self.reader().await?.connection().texts(built.clone()).await {
+        match self.read_texts(built.clone()).await {
             // A server that was restarted: a new connection will do.
-            Err(DataError::Lost(_)) => self.reader().await?.connection().texts(built).await,
+            Err(DataError::Lost(_)) => self.read_texts(built).await,
             result => result,
         }
     }
@@ -195,11 +177,7 @@ impl Database {
                 let sender = sender.clone();
                 async move { sender.send(Ok(text)).await.is_ok() }
             };
-            let reading = async {
-                let mut reader = database.reader().await?;
-                reader.connection().each_text(built, take).await
-            };
-            if let Err(error) = reading.await {
+            if let Err(error) = database.read_each(built, take).await {
                 // Where nobody reads any more, nobody wants to know.
                 let _ = sender.send(Err(error)).await;
             }
@@ -213,8 +191,8 @@ impl Database {
     /// Why the statement failed.
     pub async fn rows(&self, statement: &impl Statement) -> Result<Vec<Row>, DataError> {
         let built = statement.built(self.dialect());
-        match self.reader().await?.connection().rows(built.clone()).await {
-            Err(DataError::Lost(_)) => self.reader().await?.connection().rows(built).await,
+        match self.read_rows(built.clone()).await {
+            Err(DataError::Lost(_)) => self.read_rows(built).await,
             result => result,
         }
     }
@@ -225,9 +203,32 @@ impl Database {
     /// Why the statement failed.
     pub async fn row(&self, statement: &impl Statement) -> Result<Option<Row>, DataError> {
         let built = statement.built(self.dialect());
-        match self.reader().await?.connection().row(built.clone()).await {
-            Err(DataError::Lost(_)) => self.reader().await?.connection().row(built).await,
+        match self.read_row(built.clone()).await {
+            Err(DataError::Lost(_)) => self.read_row(built).await,
             result => result,
+        }
+    }
+
+    reads! {
+        read_texts() texts -> Vec<Option<String>>;
+        read_rows() rows -> Vec<Row>;
+        read_row() row -> Option<Row>;
+    }
+
+    async fn read_each<F, T>(&self, built: Built, take: F) -> Result<(), DataError>
+    where
+        F: Fn(Option<String>) -> T,
+        T: Future<Output = bool>,
+    {
+        match &self.pools {
+            Pools::Sqlite { readers, .. } => {
+                let mut reader = readers.reader().await?;
+                let result = Connection::Sqlite(reader.connection()?)
+                    .each_text(built, take)
+                    .await;
+                reader.done(result)
+            }
+            Pools::Postgres(pool) => Connection::PostgresPool(pool).each_text(built, take).await,
         }
     }
 
@@ -237,11 +238,19 @@ impl Database {
     /// Why the statement failed.
     pub async fn execute(&self, statement: &impl Statement) -> Result<u64, DataError> {
         let built = statement.built(self.dialect());
-        let connection = match &self.pools {
-            Pools::Sqlite { writer, .. } => Connection::SqlitePool(writer),
-            Pools::Postgres(pool) => Connection::PostgresPool(pool),
-        };
-        connection.execute(built).await
+        match &self.pools {
+            Pools::Sqlite {
+                writer,
+                deadline,
+                timeout,
+                ..
+            } => {
+                let mut connection = writer.acquire().await?;
+                deadline.begin(*timeout);
+                Connection::Sqlite(&mut connection).execute(built).await
+            }
+            Pools::Postgres(pool) => Connection::PostgresPool(pool).execute(built).await,
+        }
     }
 
     /// Begins a transaction. In SQLite it is the only one that writes until it ends.
@@ -250,9 +259,15 @@ impl Database {
     /// [`DataError::Busy`] where no connection became free in time.
     pub async fn begin(&self) -> Result<Transaction, DataError> {
         let inner = match &self.pools {
-            Pools::Sqlite { writer, .. } => {
-                Inner::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?)
-            }
+            Pools::Sqlite {
+                writer,
+                deadline,
+                timeout,
+                ..
+            } => Inner::Sqlite {
+                transaction: writer.begin_with("BEGIN IMMEDIATE").await?,
+                deadline: WriterDeadline::new(deadline.clone(), *timeout),
+            },
             Pools::Postgres(pool) => Inner::Postgres(pool.begin().await?),
         };
         Ok(Transaction::new(inner, self.clone()))
@@ -296,27 +311,31 @@ impl Pools {
             source,
         };
         // The writer comes first: it makes the file.
+        let deadline = Arc::new(Deadline::default());
+        let held = deadline.clone();
         let writer = SqlitePoolOptions::new()
             .max_connections(1)
             .acquire_timeout(options.wait)
             .idle_timeout(None)
             .max_lifetime(None)
             .test_before_acquire(false)
+            .after_connect(move |connection, _| {
+                let held = held.clone();
+                Box::pin(async move { sqlite::hold_to(connection, held).await })
+            })
             .connect_with(connect.clone())
             .await
             .map_err(open)?;
-        let readers = SqlitePoolOptions::new()
-            .max_connections(options.connections)
-            .acquire_timeout(options.wait)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .test_before_acquire(false)
-            .connect_with(connect.pragma("query_only", "ON"))
-            .await
-            .map_err(open)?;
+        let readers = Readers::new(
+            connect.pragma("query_only", "ON"),
+            options.connections,
+            options.wait,
+            options.statement_timeout,
+        );
         Ok(Pools::Sqlite {
             readers,
             writer,
+            deadline,
             timeout: options.statement_timeout,
         })
     }

@@ -17,6 +17,7 @@ mod row;
 mod rules;
 mod schema;
 pub mod setting;
+mod sqlite;
 mod statement;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -69,11 +69,7 @@ pub(crate) async fn before_change(
                 fleet::before_change(writer, change).await?;
             }
         }
-        "device" => {
-            for change in changes {
-                device::before_change(writer, change).await?;
-            }
-        }
+        "device" => device::before_change(writer, changes).await?,
         "release" => release::before_change(writer, changes).await?,
         "image" => {
             for change in changes {

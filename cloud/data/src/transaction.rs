@@ -1,5 +1,8 @@
 //! Changes that happen together or not at all.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use sqlx::{Postgres, Sqlite};
 
 use crate::connection::Connection;
@@ -7,6 +10,7 @@ use crate::database::{Database, Dialect};
 use crate::effect::Effect;
 use crate::error::DataError;
 use crate::row::Row;
+use crate::sqlite::Deadline;
 use crate::statement::Statement;
 
 /// Changes that happen together or not at all. Dropped, they did not happen.
@@ -17,8 +21,49 @@ pub struct Transaction {
 }
 
 pub(crate) enum Inner {
-    Sqlite(sqlx::Transaction<'static, Sqlite>),
+    Sqlite {
+        /// Dropped before the connection is free for another.
+        deadline: WriterDeadline,
+        transaction: sqlx::Transaction<'static, Sqlite>,
+    },
     Postgres(sqlx::Transaction<'static, Postgres>),
+}
+
+/// The deadline of the one connection of SQLite that writes, as long as a transaction has it.
+pub(crate) struct WriterDeadline {
+    deadline: Arc<Deadline>,
+    timeout: Duration,
+    /// What is under way ends by itself.
+    ends: bool,
+}
+
+impl WriterDeadline {
+    pub(crate) fn new(deadline: Arc<Deadline>, timeout: Duration) -> Self {
+        WriterDeadline {
+            deadline,
+            timeout,
+            ends: false,
+        }
+    }
+
+    fn begin(&self) {
+        self.deadline.begin(self.timeout);
+    }
+
+    /// The last statement comes now.
+    fn end(mut self) {
+        self.begin();
+        self.ends = true;
+    }
+}
+
+impl Drop for WriterDeadline {
+    /// Where the transaction is dropped in the middle of a statement, nobody waits for that.
+    fn drop(&mut self) {
+        if !self.ends {
+            self.deadline.expire();
+        }
+    }
 }
 
 impl Transaction {
@@ -34,14 +79,20 @@ impl Transaction {
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         match self.inner {
-            Inner::Sqlite(_) => Dialect::Sqlite,
+            Inner::Sqlite { .. } => Dialect::Sqlite,
             Inner::Postgres(_) => Dialect::Postgres,
         }
     }
 
     fn connection(&mut self) -> Connection<'_> {
         match &mut self.inner {
-            Inner::Sqlite(transaction) => Connection::Sqlite(transaction),
+            Inner::Sqlite {
+                transaction,
+                deadline,
+            } => {
+                deadline.begin();
+                Connection::Sqlite(transaction)
+            }
             Inner::Postgres(transaction) => Connection::Postgres(transaction),
         }
     }
@@ -132,7 +183,13 @@ impl Transaction {
         } = self;
         let committed = tokio::spawn(async move {
             match inner {
-                Inner::Sqlite(transaction) => transaction.commit().await?,
+                Inner::Sqlite {
+                    transaction,
+                    deadline,
+                } => {
+                    deadline.end();
+                    transaction.commit().await?;
+                }
                 Inner::Postgres(transaction) => transaction.commit().await?,
             }
             database.tell(&effects);
@@ -150,7 +207,13 @@ impl Transaction {
     /// Why it failed; the changes are undone in any case.
     pub async fn rollback(self) -> Result<(), DataError> {
         match self.inner {
-            Inner::Sqlite(transaction) => transaction.rollback().await?,
+            Inner::Sqlite {
+                transaction,
+                deadline,
+            } => {
+                deadline.end();
+                transaction.rollback().await?;
+            }
             Inner::Postgres(transaction) => transaction.rollback().await?,
         }
         Ok(())

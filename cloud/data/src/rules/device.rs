@@ -1,5 +1,7 @@
 //! Devices (cloud behaviour 1.5, 5.2, 5.5, 5.11 to 5.14).
 
+use std::collections::HashSet;
+
 use resources::{Taken, split_os_version};
 use semver::Version;
 
@@ -36,19 +38,32 @@ pub(super) async fn after_create(
     change: &Change,
 ) -> Result<(), WriteError> {
     installs::of_devices(writer, &[change.id]).await?;
-    history::keep(writer, change).await
+    history::keep(writer, std::slice::from_ref(change)).await
 }
 
 pub(super) async fn before_change(
     writer: &mut Writer<'_>,
-    change: &mut Change,
+    changes: &mut [Change],
 ) -> Result<(), WriteError> {
+    for change in changes.iter_mut() {
+        before_one_change(writer, change).await?;
+    }
+    // Many devices are pinned at once, most of them on one release.
+    let mut checked = HashSet::new();
+    for change in changes.iter() {
+        if checked.insert(pin(change)) {
+            check_pin(writer, change).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn before_one_change(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), WriteError> {
     take_os_variant(change);
     note_events(change, writer.now());
     if change.alters("belongs_to__application") {
         before_move(writer, change).await?;
     }
-    check_pin(writer, change).await?;
     check_web_access(writer, change).await?;
     if change.alters("is_of__device_type") && !change.new.has("should_be_operated_by__release") {
         change
@@ -68,8 +83,8 @@ pub(super) async fn after_change(
         {
             installs::leave_fleet(writer, change.id, before).await?;
         }
-        history::keep(writer, change).await?;
     }
+    history::keep(writer, changes).await?;
     let runs = [
         "belongs_to__application",
         "is_pinned_on__release",
@@ -170,15 +185,19 @@ fn runs_on(device: &str, built_for: &str) -> bool {
         )
 }
 
+/// The release that a device is newly pinned on, and the fleet whose it must be.
+fn pin(change: &Change) -> Option<(i64, Option<i64>)> {
+    let is_new = change.alters_any(&["is_pinned_on__release", "belongs_to__application"]);
+    let release = change.number("is_pinned_on__release").filter(|_| is_new)?;
+    Some((release, change.number("belongs_to__application")))
+}
+
 async fn check_pin(writer: &mut Writer<'_>, change: &Change) -> Result<(), WriteError> {
-    match change.number("is_pinned_on__release") {
-        Some(release)
-            if change.alters_any(&["is_pinned_on__release", "belongs_to__application"]) =>
-        {
-            let fleet = change.number("belongs_to__application");
+    match pin(change) {
+        Some((release, fleet)) => {
             fleet::can_run(writer, release, fleet, "is_pinned_on__release").await
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 

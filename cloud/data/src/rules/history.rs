@@ -1,10 +1,10 @@
 //! How devices were, from one change to the next (cloud behaviour 1.14).
 
-use resources::Taken;
+use sea_query::{Alias, Expr, ExprTrait, Query, Value};
 
-use crate::record::{self, AT_ONCE, Record, stored};
+use crate::record::AT_ONCE;
 use crate::statement::sql;
-use crate::write::{Change, WriteError, Writer, known};
+use crate::write::{Change, WriteError, Writer};
 
 /// Fields of a device whose changes are kept.
 const KEPT: [&str; 12] = [
@@ -22,36 +22,49 @@ const KEPT: [&str; 12] = [
     "uuid",
 ];
 
-/// A device is there, or another than before.
-pub(super) async fn keep(writer: &mut Writer<'_>, change: &Change) -> Result<(), WriteError> {
-    if !change.alters_any(&KEPT) {
+/// Devices are there, or others than before. Their rows are as they now are.
+pub(super) async fn keep(writer: &mut Writer<'_>, changes: &[Change]) -> Result<(), WriteError> {
+    let of = |change: &&Change| change.alters_any(&KEPT);
+    let devices: Vec<i64> = changes.iter().filter(of).map(|change| change.id).collect();
+    if devices.is_empty() {
         return Ok(());
     }
-    if !change.old.is_empty() {
-        end(writer, &[change.id]).await?;
+    end(writer, &devices).await?;
+    let column = Alias::new;
+    let mut columns = vec![
+        column("created_at"),
+        column("modified_at"),
+        column("is_created_by__actor"),
+        column("tracks__device"),
+        column("tracks__actor"),
+    ];
+    columns.extend(KEPT.map(column));
+    for devices in devices.chunks(AT_ONCE) {
+        let mut select = Query::select();
+        select
+            .expr(Expr::val(writer.now()).cast_as(column("BIGINT")))
+            .expr(Expr::val(writer.now()).cast_as(column("BIGINT")))
+            .expr(Expr::val(Value::BigInt(writer.actor())).cast_as(column("BIGINT")))
+            .columns(["id", "actor"].map(column))
+            .columns(KEPT.map(column))
+            .from(column("device"))
+            .and_where(Expr::col(column("id")).is_in(devices.iter().copied()));
+        let mut insert = Query::insert();
+        insert
+            .into_table(column("device_history"))
+            .columns(columns.clone());
+        insert
+            .select_from(select)
+            .map_err(|error| WriteError::Broken(error.to_string()))?;
+        writer.transaction.execute(&insert).await?;
     }
-    let history = known("device_history")?;
-    let mut record = Record::default();
-    for (_, field) in stored(history) {
-        if KEPT.contains(&field.name) {
-            record.set(field.name, change.will_be(field.name).clone());
-        }
-    }
-    let now = writer.now();
-    record.set_number("created_at", now);
-    record.set_number("modified_at", now);
-    record.set_number("tracks__device", change.id);
-    record.set("tracks__actor", change.will_be("actor").clone());
-    let actor = writer.actor().map_or(Taken::Null, Taken::Integer);
-    record.set("is_created_by__actor", actor);
-    record::insert(writer.transaction, history, &record).await?;
     Ok(())
 }
 
 /// These devices are no longer as they were.
 pub(super) async fn end(writer: &mut Writer<'_>, devices: &[i64]) -> Result<(), WriteError> {
     let now = writer.now();
-    let actor = sea_query::Value::BigInt(writer.actor());
+    let actor = Value::BigInt(writer.actor());
     for devices in devices.chunks(AT_ONCE) {
         let update = sql(
             "UPDATE device_history SET end_timestamp = ?, modified_at = ?, is_ended_by__actor = ? \

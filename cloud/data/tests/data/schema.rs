@@ -290,6 +290,12 @@ async fn a_statement_that_takes_too_long_is_cut_short() {
                        SELECT count(*) FROM n";
         let error = database.rows(&Built::new(endless, [])).await.unwrap_err();
         assert!(matches!(error, DataError::TooSlow(_)), "{error:?}");
+        let mut transaction = database.begin().await.unwrap();
+        let endless = Built::new(endless, []);
+        let error = transaction.rows(&endless).await.unwrap_err();
+        assert!(matches!(error, DataError::TooSlow(_)), "{error:?}");
+        drop(transaction);
+        database.begin().await.unwrap().commit().await.unwrap();
         let fine = database.texts(&Built::new("SELECT 'fine'", [])).await.unwrap();
         assert_eq!(fine, [Some("fine".to_owned())]);
         database.close().await;
@@ -334,6 +340,46 @@ async fn programs_that_make_a_secret_at_once_get_the_same_one() {
         });
         let got = futures::future::join_all(asked).await;
         assert!(got.iter().all(|one| *one == got[0]), "{got:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_statement_that_nobody_waits_for_gives_its_connection_back() {
+    on_both_at(|url, _| async move {
+        // Its limit is far off: it must end because whoever asked went away.
+        let options = Options {
+            connections: 2,
+            statement_timeout: std::time::Duration::from_secs(3600),
+            ..Options::default()
+        };
+        let database = Database::open(&url, &options).await.unwrap();
+        if database.dialect() == data::Dialect::Postgres {
+            // There the server notices when the connection is closed.
+            return;
+        }
+        let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n";
+        for _ in 0..6 {
+            let endless = Built::new(endless, []);
+            let mut left = Box::pin(database.rows(&endless));
+            for _ in 0..100 {
+                assert!(futures::poll!(left.as_mut()).is_pending());
+                tokio::task::yield_now().await;
+            }
+        }
+        let fine = database.texts(&Built::new("SELECT 'fine'", [])).await.unwrap();
+        assert_eq!(fine, [Some("fine".to_owned())]);
+        let endless = Built::new(endless, []);
+        for _ in 0..3 {
+            let mut transaction = database.begin().await.unwrap();
+            let mut left = Box::pin(transaction.rows(&endless));
+            for _ in 0..100 {
+                assert!(futures::poll!(left.as_mut()).is_pending());
+                tokio::task::yield_now().await;
+            }
+        }
+        database.begin().await.unwrap().commit().await.unwrap();
+        database.close().await;
     })
     .await;
 }

@@ -1,0 +1,198 @@
+//! The connections of SQLite: several that read, and for each the time by which its statement must be done.
+//!
+//! SQLite has no such limit of its own, but asks now and then whether to go on. A pool that knows nothing of it
+//! would have to tell each connection's thread anew for every statement, which costs more than most of them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{ConnectOptions, Connection as _};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::error::DataError;
+
+/// Instructions between two looks at the clock: some hundred microseconds.
+const STEPS: i32 = 20_000;
+
+/// By when the statement of a connection must be done.
+#[derive(Debug)]
+pub(crate) struct Deadline {
+    begin: Instant,
+    /// Milliseconds after that.
+    at: AtomicU64,
+}
+
+impl Default for Deadline {
+    fn default() -> Self {
+        Deadline {
+            begin: Instant::now(),
+            at: AtomicU64::new(u64::MAX),
+        }
+    }
+}
+
+impl Deadline {
+    /// The statement that comes now may take so long.
+    pub(crate) fn begin(&self, timeout: Duration) {
+        let at = self.begin.elapsed() + timeout;
+        let at = u64::try_from(at.as_millis()).unwrap_or(u64::MAX);
+        self.at.store(at, Ordering::Relaxed);
+    }
+
+    /// Nobody waits for the statement any more.
+    pub(crate) fn expire(&self) {
+        self.at.store(0, Ordering::Relaxed);
+    }
+
+    fn is_over(&self) -> bool {
+        self.begin.elapsed().as_millis() > u128::from(self.at.load(Ordering::Relaxed))
+    }
+}
+
+/// Has a connection ask for its deadline.
+pub(crate) async fn hold_to(
+    connection: &mut SqliteConnection,
+    deadline: Arc<Deadline>,
+) -> Result<(), sqlx::Error> {
+    let mut handle = connection.lock_handle().await?;
+    handle.set_progress_handler(STEPS, move || !deadline.is_over());
+    Ok(())
+}
+
+/// The connections that read.
+pub(crate) struct Readers {
+    options: SqliteConnectOptions,
+    /// How long one waits for a connection.
+    wait: Duration,
+    /// How long a statement may take.
+    timeout: Duration,
+    permits: Arc<Semaphore>,
+    free: Mutex<Vec<Idle>>,
+}
+
+struct Idle {
+    connection: SqliteConnection,
+    deadline: Arc<Deadline>,
+}
+
+/// A connection for one statement.
+pub(crate) struct Reader {
+    /// None once it is given back.
+    idle: Option<Idle>,
+    /// There until the connection is back.
+    permit: Option<OwnedSemaphorePermit>,
+    readers: Arc<Readers>,
+    /// A statement was begun and did not end.
+    busy: bool,
+}
+
+impl Readers {
+    pub(crate) fn new(
+        options: SqliteConnectOptions,
+        connections: u32,
+        wait: Duration,
+        timeout: Duration,
+    ) -> Arc<Self> {
+        let connections = usize::try_from(connections).unwrap_or(1).max(1);
+        Arc::new(Readers {
+            options,
+            wait,
+            timeout,
+            permits: Arc::new(Semaphore::new(connections)),
+            free: Mutex::default(),
+        })
+    }
+
+    /// A connection for one statement, whose time begins.
+    pub(crate) async fn reader(self: &Arc<Self>) -> Result<Reader, DataError> {
+        let permit = tokio::time::timeout(self.wait, self.permits.clone().acquire_owned())
+            .await
+            .map_err(|_| DataError::Busy(sqlx::Error::PoolTimedOut))?
+            .map_err(|_| DataError::Lost(sqlx::Error::PoolClosed))?;
+        let free = self.free().pop();
+        let idle = match free {
+            Some(idle) => idle,
+            None => self.connect().await?,
+        };
+        idle.deadline.begin(self.timeout);
+        Ok(Reader {
+            idle: Some(idle),
+            permit: Some(permit),
+            readers: self.clone(),
+            busy: true,
+        })
+    }
+
+    async fn connect(&self) -> Result<Idle, DataError> {
+        let mut connection = self.options.connect().await?;
+        let deadline = Arc::new(Deadline::default());
+        hold_to(&mut connection, deadline.clone()).await?;
+        Ok(Idle {
+            connection,
+            deadline,
+        })
+    }
+
+    /// Lets nobody read any more, once those who do are done.
+    pub(crate) async fn close(&self) {
+        self.permits.close();
+        let free = std::mem::take(&mut *self.free());
+        for idle in free {
+            let _ = idle.connection.close().await;
+        }
+    }
+
+    fn free(&self) -> MutexGuard<'_, Vec<Idle>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put_back(&self, idle: Idle) {
+        if !self.permits.is_closed() {
+            self.free().push(idle);
+        }
+    }
+}
+
+impl Reader {
+    /// The connection.
+    pub(crate) fn connection(&mut self) -> Result<&mut SqliteConnection, DataError> {
+        match &mut self.idle {
+            Some(idle) => Ok(&mut idle.connection),
+            None => Err(DataError::Lost(sqlx::Error::PoolClosed)),
+        }
+    }
+
+    /// Its statement ended, well or not.
+    pub(crate) fn done<T>(mut self, result: Result<T, DataError>) -> Result<T, DataError> {
+        self.busy = false;
+        if matches!(result, Err(DataError::Lost(_))) {
+            self.idle = None;
+        }
+        result
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let Some(mut idle) = self.idle.take() else {
+            return;
+        };
+        if !self.busy {
+            self.readers.put_back(idle);
+            return;
+        }
+        // Whoever asked went away: the statement stops, and the connection is free when it has.
+        idle.deadline.expire();
+        let (readers, permit) = (self.readers.clone(), self.permit.take());
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                if idle.connection.ping().await.is_ok() {
+                    readers.put_back(idle);
+                }
+                drop(permit);
+            });
+        }
+    }
+}
