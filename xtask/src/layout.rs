@@ -35,7 +35,7 @@ pub(crate) fn components_folder() -> PathBuf {
 }
 
 /// The steps that [`build`] says it takes.
-pub(crate) const STEPS: usize = 5;
+pub(crate) const STEPS: usize = 6;
 
 pub(crate) fn build(arguments: &Arguments) -> Result<Layout> {
     build_in(arguments, &mut Steps::new(STEPS))
@@ -66,6 +66,13 @@ pub(crate) fn build_in(arguments: &Arguments, steps: &mut Steps) -> Result<Layou
     }
     cargo::finish(fleet)?;
 
+    steps.begin("the cloud");
+    let mut cloud = cargo::cargo(["build", "--package", "fleet-cloud"]);
+    if arguments.release {
+        cloud.arg("--release");
+    }
+    cargo::finish(cloud)?;
+
     steps.begin("the compiler of plugins");
     cargo::finish(cargo::cargo([
         "build",
@@ -88,10 +95,12 @@ pub(crate) fn build_in(arguments: &Arguments, steps: &mut Steps) -> Result<Layou
         &target.join("compiler/supervisor-compile"),
         &folder.join("bin/supervisor-compile"),
     )?;
-    install(
-        &target.join(profile).join("fleet"),
-        &folder.join("bin/fleet"),
-    )?;
+    for program in ["fleet", "fleet-cloud"] {
+        install(
+            &target.join(profile).join(program),
+            &folder.join("bin").join(program),
+        )?;
+    }
     for plugin in &plugins {
         let file = component_file(plugin);
         install(

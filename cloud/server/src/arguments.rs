@@ -16,6 +16,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Serve the data API, devices and the proxy that reaches them.
     Serve(Box<Serve>),
+    /// Print the certificate that the registry is to trust (`rootcertbundle`), in PEM.
+    RegistryCertificate(Box<Serve>),
 }
 
 /// Each is also an environment variable and a key of the configuration file; the flag wins over the

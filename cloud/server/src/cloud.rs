@@ -13,6 +13,7 @@ use crate::configuration::Configuration;
 use crate::credential::Keys;
 use crate::limits::RateLimits;
 use crate::reach::Reach;
+use crate::registry::Registry;
 use crate::session::Sessions;
 
 /// What every request works with. Clones are the same one.
@@ -31,6 +32,8 @@ pub(crate) struct Cloud {
     pub(crate) bus: Bus,
     /// The devices that are connected.
     pub(crate) reach: Reach,
+    /// Who signs for the registry of images.
+    pub(crate) registry: Registry,
     /// Names of the configuration variable that switches the tunnel off, the current one first.
     pub(crate) tunnel_variables: Vec<String>,
 }

@@ -4,6 +4,7 @@
 //! ```text
 //! router ── data_api    /v7/…: odata, then `data` (one statement), rows as they come
 //!        ├─ accounts    signing in, keys, whoami
+//!        ├─ registry    tokens for the registry of images
 //!        ├─ reach       tunnels of devices, the proxy to them, and push
 //!        └─ …           a module for each family of addresses
 //! credential            who asks: session token or key, remembered for minutes
@@ -25,6 +26,7 @@ mod first_start;
 mod limits;
 mod password;
 mod reach;
+mod registry;
 mod request_log;
 mod router;
 mod run;
@@ -35,6 +37,8 @@ use arguments::{Arguments, Command};
 use clap::Parser as _;
 
 fn main() -> Result<()> {
-    let Command::Serve(given) = Arguments::parse().command;
-    run::serve(*given)
+    match Arguments::parse().command {
+        Command::Serve(given) => run::serve(*given),
+        Command::RegistryCertificate(given) => run::print_registry_certificate(*given),
+    }
 }

@@ -11,6 +11,7 @@ use tower_http::compression::CompressionLayer;
 use crate::accounts::{keys, sessions, users, whoami};
 use crate::cloud::Shared;
 use crate::reach::{proxy, tunnel};
+use crate::registry::token;
 use crate::{cors, data_api, request_log};
 
 /// What answers requests.
@@ -46,6 +47,7 @@ pub(crate) fn router(cloud: Shared) -> Router {
         .route("/api-key/v1/", post(keys::generic))
         .route("/api-key/v2", post(keys::generic))
         .route("/api-key/v2/", post(keys::generic))
+        .route("/auth/v1/token", get(token::give))
         .fallback(elsewhere)
         .layer(CompressionLayer::new())
         // What comes bit by bit is not held back to be compressed.

@@ -23,6 +23,7 @@ use crate::configuration::Configuration;
 use crate::credential::Keys;
 use crate::limits::RateLimits;
 use crate::reach::Reach;
+use crate::registry::Registry;
 use crate::router::router;
 use crate::session::Sessions;
 use crate::{first_start, reach};
@@ -58,6 +59,27 @@ fn log_to_stderr(format: LogFormat) {
             .init(),
         LogFormat::Json => log.json().flatten_event(true).init(),
     }
+}
+
+/// `fleet-cloud registry-certificate`.
+///
+/// # Errors
+/// Where the database cannot be used.
+pub(crate) fn print_registry_certificate(given: Serve) -> Result<()> {
+    let configuration = Configuration::of(given)?;
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("no threads can be started")?
+        .block_on(async {
+            let database = Database::open(&configuration.database, &data::Options::default())
+                .await
+                .context("the database cannot be used")?;
+            let registry = Registry::of(&database).await?;
+            print!("{}", registry.certificate());
+            database.close().await;
+            Ok(())
+        })
 }
 
 async fn run(configuration: Configuration) -> Result<()> {
@@ -115,6 +137,9 @@ async fn assembled(configuration: Configuration, database: Database) -> Result<C
     let sessions = Sessions::of(&database)
         .await
         .context("the secret that sessions are signed with cannot be had")?;
+    let tokens = Registry::of(&database)
+        .await
+        .context("the key that tokens for the registry are signed with cannot be had")?;
     let branding = configuration.branding.clone();
     let registry = configuration.registry.clone();
     Ok(Cloud {
@@ -124,6 +149,7 @@ async fn assembled(configuration: Configuration, database: Database) -> Result<C
         limits: RateLimits::of(&configuration.limits),
         bus: Bus::in_process(),
         reach: Reach::default(),
+        registry: tokens,
         tunnel_variables: branding.variables("SUPERVISOR_VPN_CONTROL").collect(),
         environment: Environment {
             branding,

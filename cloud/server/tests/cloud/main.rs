@@ -6,7 +6,9 @@
 
 mod accounts;
 mod data_api;
+mod docker_registry;
 mod fake_device;
 mod harness;
 mod reach;
+mod registry;
 mod versions;

@@ -1,0 +1,87 @@
+//! Tokens, as Debian's docker-registry takes them.
+
+#[path = "../../tests/cloud/docker_registry.rs"]
+mod docker_registry;
+
+use docker_registry::{DockerRegistry, free_host, is_there};
+
+use super::{Access, LIFE, Registry, made};
+use crate::cloud::now;
+
+#[tokio::test]
+async fn a_registry_takes_our_tokens_for_what_they_say_and_as_long_as_they_say() {
+    if !is_there() {
+        return;
+    }
+    let ours = Registry::with(made().expect("a key")).expect("a signer");
+    let stranger = Registry::with(made().expect("a key")).expect("a signer");
+    let host = free_host();
+    let realm = "http://127.0.0.1:1/auth/v1/token";
+    let _registry = DockerRegistry::start(&host, ours.certificate(), realm).await;
+    let access = |name: &str, actions: &[&'static str]| {
+        [Access {
+            kind: "repository",
+            name: name.to_owned(),
+            actions: actions.to_vec(),
+        }]
+    };
+    let life = LIFE.as_secs().cast_signed();
+    let seconds = now() / 1000;
+    let read = access("v2/a", &["pull"]);
+    for (case, token, status) in [
+        ("ours", ours.token("1", &host, &read, seconds), 404),
+        (
+            "of another key",
+            stranger.token("1", &host, &read, seconds),
+            401,
+        ),
+        (
+            "for another registry",
+            ours.token("1", "elsewhere", &read, seconds),
+            401,
+        ),
+        // The registry allows for clocks that differ by a minute.
+        (
+            "expired",
+            ours.token("1", &host, &read, seconds - life - 70),
+            401,
+        ),
+        (
+            "not yet good",
+            ours.token("1", &host, &read, seconds + 120),
+            401,
+        ),
+        (
+            "for another repository",
+            ours.token("1", &host, &access("v2/b", &["pull"]), seconds),
+            401,
+        ),
+        (
+            "for another action",
+            ours.token("1", &host, &access("v2/a", &["push"]), seconds),
+            401,
+        ),
+        ("for nothing", ours.token("1", &host, &[], seconds), 401),
+    ] {
+        let token = token.expect("a token");
+        let manifest = format!("http://{host}/v2/v2/a/manifests/none");
+        let request = reqwest::Client::new().get(&manifest).bearer_auth(token);
+        let answer = request.send().await.expect("an answer");
+        assert_eq!(answer.status().as_u16(), status, "{case}");
+    }
+}
+
+#[tokio::test]
+async fn every_replica_signs_with_the_key_of_the_database() {
+    data::testing::on_both(async |database| {
+        let first = Registry::of(&database).await.expect("a signer");
+        let second = Registry::of(&database).await.expect("a signer");
+        assert_eq!(first.certificate(), second.certificate());
+        assert!(
+            first
+                .certificate()
+                .starts_with("-----BEGIN CERTIFICATE-----")
+        );
+    })
+    .await;
+}

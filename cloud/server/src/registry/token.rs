@@ -1,0 +1,160 @@
+//! `GET /auth/v1/token`: what somebody may do at the registry, signed (Docker Registry's token protocol).
+//!
+//! Whoever may read an image may pull it, and whoever may change it may push it; so a device pulls what its
+//! releases are made of. Without a credential there is no token.
+
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use data::query::{self, QueryError};
+use data::sql;
+use http::{HeaderMap, StatusCode, header};
+use jiff::Timestamp;
+use resources::Method;
+use serde_json::json;
+
+use super::scope::{may_be_an_image, scopes};
+use super::{Access, LIFE};
+use crate::answer::{Refusal, json as json_answer};
+use crate::cloud::{Cloud, Shared, now};
+use crate::credential::Identity;
+
+/// Gives a token.
+pub(crate) async fn give(
+    State(cloud): State<Shared>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, _) = request.into_parts();
+    let query = parts.uri.query().unwrap_or_default();
+    let identity = match password(&parts.headers) {
+        Some(password) => cloud.identify_by(&password).await,
+        None => cloud.identify(&parts.headers, parts.uri.query()).await,
+    };
+    let identity = match identity {
+        Ok(identity) if identity.actor().is_some() => identity,
+        Ok(_) | Err(Refusal::Unauthorized) => {
+            let basic = [(header::WWW_AUTHENTICATE, "Basic realm=\"fleet-cloud\"")];
+            return Ok((StatusCode::UNAUTHORIZED, basic).into_response());
+        }
+        Err(other) => return Err(other),
+    };
+    cloud.charge(&identity, &parts)?;
+    let service = &cloud.environment.registry;
+    let named = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "service");
+    if let Some((_, named)) = named
+        && named != service.as_str()
+    {
+        return Err(Refusal::Wrong(
+            "this cloud signs for no registry of this name (`service`)".to_owned(),
+        ));
+    }
+    let mut access = Vec::new();
+    for scope in scopes(query) {
+        let Some(image) = image(&cloud, &scope.repository).await? else {
+            continue;
+        };
+        let mut actions = Vec::new();
+        for (asked, method, action) in [
+            (scope.pull, Method::Read, "pull"),
+            (scope.push, Method::Update, "push"),
+        ] {
+            if asked && may(&cloud, &identity, image, method).await? {
+                actions.push(action);
+            }
+        }
+        if !actions.is_empty() {
+            access.push(Access {
+                kind: "repository",
+                name: scope.repository,
+                actions,
+            });
+        }
+    }
+    let subject = identity
+        .actor()
+        .map_or_else(String::new, |actor| actor.to_string());
+    let issued = now() / 1000;
+    let token = cloud
+        .registry
+        .token(&subject, service, &access, issued)
+        .map_err(Refusal::Fault)?;
+    let issued = Timestamp::from_second(issued).unwrap_or(Timestamp::UNIX_EPOCH);
+    let answer = json!({
+        "token": token,
+        "access_token": token,
+        "expires_in": LIFE.as_secs(),
+        "issued_at": issued.to_string(),
+    });
+    Ok(json_answer(StatusCode::OK, answer.to_string()))
+}
+
+/// The password of basic authentication: a key, or a session token. Whose it is says itself.
+fn password(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, encoded) = value.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let decoded = STANDARD.decode(encoded.trim()).ok()?;
+    let (_, password) = std::str::from_utf8(&decoded).ok()?.split_once(':')?;
+    Some(password.to_owned())
+}
+
+/// The image that the registry keeps there.
+async fn image(cloud: &Cloud, repository: &str) -> Result<Option<i64>, Refusal> {
+    if !may_be_an_image(repository) {
+        return Ok(None);
+    }
+    let location = format!("{}/{repository}", cloud.environment.registry);
+    let select = sql("SELECT id FROM image WHERE is_stored_at__image_location = ?").with(location);
+    match cloud.database.row(&select).await? {
+        Some(row) => Ok(Some(row.id(0)?)),
+        None => Ok(None),
+    }
+}
+
+async fn may(
+    cloud: &Cloud,
+    identity: &Identity,
+    image: i64,
+    method: Method,
+) -> Result<bool, Refusal> {
+    let setting = cloud.setting(&identity.caller);
+    match query::permitted(&setting, "image", image, method) {
+        Ok(select) => Ok(cloud.database.row(&select).await?.is_some()),
+        Err(QueryError::NoRights(_)) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn the_password_is_the_credential_whatever_the_name() {
+        for (value, found) in [
+            (
+                format!("Basic {}", STANDARD.encode("d_ab12:key")),
+                Some("key"),
+            ),
+            (
+                format!("basic {}", STANDARD.encode(":k:e:y")),
+                Some("k:e:y"),
+            ),
+            (format!("Basic {}", STANDARD.encode("key")), None),
+            ("Basic ???".to_owned(), None),
+            ("Bearer key".to_owned(), None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(
+                header::AUTHORIZATION,
+                HeaderValue::from_str(&value).expect("text"),
+            );
+            assert_eq!(password(&headers).as_deref(), found, "{value}");
+        }
+    }
+}
