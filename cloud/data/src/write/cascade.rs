@@ -4,6 +4,7 @@
 //! looked up before: so both databases say which resource it is, and devices and files are told of.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use resources::{Column, Field, Method, OnDelete, Resource, Source, Type};
 
@@ -69,7 +70,7 @@ impl Writer<'_> {
                 continue;
             }
             for (other, column, on_delete) in links_to(resource.name) {
-                if on_delete == OnDelete::Cascade && matters(other) {
+                if on_delete == OnDelete::Cascade && MATTERS.contains(other.name) {
                     let found =
                         record::leading_to(self.transaction, other.name, column, &ids).await?;
                     next.push((other, found));
@@ -120,24 +121,43 @@ fn links_to(name: &str) -> impl Iterator<Item = (&'static Resource, &'static str
     })
 }
 
-/// Whether rows of it have to be known when they go: the others the database deletes unseen.
-fn matters(resource: &Resource) -> bool {
-    let holds = |field: &Field| {
-        let refuses = matches!(
-            field.kind,
-            Type::Link {
-                on_delete: OnDelete::Refuse,
-                ..
-            }
-        );
-        refuses && matches!(field.column, Column::Stored(_))
+/// The resources whose rows have to be known when they go: they own others, hold or are held, are told of, or
+/// such rows go with them. Of the others, of which there are by far the most, the database deletes unseen.
+static MATTERS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    let by_itself = |resource: &&Resource| {
+        let refuses = |field: &Field| {
+            let stored = matches!(field.column, Column::Stored(_));
+            let on_delete = match field.kind {
+                Type::Link { on_delete, .. } => Some(on_delete),
+                _ => None,
+            };
+            stored && on_delete == Some(OnDelete::Refuse)
+        };
+        let is_told_of = ["device", "image", "actor"].contains(&resource.name);
+        let holds = resource
+            .fields
+            .iter()
+            .any(|field| field.owns || refuses(field));
+        let mut others = links_to(resource.name);
+        is_told_of || holds || others.any(|(_, _, on_delete)| on_delete == OnDelete::Refuse)
     };
-    resource
-        .fields
-        .iter()
-        .any(|field| field.owns || holds(field))
-        || links_to(resource.name).any(|(_, _, on_delete)| on_delete != OnDelete::Ignore)
-}
+    let all = model().resources().iter();
+    let mut matter: BTreeSet<&str> = all.filter(by_itself).map(|one| one.name).collect();
+    loop {
+        let above = model().resources().iter().filter(|resource| {
+            let mut others = links_to(resource.name);
+            others.any(|(other, _, on_delete)| {
+                on_delete == OnDelete::Cascade && matter.contains(other.name)
+            })
+        });
+        let above: Vec<&str> = above.map(|one| one.name).collect();
+        let before = matter.len();
+        matter.extend(above);
+        if matter.len() == before {
+            return matter;
+        }
+    }
+});
 
 /// The columns that lead to what a row owns, and what that is.
 fn owned(resource: &Resource) -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -158,4 +178,33 @@ fn owned_of(going: &Going) -> impl Iterator<Item = (&'static str, &BTreeSet<i64>
         .iter()
         .filter(move |(name, _)| is_owned(name))
         .map(|(name, ids)| (*name, ids))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_there_is_most_of_is_deleted_unseen() {
+        for unseen in [
+            "device_tag",
+            "image_install",
+            "service_install",
+            "device_service_environment_variable",
+            "image_label",
+        ] {
+            assert!(!MATTERS.contains(unseen), "{unseen}");
+        }
+        for seen in [
+            "device",
+            "release",
+            "service",
+            "image",
+            "application",
+            "organization",
+            "user",
+        ] {
+            assert!(MATTERS.contains(seen), "{seen}");
+        }
+    }
 }

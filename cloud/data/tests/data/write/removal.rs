@@ -216,3 +216,51 @@ async fn an_organization_goes_with_its_fleets_and_their_devices() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_fleet_of_thousands_is_pinned_and_deleted_like_one_of_a_few() {
+    /// More than one statement names.
+    const DEVICES: i64 = 4500;
+    on_clouds(|cloud| async move {
+        let fleet = cloud.fleet("pump").await;
+        let release = cloud.release(fleet, "a1").await;
+        let service = cloud.service_in(release, "web").await;
+        let board = cloud.board("raspberrypi4-64").await;
+        let execute = async |statement: data::Sql| cloud.database.execute(&statement).await.unwrap();
+        let actors = data::sql(
+            "INSERT INTO actor (id, created_at, modified_at) WITH RECURSIVE n(x) AS \
+             (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < ?) SELECT 1000 + x, 1, 1 FROM n",
+        );
+        execute(actors.with(DEVICES)).await;
+        let devices = data::sql(
+            "INSERT INTO device (created_at, modified_at, actor, uuid, device_name, is_of__device_type, \
+             belongs_to__application) SELECT 1, 1, id, CAST(id AS TEXT), 'some', CAST(? AS BIGINT), \
+             CAST(? AS BIGINT) FROM actor WHERE id > 1000",
+        );
+        execute(devices.with(board).with(fleet)).await;
+        let pinned = cloud
+            .patch(
+                &cloud.ann,
+                &format!("/device?$filter=belongs_to__application eq {fleet}"),
+                json!({"is_pinned_on__release": release}),
+            )
+            .await;
+        assert_eq!(pinned.unwrap(), DEVICES.unsigned_abs());
+        let installs = format!("service_install?$filter=installs__service eq {service}");
+        assert_eq!(cloud.count(&installs).await, DEVICES);
+        assert_eq!(cloud.count("device_history").await, DEVICES);
+        cloud.told();
+        assert_eq!(cloud.delete(&cloud.ann, &format!("/application({fleet})")).await.unwrap(), 1);
+        for resource in ["device", "service_install", "release"] {
+            assert_eq!(cloud.count(resource).await, 0, "{resource}");
+        }
+        assert_eq!(cloud.count("actor").await, 1);
+        let told = cloud.told();
+        let gone = told.iter().find_map(|effect| match effect {
+            Effect::DevicesGone(gone) => Some(gone.len()),
+            _ => None,
+        });
+        assert_eq!(gone, usize::try_from(DEVICES).ok());
+    })
+    .await;
+}
