@@ -110,7 +110,7 @@ impl Cloud {
         self.now.fetch_add(1, Ordering::SeqCst) + 1
     }
 
-    fn setting<'a>(&self, caller: &'a Caller, now: i64) -> Setting<'a> {
+    pub(crate) fn setting<'a>(&self, caller: &'a Caller, now: i64) -> Setting<'a> {
         Setting {
             model: resources::v7(),
             dialect: self.database.dialect(),

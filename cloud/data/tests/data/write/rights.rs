@@ -1,7 +1,7 @@
 //! Who may change what (cloud behaviour 3.2).
 
 use data::query::Caller;
-use data::write::WriteError;
+use data::write::{WriteError, Writer};
 use resources::Role;
 use serde_json::json;
 
@@ -177,6 +177,40 @@ async fn whoever_makes_an_organization_is_its_administrator_and_makes_members() 
         assert_eq!(rows[0]["organization_membership_role"][0]["name"], "member");
         let url = format!("/organization({organization})");
         assert_eq!(cloud.patch(&bob, &url, json!({"name": "Mine"})).await.unwrap(), 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_device_that_registers_says_what_it_is_by_the_key_of_its_fleet() {
+    on_clouds(|cloud| async move {
+        let (fleet, other) = (cloud.fleet("pump").await, cloud.fleet("valve").await);
+        let key = Caller::Holder {
+            role: Role::ProvisioningKey,
+            actor: Some(cloud.link("application", fleet, "actor").await),
+            user: None,
+        };
+        let board = cloud.board("raspberrypi4-64").await;
+        let register = async |fleet: i64| {
+            let body = json!({
+                "belongs_to__application": fleet, "is_of__device_type": board, "os_version": "2.12.0 (dev)",
+                "supervisor_version": "1.0.0", "mac_address": "AA:BB",
+            });
+            let mut transaction = cloud.database.begin().await.unwrap();
+            let setting = cloud.setting(&key, cloud.later());
+            let mut writer = Writer::new(&mut transaction, setting, &cloud.environment).with_reports();
+            let made = writer.create("device", body.as_object().unwrap()).await;
+            if made.is_ok() {
+                transaction.commit().await.unwrap();
+            }
+            made
+        };
+        let device = register(fleet).await.unwrap();
+        assert_eq!(cloud.field("device", device, "os_version").await, "2.12.0");
+        assert_eq!(cloud.field("device", device, "os_variant").await, "dev");
+        assert_eq!(cloud.field("device", device, "mac_address").await, "AA:BB");
+        assert!(register(other).await.is_err());
+        assert_eq!(cloud.count("device").await, 1);
     })
     .await;
 }
