@@ -5,10 +5,14 @@
 )]
 
 mod accounts;
+mod at_once;
 mod data_api;
 mod docker_registry;
+mod examples;
 mod fake_device;
 mod harness;
 mod reach;
 mod registry;
+mod scene;
+mod transcript;
 mod versions;
