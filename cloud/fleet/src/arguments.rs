@@ -1,5 +1,7 @@
 //! The command line, as clap reads it: `fleet --help` is made from this.
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -49,6 +51,8 @@ pub(crate) enum Command {
     /// Show or change a release
     #[command(subcommand, arg_required_else_help = true)]
     Release(ReleaseCommand),
+    /// Make a release from a compose file, its images copied to the cloud's registry
+    Deploy(Deploy),
     /// Have a device or a fleet run one release, and stay on it
     Pin(Pin),
     /// Have a device follow its fleet again, or a fleet its latest release
@@ -243,6 +247,27 @@ pub(crate) enum ReleaseCommand {
         release: OneRelease,
         text: Option<String>,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Deploy {
+    /// The compose file
+    pub(crate) compose: PathBuf,
+    /// The fleet
+    #[arg(long, short)]
+    pub(crate) fleet: String,
+    /// The release's version, such as 1.2.3
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) release_version: Option<String>,
+    /// Make a draft: devices take it once it is made final, or where they are pinned to it
+    #[arg(long)]
+    pub(crate) draft: bool,
+    /// Write a note on the release
+    #[arg(long)]
+    pub(crate) note: Option<String>,
+    /// Copy images for all kinds of processors, not only for the fleet's
+    #[arg(long)]
+    pub(crate) all_platforms: bool,
 }
 
 #[derive(Debug, Args)]

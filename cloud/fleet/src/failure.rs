@@ -26,6 +26,8 @@ pub(crate) struct Failure {
     /// What to do about it.
     pub(crate) hint: Option<String>,
     source: Option<Box<dyn Error + Send + Sync>>,
+    /// Somebody stopped it.
+    pub(crate) interrupted: bool,
 }
 
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -37,6 +39,7 @@ impl Failure {
             message: message.to_string(),
             hint: None,
             source: None,
+            interrupted: false,
         }
     }
 
@@ -66,6 +69,24 @@ impl Failure {
     pub(crate) fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
+    }
+
+    /// Says that somebody stopped it.
+    pub(crate) fn interrupted(mut self) -> Self {
+        self.interrupted = true;
+        self
+    }
+
+    /// The same, told as the cause of something larger.
+    pub(crate) fn within(self, message: impl Display) -> Self {
+        let (kind, hint, interrupted) = (self.kind, self.hint.clone(), self.interrupted);
+        Failure {
+            kind,
+            message: message.to_string(),
+            hint,
+            source: Some(self.into()),
+            interrupted,
+        }
     }
 
     /// What it came from, the nearest first; a cause that only repeats the one before is left out.

@@ -6,6 +6,7 @@ mod arguments;
 mod ask;
 mod cloud;
 mod commands;
+mod deploy;
 mod failure;
 mod find;
 mod odata;

@@ -9,6 +9,7 @@ use crate::cloud::Cloud;
 use crate::commands::{
     device, device_actions, devices, fleets, keys, logs, people, pins, releases, tags, variables,
 };
+use crate::deploy;
 use crate::failure::{Failure, Result};
 use crate::output::Output;
 
@@ -52,6 +53,7 @@ async fn done(command: Command, output: &Output) -> Result<()> {
         },
         Command::Releases(of) => releases::list(cloud, output, &of.fleet).await,
         Command::Release(command) => releases::run(cloud, output, command).await,
+        Command::Deploy(deploy) => deploy::run(cloud, output, deploy).await,
         Command::Pin(pin) => pins::pin(cloud, output, &pin.target, &pin.release).await,
         Command::Track(track) => pins::track(cloud, output, &track.target).await,
         Command::Tags(tagged) => tags::list(cloud, output, &tagged.owner).await,

@@ -118,7 +118,7 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, fleet: &str) -> Result<
                 )
             }),
         ],
-        "the fleet has no releases yet",
+        "the fleet has no releases yet; `fleet deploy compose.yml --fleet F` makes one",
     );
     Ok(())
 }

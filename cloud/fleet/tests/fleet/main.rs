@@ -5,7 +5,9 @@
 )]
 
 mod account;
+mod deploy;
 mod fleet_and_devices;
 mod harness;
+mod registry;
 mod tags_variables_keys;
 mod told;

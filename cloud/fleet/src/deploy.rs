@@ -1,0 +1,138 @@
+//! `deploy`: a release from a compose file. Everything is looked at before anything is made; from then on the
+//! release ends as `success`, `failed` or `interrupted`, whatever comes.
+
+mod challenge;
+mod component;
+mod compose;
+mod copy;
+mod credentials;
+mod image_name;
+mod manifest;
+mod platform;
+mod progress;
+mod records;
+mod registry;
+mod source;
+mod version;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::arguments::Deploy;
+use crate::cloud::Cloud;
+use crate::failure::{Failure, Result};
+use crate::find;
+use crate::output::Output;
+
+use compose::Composition;
+use progress::Progress;
+use records::{Records, Wanted};
+use registry::Registries;
+use source::Source;
+
+pub(crate) async fn run(cloud: &Cloud, output: &Output, deploy: Deploy) -> Result<()> {
+    let version = deploy
+        .release_version
+        .as_deref()
+        .map(version::checked)
+        .transpose()?;
+    let composition = Composition::read(&deploy.compose)?;
+    let fleet = find::fleet(cloud, &deploy.fleet).await?;
+    let platform = match deploy.all_platforms {
+        true => None,
+        false => Some(platform::of_fleet(cloud, fleet.id).await?),
+    };
+    let registries = Registries::new(cloud)?;
+    let mut sources = Vec::new();
+    for service in &composition.services {
+        let found = Source::find(&registries, service, platform.as_ref()).await;
+        sources.push(found.map_err(|failure| {
+            failure.within(format!(
+                "the image of the service `{}` cannot be had",
+                service.name
+            ))
+        })?);
+    }
+
+    let wanted = Wanted {
+        fleet: fleet.id,
+        composition: &composition,
+        version,
+        is_final: !deploy.draft,
+        note: deploy.note,
+    };
+    let mut records = Records::begin(cloud, wanted).await?;
+    let progress = Progress::new(output);
+    let pushed = tokio::select! {
+        pushed = push(&registries, &mut records, &composition, &sources, &progress) => pushed,
+        stopped = told_to_stop() => Err(stopped),
+    };
+    let finished = match pushed {
+        Ok(()) => records.succeeded().await,
+        Err(failure) => Err(failure),
+    };
+    progress.end();
+    if let Err(failure) = finished {
+        let marked = records.failed(&failure).await;
+        if let Err(unmarked) = marked {
+            output.note(format!(
+                "the release {} could not be marked as failed: {unmarked}",
+                records.commit
+            ));
+        }
+        return Err(failure);
+    }
+
+    let release = find::release(cloud, &records.release.to_string(), Some(fleet.id)).await?;
+    let kind = if deploy.draft { "draft" } else { "release" };
+    output.done(
+        format!("made the {kind} {} of {}", release.name(), fleet.slug),
+        &records.told(&release.raw_version, &fleet.slug),
+    );
+    if !deploy.draft && !records.is_followed().await? {
+        output.note(format!(
+            "the fleet is pinned to another release; `fleet track {0}` or `fleet pin {0} {1}` has it run this one",
+            fleet.slug,
+            crate::output::short(&records.commit)
+        ));
+    }
+    Ok(())
+}
+
+/// Each service in turn: its rows, its blobs, its manifest.
+async fn push(
+    registries: &Registries<'_>,
+    records: &mut Records<'_>,
+    composition: &Composition,
+    sources: &[Source],
+    progress: &Progress,
+) -> Result<()> {
+    for (service, source) in composition.services.iter().zip(sources) {
+        let place = records.image(&service.name).await?;
+        let bar = progress.bar(&service.name, source.size());
+        let pushed = copy::push(registries, source, &place, &records.commit, &bar).await;
+        let digest = pushed.map_err(|failure| {
+            failure.within(format!(
+                "the image of the service `{}` cannot be put into the cloud's registry",
+                service.name
+            ))
+        })?;
+        records.pushed(&digest, source.size()).await?;
+        bar.finish(source.name());
+    }
+    Ok(())
+}
+
+/// Waits for Ctrl-C, or the end that a system asks for.
+async fn told_to_stop() -> Failure {
+    let stopped = Failure::failed("interrupted");
+    let (Ok(mut interrupt), Ok(mut end)) = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    ) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => stopped.interrupted(),
+        _ = end.recv() => stopped.interrupted(),
+    }
+}

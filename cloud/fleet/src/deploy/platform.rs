@@ -1,0 +1,173 @@
+//! Which of the images behind one name a fleet's devices run.
+
+use serde::Deserialize;
+
+use super::manifest::{Index, Listed};
+use crate::cloud::Cloud;
+use crate::failure::{Failure, Result};
+
+/// A kind of processor, by its name in the cloud and in images.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Platform {
+    slug: String,
+    architecture: &'static str,
+    /// Variants that it runs, the best first; an image that names none comes last.
+    variants: &'static [&'static str],
+}
+
+/// The one of a fleet's devices.
+///
+/// # Errors
+/// Where the fleet's kind of board has one that no image is for.
+pub(super) async fn of_fleet(cloud: &Cloud, fleet: i64) -> Result<Platform> {
+    #[derive(Deserialize)]
+    struct Fleet {
+        #[serde(rename = "is_for__device_type")]
+        kind: Vec<Kind>,
+    }
+    #[derive(Deserialize)]
+    struct Kind {
+        #[serde(rename = "is_of__cpu_architecture")]
+        architecture: Vec<Slug>,
+    }
+    #[derive(Deserialize)]
+    struct Slug {
+        slug: String,
+    }
+    let options = [
+        ("$select", "id"),
+        (
+            "$expand",
+            "is_for__device_type($select=id;$expand=is_of__cpu_architecture($select=slug))",
+        ),
+    ];
+    let found: Option<Fleet> = cloud
+        .row(&format!("application({fleet})"), &options)
+        .await?;
+    let slug = found
+        .and_then(|fleet| fleet.kind.into_iter().next())
+        .and_then(|kind| kind.architecture.into_iter().next())
+        .map(|architecture| architecture.slug)
+        .unwrap_or_default();
+    Platform::named(&slug).ok_or_else(|| {
+        Failure::failed(format!(
+            "no images are known for the architecture `{slug}` of the fleet"
+        ))
+        .hint("`--all-platforms` copies images for all")
+    })
+}
+
+impl Platform {
+    fn named(slug: &str) -> Option<Self> {
+        let (architecture, variants): (_, &'static [&'static str]) = match slug {
+            "rpi" => ("arm", &["v6", "v5"]),
+            "armv7hf" => ("arm", &["v7", "v6", "v5"]),
+            "aarch64" => ("arm64", &["v8"]),
+            "amd64" => ("amd64", &["v1"]),
+            "i386" | "i386-nlp" => ("386", &[]),
+            _ => return None,
+        };
+        Some(Platform {
+            slug: slug.to_owned(),
+            architecture,
+            variants,
+        })
+    }
+
+    /// The entry of an index for this processor; a WebAssembly component runs on any.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub(super) fn choose<'a>(&self, index: &'a Index) -> Result<&'a Listed> {
+        let rank = |listed: &Listed| {
+            let platform = listed.platform.as_ref()?;
+            if platform.architecture == "wasm" {
+                return Some(usize::MAX);
+            }
+            if platform.os != "linux" || platform.architecture != self.architecture {
+                return None;
+            }
+            match platform.variant.as_deref() {
+                None | Some("") => Some(self.variants.len()),
+                Some(variant) => self.variants.iter().position(|own| *own == variant),
+            }
+        };
+        let best = index
+            .manifests
+            .iter()
+            .filter_map(|listed| Some((rank(listed)?, listed)))
+            .min_by_key(|(rank, _)| *rank);
+        if let Some((_, listed)) = best {
+            return Ok(listed);
+        }
+        // An index of one thing that says nothing of platforms is that thing.
+        if let [only] = index.manifests.as_slice()
+            && only.platform.is_none()
+        {
+            return Ok(only);
+        }
+        let others: Vec<String> = index
+            .manifests
+            .iter()
+            .filter_map(|listed| listed.platform.as_ref())
+            .filter(|platform| platform.os != "unknown")
+            .map(ToString::to_string)
+            .collect();
+        Err(Failure::failed(format!(
+            "there is no image for the fleet's processors ({}) behind that name",
+            self.slug
+        ))
+        .hint(format!("it is there for {}", others.join(", "))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_best_image_for_a_processor_is_chosen() {
+        let entry = |name: char, os: &str, architecture: &str, variant: &str| {
+            json!({
+                "mediaType": "application/vnd.oci.image.manifest.v1+json", "size": 1,
+                "digest": format!("sha256:{}", name.to_string().repeat(64)),
+                "platform": { "os": os, "architecture": architecture, "variant": variant },
+            })
+        };
+        let index = json!({ "manifests": [
+            entry('0', "unknown", "unknown", ""),
+            entry('1', "windows", "amd64", ""),
+            entry('2', "linux", "amd64", ""),
+            entry('3', "linux", "arm", "v6"),
+            entry('4', "linux", "arm", "v7"),
+            entry('5', "linux", "arm64", "v8"),
+        ] });
+        let index: Index = serde_json::from_value(index).expect("an index");
+        for (slug, expected) in [
+            ("amd64", Some('2')),
+            ("rpi", Some('3')),
+            ("armv7hf", Some('4')),
+            ("aarch64", Some('5')),
+            ("i386", None),
+        ] {
+            let platform = Platform::named(slug).expect(slug);
+            let chosen = platform
+                .choose(&index)
+                .ok()
+                .and_then(|one| one.blob.digest.chars().last());
+            assert_eq!(chosen, expected, "{slug}");
+        }
+        let failure = Platform::named("i386")
+            .expect("it")
+            .choose(&index)
+            .expect_err("none");
+        assert!(
+            failure
+                .hint
+                .is_some_and(|hint| hint.contains("linux/arm/v7"))
+        );
+        assert_eq!(Platform::named("z80"), None);
+    }
+}

@@ -1,0 +1,69 @@
+//! How far copies are, at a terminal; nothing elsewhere.
+
+use std::io::IsTerminal as _;
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::output::{Output, printable};
+
+/// All copies of a deployment.
+pub(super) struct Progress {
+    bars: MultiProgress,
+    told: bool,
+}
+
+/// One of them.
+pub(super) struct Bar {
+    bar: ProgressBar,
+    name: String,
+    told: bool,
+}
+
+impl Progress {
+    pub(super) fn new(output: &Output) -> Self {
+        let bars = MultiProgress::new();
+        let shown = !output.json && std::io::stderr().is_terminal();
+        if !shown {
+            bars.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        Progress {
+            bars,
+            told: !output.json && !shown,
+        }
+    }
+
+    pub(super) fn bar(&self, name: &str, bytes: u64) -> Bar {
+        let bar = self.bars.add(ProgressBar::new(bytes));
+        let shape = "{prefix} {wide_bar} {bytes} of {total_bytes}";
+        if let Ok(style) = ProgressStyle::with_template(shape) {
+            bar.set_style(style);
+        }
+        bar.set_prefix(name.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Bar {
+            bar,
+            name: name.to_owned(),
+            told: self.told,
+        }
+    }
+
+    /// Takes the bars away.
+    pub(super) fn end(&self) {
+        let _ = self.bars.clear();
+    }
+}
+
+impl Bar {
+    /// So many bytes more are there.
+    pub(super) fn more(&self, bytes: u64) {
+        self.bar.inc(bytes);
+    }
+
+    pub(super) fn finish(&self, image: &str) {
+        self.bar.finish();
+        if self.told {
+            eprintln!("{}: {} is there", self.name, printable(image));
+        }
+    }
+}

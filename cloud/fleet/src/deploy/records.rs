@@ -1,0 +1,252 @@
+//! The rows of a release in the cloud, from `running` to how it ends.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::compose::Composition;
+use super::copy::Destination;
+use super::image_name::Place;
+use crate::cloud::Cloud;
+use crate::failure::{Failure, Result};
+use crate::odata::literal;
+
+/// What release is to be made.
+pub(super) struct Wanted<'a> {
+    pub(super) fleet: i64,
+    pub(super) composition: &'a Composition,
+    pub(super) version: Option<String>,
+    pub(super) is_final: bool,
+    pub(super) note: Option<String>,
+}
+
+/// A release that is being made.
+pub(super) struct Records<'a> {
+    cloud: &'a Cloud,
+    fleet: i64,
+    pub(super) release: i64,
+    pub(super) commit: String,
+    /// The image whose blobs are on their way.
+    current: Option<Current>,
+    services: Vec<Value>,
+}
+
+struct Current {
+    image: i64,
+    service: String,
+    location: String,
+}
+
+#[derive(Deserialize)]
+struct Id {
+    id: i64,
+}
+
+#[derive(Deserialize)]
+struct Location {
+    #[serde(rename = "is_stored_at__image_location")]
+    location: String,
+}
+
+impl<'a> Records<'a> {
+    /// Makes the release.
+    ///
+    /// # Errors
+    /// Where the cloud does not.
+    pub(super) async fn begin(cloud: &'a Cloud, wanted: Wanted<'_>) -> Result<Self> {
+        let mut random = [0; 16];
+        getrandom::fill(&mut random)
+            .map_err(|error| Failure::failed("the system has no random numbers").because(error))?;
+        let commit = hex::encode(random);
+        let mut body = json!({
+            "belongs_to__application": wanted.fleet,
+            "commit": commit,
+            "composition": wanted.composition.value,
+            "status": "running",
+            "source": "local",
+            "start_timestamp": now(),
+            "is_final": wanted.is_final,
+        });
+        if let Some(version) = wanted.version {
+            body["semver"] = json!(version);
+        }
+        if let Some(note) = wanted.note {
+            body["note"] = json!(note);
+        }
+        Ok(Records {
+            cloud,
+            fleet: wanted.fleet,
+            release: cloud.create("release", &body).await?,
+            commit,
+            current: None,
+            services: Vec::new(),
+        })
+    }
+
+    /// Makes the image of a service, and the service where it is new; where the image goes.
+    ///
+    /// # Errors
+    /// Where the cloud does not, or has no registry.
+    pub(super) async fn image(&mut self, service: &str) -> Result<Destination> {
+        let id = self.service(service).await?;
+        let filter = format!("is_a_build_of__service eq {id} and status eq 'success'");
+        let options = [
+            ("$select", "is_stored_at__image_location"),
+            ("$filter", &filter),
+            ("$orderby", "id desc"),
+            ("$top", "1"),
+        ];
+        let before: Vec<Location> = self.cloud.rows("image", &options).await?;
+        let body = json!({
+            "is_a_build_of__service": id,
+            "status": "running",
+            "start_timestamp": now(),
+        });
+        let image = self.cloud.create("image", &body).await?;
+        let row: Option<Location> = self
+            .cloud
+            .row(
+                &format!("image({image})"),
+                &[("$select", "is_stored_at__image_location")],
+            )
+            .await?;
+        let location = row.map(|row| row.location).unwrap_or_default();
+        self.current = Some(Current {
+            image,
+            service: service.to_owned(),
+            location: location.clone(),
+        });
+        let body = json!({ "image": image, "is_part_of__release": self.release });
+        self.cloud.create("release_image", &body).await?;
+        let place = Place::of_location(&location)?;
+        if place.host == "registry.invalid" {
+            return Err(Failure::failed("the cloud has no registry")
+                .hint("whoever runs it names one: `fleet-cloud serve --registry HOST`"));
+        }
+        Ok(Destination {
+            place,
+            beside: before
+                .iter()
+                .filter_map(|row| Place::of_location(&row.location).ok())
+                .collect(),
+        })
+    }
+
+    async fn service(&self, name: &str) -> Result<i64> {
+        let filter = format!(
+            "application eq {} and service_name eq {}",
+            self.fleet,
+            literal(name)
+        );
+        let options = [("$select", "id"), ("$filter", &filter)];
+        if let Some(service) = self.cloud.row::<Id>("service", &options).await? {
+            return Ok(service.id);
+        }
+        let body = json!({ "application": self.fleet, "service_name": name });
+        let made = self.cloud.create("service", &body).await;
+        match made {
+            Ok(id) => Ok(id),
+            // Somebody else may have made it meanwhile.
+            Err(failure) => match self.cloud.row::<Id>("service", &options).await? {
+                Some(service) => Ok(service.id),
+                None => Err(failure),
+            },
+        }
+    }
+
+    /// The current image is in its place, under this digest.
+    ///
+    /// # Errors
+    /// Where the cloud cannot be told.
+    pub(super) async fn pushed(&mut self, digest: &str, size: u64) -> Result<()> {
+        let Some(current) = &self.current else {
+            return Ok(());
+        };
+        let body = json!({
+            "status": "success",
+            "content_hash": digest,
+            "image_size": size,
+            "push_timestamp": now(),
+            "end_timestamp": now(),
+        });
+        self.cloud
+            .change(&format!("image({})", current.image), &body)
+            .await?;
+        self.services.push(json!({
+            "service": current.service,
+            "image": current.location,
+            "content_hash": digest,
+            "size": size,
+        }));
+        self.current = None;
+        Ok(())
+    }
+
+    /// All images are there.
+    ///
+    /// # Errors
+    /// Where the cloud does not take the release.
+    pub(super) async fn succeeded(&self) -> Result<()> {
+        let body = json!({ "status": "success", "end_timestamp": now() });
+        self.cloud
+            .change(&format!("release({})", self.release), &body)
+            .await
+    }
+
+    /// Something went wrong, or somebody stopped it: no device gets it.
+    ///
+    /// # Errors
+    /// Where the cloud cannot be told.
+    pub(super) async fn failed(&self, failure: &Failure) -> Result<()> {
+        let status = match failure.interrupted {
+            true => "interrupted",
+            false => "failed",
+        };
+        let told = [vec![failure.to_string()], failure.causes()]
+            .concat()
+            .join(": ");
+        if let Some(current) = &self.current {
+            let body = json!({ "status": status, "error_message": told, "end_timestamp": now() });
+            self.cloud
+                .change(&format!("image({})", current.image), &body)
+                .await?;
+        }
+        let body = json!({ "status": status, "build_log": told, "end_timestamp": now() });
+        self.cloud
+            .change(&format!("release({})", self.release), &body)
+            .await
+    }
+
+    /// Whether the fleet's devices are to run it.
+    ///
+    /// # Errors
+    /// Where the cloud does not say.
+    pub(super) async fn is_followed(&self) -> Result<bool> {
+        let filter = format!(
+            "id eq {} and should_be_running__release eq {}",
+            self.fleet, self.release
+        );
+        let options = [("$select", "id"), ("$filter", filter.as_str())];
+        Ok(self
+            .cloud
+            .row::<Id>("application", &options)
+            .await?
+            .is_some())
+    }
+
+    /// For programs.
+    pub(super) fn told(&self, version: &str, fleet: &str) -> Value {
+        json!({
+            "release": self.commit,
+            "id": self.release,
+            "version": version,
+            "fleet": fleet,
+            "services": self.services,
+        })
+    }
+}
+
+fn now() -> String {
+    jiff::Timestamp::now()
+        .strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
+        .to_string()
+}

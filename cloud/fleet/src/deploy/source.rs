@@ -1,0 +1,106 @@
+//! Where the image of a service is now, looked at before anything is made.
+
+use super::component::Component;
+use super::compose::{Image as Named, Service};
+use super::image_name::{ImageName, Place};
+use super::manifest::{Content, Image, Manifest};
+use super::platform::Platform;
+use super::registry::Registries;
+use crate::failure::Result;
+
+/// An image that can be copied.
+pub(super) enum Source {
+    /// In a registry.
+    Remote {
+        name: String,
+        place: Place,
+        /// What the release's image is: an image, or an index of all of them.
+        top: Manifest,
+        /// The images of the index, where it is one.
+        images: Vec<Manifest>,
+    },
+    /// In a file.
+    File { name: String, component: Component },
+}
+
+impl Source {
+    /// Looks at it: for one platform, or for all that there are.
+    ///
+    /// # Errors
+    /// Where it is not there, or not for that platform.
+    pub(super) async fn find(
+        registries: &Registries<'_>,
+        service: &Service,
+        platform: Option<&Platform>,
+    ) -> Result<Self> {
+        let name = match &service.image {
+            Named::File(path) => {
+                return Ok(Source::File {
+                    name: path.display().to_string(),
+                    component: Component::read(path)?,
+                });
+            }
+            Named::Named(name) => name,
+        };
+        let image = ImageName::parse(name)?;
+        let repository = registries.other(&image.place);
+        let mut top = repository.manifest(&image.reference).await?;
+        let mut images = Vec::new();
+        if let Content::Index(index) = &top.content {
+            match platform {
+                Some(platform) => {
+                    let chosen = platform.choose(index)?.blob.digest.clone();
+                    top = repository.manifest(&chosen).await?;
+                }
+                None => {
+                    for listed in &index.manifests {
+                        images.push(repository.manifest(&listed.blob.digest).await?);
+                    }
+                }
+            }
+        }
+        Ok(Source::Remote {
+            name: name.clone(),
+            place: image.place,
+            top,
+            images,
+        })
+    }
+
+    /// As people call it.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Source::Remote { name, .. } | Source::File { name, .. } => name,
+        }
+    }
+
+    /// What devices pull exactly.
+    pub(super) fn top(&self) -> &Manifest {
+        match self {
+            Source::Remote { top, .. } => top,
+            Source::File { component, .. } => &component.manifest,
+        }
+    }
+
+    /// The images: itself, or those of the index.
+    pub(super) fn images(&self) -> impl Iterator<Item = (&Manifest, &Image)> {
+        let nested: &[Manifest] = match self {
+            Source::Remote { images, .. } => images,
+            Source::File { .. } => &[],
+        };
+        std::iter::once(self.top())
+            .chain(nested)
+            .filter_map(|manifest| match &manifest.content {
+                Content::Image(image) => Some((manifest, image)),
+                Content::Index(_) => None,
+            })
+    }
+
+    /// Bytes of all its blobs.
+    pub(super) fn size(&self) -> u64 {
+        self.images()
+            .flat_map(|(_, image)| image.blobs())
+            .map(|blob| blob.size)
+            .fold(0, u64::saturating_add)
+    }
+}

@@ -1,0 +1,19 @@
+//! Versions that people give to releases.
+
+use crate::failure::{Failure, Result};
+
+/// A version as the cloud takes it.
+///
+/// # Errors
+/// Where it is no semantic version.
+pub(crate) fn checked(text: &str) -> Result<String> {
+    let plain = text.strip_prefix('v').unwrap_or(text);
+    match semver::Version::parse(plain) {
+        Ok(_) => Ok(plain.to_owned()),
+        Err(error) => Err(
+            Failure::usage(format!("`{text}` is no version of a release"))
+                .because(error)
+                .hint("it is a semantic version such as 1.2.3 or 1.2.3-beta"),
+        ),
+    }
+}

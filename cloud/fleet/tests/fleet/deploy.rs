@@ -1,0 +1,279 @@
+//! Releases from compose files, with real registries.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Api, Cloud, Person};
+use crate::registry::{Registry, digest};
+
+/// A fleet `pump` of a cloud whose registry this is, and who may deploy to it.
+fn pump(registry: &str) -> (Cloud, Person) {
+    let cloud = Cloud::start_with(&["--registry", registry]);
+    let ann = Person::signed_in(&cloud);
+    ann.fleet("pump");
+    (cloud, ann)
+}
+
+fn compose(ann: &Person, text: &str) {
+    std::fs::write(ann.home.path().join("compose.yml"), text).expect("a file");
+}
+
+const DEPLOY: [&str; 4] = ["deploy", "compose.yml", "--fleet", "pump"];
+
+/// The repository and digest of a service of what `deploy` told.
+fn placed(told: &Value, service: &str) -> (String, String) {
+    let services = told["services"].as_array().expect("services");
+    let found = services
+        .iter()
+        .find(|one| one["service"] == json!(service))
+        .expect(service);
+    let location = found["image"].as_str().expect("a location");
+    let (_, repository) = location.split_once('/').expect("a repository");
+    (
+        repository.to_owned(),
+        found["content_hash"].as_str().expect("a digest").to_owned(),
+    )
+}
+
+#[test]
+fn images_are_copied_and_the_release_becomes_the_target() {
+    let (Some(own), Some(other)) = (Registry::start(), Registry::start()) else {
+        return;
+    };
+    let image = other.put_image("base/hello", "1", "hello");
+    let many = other.put_index("base/many", "1", &["amd64", "arm64"]);
+    let (_cloud, ann) = pump(&own.host);
+    compose(
+        &ann,
+        &format!(
+            "services:\n  main:\n    image: {0}/base/hello:1\n    environment: [A=1]\n    depends_on: [many]\n  \
+             many:\n    image: {0}/base/many:1\n",
+            other.host
+        ),
+    );
+    let told = ann.json(
+        &[
+            &DEPLOY[..],
+            &["--release-version", "1.2.3", "--note", "first"],
+        ]
+        .concat(),
+    );
+    assert_eq!(told["version"], json!("1.2.3"));
+    let (repository, content) = placed(&told, "main");
+    assert_eq!(json!(content), image["digest"]);
+    own.manifest(&repository, &content);
+    // The fleet's processors are arm64: that image alone of the two.
+    let (repository, content) = placed(&told, "many");
+    assert_ne!(json!(content), many["digest"]);
+    let manifest = own.manifest(&repository, &content);
+    assert_eq!(manifest["layers"][0]["digest"], json!(digest(b"arm64")));
+
+    let shown = ann.json(&["release", "show", "1.2.3", "--fleet", "pump"]);
+    assert_eq!(shown["status"], json!("success"));
+    assert_eq!(shown["target"], json!(true));
+    assert_eq!(shown["note"], json!("first"));
+    assert_eq!(
+        shown["composition"]["services"]["main"]["environment"],
+        json!(["A=1"])
+    );
+    assert_eq!(shown["services"].as_array().map(Vec::len), Some(2));
+
+    // All of an index, on request; what is there already is taken over.
+    let told = ann.json(&[&DEPLOY[..], &["--all-platforms", "--draft"]].concat());
+    let (repository, content) = placed(&told, "many");
+    assert_eq!(json!(content), many["digest"]);
+    own.manifest(&repository, &content);
+    let shown = ann.json(&[
+        "release",
+        "show",
+        told["release"].as_str().expect("a commit"),
+    ]);
+    assert_eq!(
+        (&shown["final"], &shown["target"]),
+        (&json!(false), &json!(false))
+    );
+}
+
+#[test]
+fn a_component_in_a_file_becomes_an_image_of_the_wasm_engine() {
+    let Some(own) = Registry::start() else {
+        return;
+    };
+    let (_cloud, ann) = pump(&own.host);
+    let component = b"\0asm\x0d\0\x01\0more";
+    std::fs::write(ann.home.path().join("main.wasm"), component).expect("a file");
+    compose(&ann, "services: { main: { image: ./main.wasm } }");
+    let told = ann.json(&DEPLOY);
+    let (repository, content) = placed(&told, "main");
+    let manifest = own.manifest(&repository, &content);
+    assert_eq!(
+        manifest["config"]["mediaType"],
+        json!("application/vnd.wasm.config.v0+json")
+    );
+    assert_eq!(
+        manifest["layers"][0]["mediaType"],
+        json!("application/wasm")
+    );
+    let layer = manifest["layers"][0]["digest"].as_str().expect("a digest");
+    assert_eq!(own.blob(&repository, layer), component);
+    // The same again: another release, the same content.
+    let again = ann.done(&DEPLOY);
+    assert!(again.starts_with("made the release "), "{again}");
+    assert_eq!(
+        ann.json(&["releases", "--fleet", "pump"])
+            .as_array()
+            .map(Vec::len),
+        Some(2)
+    );
+}
+
+#[test]
+fn what_cannot_be_had_makes_no_release() {
+    let Some(own) = Registry::start() else {
+        return;
+    };
+    own.put_index("base/many", "1", &["amd64"]);
+    let (_cloud, ann) = pump(&own.host);
+    for (text, code, expected) in [
+        (
+            "services: { main: { build: . } }".to_owned(),
+            2,
+            "nothing is built here",
+        ),
+        (
+            "services: { main: { image: ./none.wasm } }".to_owned(),
+            4,
+            "there is no file",
+        ),
+        (
+            format!("services: {{ main: {{ image: '{}/none:1' }} }}", own.host),
+            4,
+            "does not have the image",
+        ),
+        (
+            format!(
+                "services: {{ main: {{ image: '{}/base/many:1' }} }}",
+                own.host
+            ),
+            1,
+            "linux/amd64",
+        ),
+        (
+            "services: { main: { image: 'http://x' } }".to_owned(),
+            2,
+            "is no name of an image",
+        ),
+    ] {
+        compose(&ann, &text);
+        let told = ann.refused(code, &DEPLOY);
+        assert!(told.contains(expected), "{text}: {told}");
+    }
+    compose(&ann, "services: { main: { image: ./main.wasm } }");
+    ann.refused(2, &[&DEPLOY[..], &["--release-version", "one"]].concat());
+    ann.refused(4, &["deploy", "none.yml", "--fleet", "pump"]);
+    assert_eq!(ann.json(&["releases", "--fleet", "pump"]), json!([]));
+}
+
+#[test]
+fn a_push_that_fails_leaves_a_failed_release_that_nobody_runs() {
+    // Nobody is there.
+    let (cloud, ann) = pump("127.0.0.1:1");
+    std::fs::write(ann.home.path().join("main.wasm"), b"\0asm\x0d\0\x01\0").expect("a file");
+    compose(&ann, "services: { main: { image: ./main.wasm } }");
+    let told = ann.refused(1, &DEPLOY);
+    assert!(
+        told.contains("cannot be put into the cloud's registry"),
+        "{told}"
+    );
+    let listed = ann.json(&["releases", "--fleet", "pump"]);
+    assert_eq!(
+        (&listed[0]["status"], &listed[0]["target"]),
+        (&json!("failed"), &json!(false))
+    );
+    let images = Api::of(&cloud).rows("image?$select=status,error_message");
+    assert_eq!(images[0]["status"], json!("failed"));
+    assert!(
+        images[0]["error_message"]
+            .to_string()
+            .contains("127.0.0.1:1"),
+        "{}",
+        images[0]
+    );
+
+    let without = Cloud::start();
+    let bob = Person::signed_in(&without);
+    bob.fleet("pump");
+    std::fs::write(bob.home.path().join("main.wasm"), b"\0asm\x0d\0\x01\0").expect("a file");
+    compose(&bob, "services: { main: { image: ./main.wasm } }");
+    let told = bob.refused(1, &DEPLOY);
+    assert!(told.contains("the cloud has no registry"), "{told}");
+}
+
+#[test]
+fn a_deployment_that_is_stopped_leaves_an_interrupted_release() {
+    let Some(own) = Registry::start() else {
+        return;
+    };
+    let (stalled, reached) = stalled_registry();
+    let (_cloud, ann) = pump(&own.host);
+    compose(
+        &ann,
+        &format!("services: {{ main: {{ image: '{stalled}/slow:1' }} }}"),
+    );
+    let mut child = ann
+        .command(&DEPLOY)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("fleet");
+    reached
+        .recv_timeout(Duration::from_secs(60))
+        .expect("the copy began");
+    let stopped = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .expect("kill");
+    assert!(stopped.success());
+    assert_eq!(child.wait().expect("an end").code(), Some(1));
+    let listed = ann.json(&["releases", "--fleet", "pump"]);
+    assert_eq!(listed[0]["status"], json!("interrupted"));
+}
+
+/// A registry that has an image and never gives its blobs; tells once it was asked for one.
+fn stalled_registry() -> (String, mpsc::Receiver<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let host = listener.local_addr().expect("an address").to_string();
+    let (tell, reached) = mpsc::channel();
+    std::thread::spawn(move || {
+        let blob = json!({ "digest": digest(b"x"), "size": 1 });
+        let manifest = json!({ "schemaVersion": 2, "config": blob, "layers": [] }).to_string();
+        let mut held = Vec::new();
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let mut reader = BufReader::new(stream.try_clone().expect("a stream"));
+            let mut first = String::new();
+            let _ = reader.read_line(&mut first);
+            let mut line = String::new();
+            while reader.read_line(&mut line).unwrap_or(0) > 2 {
+                line.clear();
+            }
+            if first.contains("/manifests/") {
+                let _ = write!(
+                    stream,
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/vnd.oci.image.manifest.v1+json\r\n\
+                     connection: close\r\ncontent-length: {}\r\n\r\n{manifest}",
+                    manifest.len()
+                );
+            } else {
+                let _ = tell.send(());
+                held.push(stream);
+            }
+        }
+    });
+    (host, reached)
+}

@@ -1,0 +1,225 @@
+//! Debian's docker-registry, as the cloud's registry and as others.
+
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+/// A running registry, empty at first; it ends with the value.
+pub(crate) struct Registry {
+    child: Child,
+    pub(crate) host: String,
+    runtime: tokio::runtime::Runtime,
+    client: reqwest::Client,
+    _folder: tempfile::TempDir,
+}
+
+impl Registry {
+    /// `None`, told as a test that is skipped, where there is no such program.
+    pub(crate) fn start() -> Option<Self> {
+        Self::start_with("")
+    }
+
+    /// With more configuration.
+    pub(crate) fn start_with(more: &str) -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .expect("a port")
+            .port();
+        let host = format!("127.0.0.1:{port}");
+        let configuration = format!(
+            "version: 0.1\nlog: {{ level: error, accesslog: {{ disabled: true }} }}\n\
+             storage: {{ filesystem: {{ rootdirectory: {} }} }}\nhttp: {{ addr: \"{host}\" }}\n{more}",
+            folder.path().join("blobs").display()
+        );
+        let file = folder.path().join("registry.yml");
+        std::fs::write(&file, configuration).expect("a file");
+        let child = Command::new("docker-registry")
+            .arg("serve")
+            .arg(&file)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let child = match child {
+            Ok(child) => child,
+            Err(error) => {
+                println!("SKIPPED: docker-registry does not start: {error}");
+                return None;
+            }
+        };
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let registry = Registry {
+            child,
+            host,
+            runtime: tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .expect("a runtime"),
+            client: reqwest::Client::new(),
+            _folder: folder,
+        };
+        let begun = Instant::now();
+        while TcpStream::connect(&registry.host).is_err() {
+            assert!(begun.elapsed() < Duration::from_secs(30), "no registry");
+            std::thread::yield_now();
+        }
+        Some(registry)
+    }
+
+    /// A request below a repository: its status, digest and body.
+    fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        kind: &str,
+        body: Vec<u8>,
+    ) -> (StatusCode, String, Vec<u8>) {
+        let url = match path.starts_with("http") {
+            true => path.to_owned(),
+            false => format!("http://{}/v2/{path}", self.host),
+        };
+        self.runtime.block_on(async {
+            let answer = self
+                .client
+                .request(method, url)
+                .header("content-type", kind)
+                .header("accept", "application/vnd.oci.image.manifest.v1+json")
+                .header("accept", "application/vnd.oci.image.index.v1+json")
+                .body(body)
+                .send()
+                .await
+                .expect("an answer");
+            let place = answer.headers().get("location");
+            let place = place
+                .and_then(|place| place.to_str().ok())
+                .unwrap_or_default()
+                .to_owned();
+            let status = answer.status();
+            (
+                status,
+                place,
+                answer.bytes().await.expect("a body").to_vec(),
+            )
+        })
+    }
+
+    fn put_blob(&self, repository: &str, bytes: &[u8]) -> Value {
+        let (status, place, _) = self.ask(
+            Method::POST,
+            &format!("{repository}/blobs/uploads/"),
+            "",
+            Vec::new(),
+        );
+        assert_eq!(status, StatusCode::ACCEPTED);
+        let joint = if place.contains('?') { '&' } else { '?' };
+        let place = format!("{place}{joint}digest={}", digest(bytes));
+        let (status, ..) = self.ask(
+            Method::PUT,
+            &place,
+            "application/octet-stream",
+            bytes.to_vec(),
+        );
+        assert_eq!(status, StatusCode::CREATED);
+        json!({ "digest": digest(bytes), "size": bytes.len() })
+    }
+
+    fn put_manifest(&self, repository: &str, reference: &str, manifest: &Value) -> Value {
+        let bytes = manifest.to_string().into_bytes();
+        let kind = manifest["mediaType"].as_str().expect("a kind");
+        let reference = if reference.is_empty() {
+            digest(&bytes)
+        } else {
+            reference.to_owned()
+        };
+        let path = format!("{repository}/manifests/{reference}");
+        let (status, _, body) = self.ask(Method::PUT, &path, kind, bytes.clone());
+        assert_eq!(
+            status,
+            StatusCode::CREATED,
+            "{}",
+            String::from_utf8_lossy(&body)
+        );
+        json!({ "mediaType": kind, "digest": digest(&bytes), "size": bytes.len() })
+    }
+
+    /// Puts an image there whose only layer has this text; what names it in an index.
+    pub(crate) fn put_image(&self, repository: &str, tag: &str, layer: &str) -> Value {
+        let mut config = self.put_blob(repository, format!("{{\"of\":\"{layer}\"}}").as_bytes());
+        config["mediaType"] = json!("application/vnd.oci.image.config.v1+json");
+        let mut layer = self.put_blob(repository, layer.as_bytes());
+        layer["mediaType"] = json!("application/vnd.oci.image.layer.v1.tar+gzip");
+        let manifest = json!({
+            "schemaVersion": 2,
+            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "config": config,
+            "layers": [layer],
+        });
+        self.put_manifest(repository, tag, &manifest)
+    }
+
+    /// Puts an image for each of these processors there, under one tag.
+    pub(crate) fn put_index(&self, repository: &str, tag: &str, architectures: &[&str]) -> Value {
+        let images: Vec<Value> = architectures
+            .iter()
+            .map(|architecture| {
+                let mut image = self.put_image(repository, "", architecture);
+                image["platform"] = json!({ "os": "linux", "architecture": architecture });
+                image
+            })
+            .collect();
+        let index = json!({
+            "schemaVersion": 2,
+            "mediaType": "application/vnd.oci.image.index.v1+json",
+            "manifests": images,
+        });
+        self.put_manifest(repository, tag, &index)
+    }
+
+    /// The manifest that stands there, and that all its blobs do.
+    pub(crate) fn manifest(&self, repository: &str, reference: &str) -> Value {
+        let path = format!("{repository}/manifests/{reference}");
+        let (status, _, body) = self.ask(Method::GET, &path, "", Vec::new());
+        assert_eq!(
+            status,
+            StatusCode::OK,
+            "{path}: {}",
+            String::from_utf8_lossy(&body)
+        );
+        let manifest: Value = serde_json::from_slice(&body).expect("a manifest");
+        if reference.starts_with("sha256:") {
+            assert_eq!(digest(&body), reference);
+        }
+        for image in manifest["manifests"].as_array().into_iter().flatten() {
+            self.manifest(repository, image["digest"].as_str().expect("a digest"));
+        }
+        let layers = manifest["layers"].as_array().into_iter().flatten();
+        for blob in layers.chain(manifest.get("config")) {
+            self.blob(repository, blob["digest"].as_str().expect("a digest"));
+        }
+        manifest
+    }
+
+    pub(crate) fn blob(&self, repository: &str, digest_of: &str) -> Vec<u8> {
+        let path = format!("{repository}/blobs/{digest_of}");
+        let (status, _, body) = self.ask(Method::GET, &path, "", Vec::new());
+        assert_eq!(status, StatusCode::OK, "{path}");
+        assert_eq!(digest(&body), digest_of);
+        body
+    }
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) fn digest(bytes: &[u8]) -> String {
+    format!("sha256:{}", hex::encode(Sha256::digest(bytes)))
+}
