@@ -45,8 +45,9 @@ pub(super) struct Registries<'a> {
 
 /// Who is told to be asking.
 enum Access<'a> {
-    /// Somebody of that registry, or nobody: the value of a header.
-    Kept(Option<String>),
+    /// Somebody of that registry, or nobody: the value of a header. Where the registry turns out to be the
+    /// cloud's, whoever is signed in there.
+    Kept(Option<String>, &'a Cloud),
     /// Who is signed in at the cloud, whose tokens its registry takes; with these repositories to be read as
     /// well.
     Session(&'a Cloud, Vec<String>),
@@ -84,7 +85,10 @@ impl<'a> Registries<'a> {
 
     /// One that is read.
     pub(super) fn other(&self, place: &Place) -> Repository<'a> {
-        self.repository(place, Access::Kept(credentials::of(&place.host)))
+        self.repository(
+            place,
+            Access::Kept(credentials::of(&place.host), self.cloud),
+        )
     }
 
     /// One of the cloud's, to be written; and others of the same registry whose blobs may be taken over.
@@ -287,7 +291,7 @@ impl Repository<'_> {
             .find_map(|header| Challenge::parse(header.to_str().ok()?));
         match (challenge, &self.access) {
             (None, _) | (Some(Challenge::Basic), Access::Session(..)) => Ok(None),
-            (Some(Challenge::Basic), Access::Kept(kept)) => Ok(kept.clone()),
+            (Some(Challenge::Basic), Access::Kept(kept, _)) => Ok(kept.clone()),
             (Some(Challenge::Bearer { realm, service }), access) => self
                 .token(&realm, service.as_deref(), access)
                 .await
@@ -301,32 +305,28 @@ impl Repository<'_> {
         service: Option<&str>,
         access: &Access<'_>,
     ) -> Result<String> {
-        let repository = &self.place.repository;
+        let own = format!("repository:{}:pull", self.place.repository);
         let token: Token = match access {
             // Of the cloud that is signed in at, whatever the registry calls it: the session's credential goes
             // nowhere else.
             Access::Session(cloud, others) => {
-                let mut path = format!(
-                    "/auth/v1/token?scope={}",
-                    encoded(&format!("repository:{repository}:pull,push"))
-                );
-                for other in others {
-                    let scope = format!("repository:{other}:pull");
-                    path.push_str(&format!("&scope={}", encoded(&scope)));
-                }
-                if let Some(service) = service {
-                    path.push_str(&format!("&service={}", encoded(service)));
-                }
-                cloud.get(&path).await?
+                let others = others
+                    .iter()
+                    .map(|other| format!("repository:{other}:pull"));
+                let scopes: Vec<String> =
+                    [format!("{own},push")].into_iter().chain(others).collect();
+                cloud.get(&of_cloud(&scopes, service)).await?
             }
-            Access::Kept(kept) => {
+            Access::Kept(_, cloud) if is_token_service(realm, &cloud.url) => {
+                cloud.get(&of_cloud(&[own], service)).await?
+            }
+            Access::Kept(kept, _) => {
                 let mut url = Url::parse(realm)
                     .map_err(|error| self.failed("names no usable token service").because(error))?;
                 if url.scheme() != "https" && !self.place.is_loopback() {
                     return Err(self.failed("names a token service without TLS"));
                 }
-                url.query_pairs_mut()
-                    .append_pair("scope", &format!("repository:{repository}:pull"));
+                url.query_pairs_mut().append_pair("scope", &own);
                 if let Some(service) = service {
                     url.query_pairs_mut().append_pair("service", service);
                 }
@@ -384,7 +384,7 @@ impl Repository<'_> {
                     self.place.repository
                 ));
                 match self.access {
-                    Access::Kept(_) => failure.hint(format!(
+                    Access::Kept(..) => failure.hint(format!(
                         "look whether the name is right; `docker login {host}` keeps a credential for it"
                     )),
                     Access::Session(..) => failure,
@@ -426,6 +426,28 @@ struct Token {
     access_token: Option<String>,
 }
 
+/// Where the cloud gives tokens.
+const TOKENS: &str = "/auth/v1/token";
+
+/// The cloud's address of a token for these scopes.
+fn of_cloud(scopes: &[String], service: Option<&str>) -> String {
+    let service = service.map(|service| ("service", service));
+    let scopes = scopes.iter().map(|scope| ("scope", scope.as_str()));
+    let asked: Vec<String> = scopes
+        .chain(service)
+        .map(|(name, value)| format!("{name}={}", encoded(value)))
+        .collect();
+    format!("{TOKENS}?{}", asked.join("&"))
+}
+
+/// Whether a realm is the one of the cloud at this address.
+fn is_token_service(realm: &str, cloud: &str) -> bool {
+    match (Url::parse(realm), Url::parse(&format!("{cloud}{TOKENS}"))) {
+        (Ok(realm), Ok(own)) => realm.origin() == own.origin() && realm.path() == own.path(),
+        _ => false,
+    }
+}
+
 /// What a registry says of a refusal.
 fn told(body: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
@@ -444,4 +466,28 @@ fn told(body: &[u8]) -> Option<String> {
 
 fn header(answer: &Response, name: &str) -> Option<String> {
     Some(answer.headers().get(name)?.to_str().ok()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_of_the_cloud_are_asked_of_the_cloud_alone() {
+        for (realm, is) in [
+            ("https://c.example/auth/v1/token", true),
+            ("https://c.example:443/auth/v1/token?x", true),
+            ("http://c.example/auth/v1/token", false),
+            ("https://c.example/other", false),
+            ("https://c.example.org/auth/v1/token", false),
+            ("nonsense", false),
+        ] {
+            assert_eq!(is_token_service(realm, "https://c.example"), is, "{realm}");
+        }
+        let scopes = ["repository:v2/a:pull,push".to_owned()];
+        assert_eq!(
+            of_cloud(&scopes, Some("r.io")),
+            "/auth/v1/token?scope=repository%3Av2%2Fa%3Apull%2Cpush&service=r.io"
+        );
+    }
 }

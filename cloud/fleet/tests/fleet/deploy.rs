@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::harness::{Api, Cloud, Person};
-use crate::registry::{Registry, digest};
+use crate::registry::{Registry, digest, free_host};
 
 /// A fleet `pump` of a cloud whose registry this is, and who may deploy to it.
 fn pump(registry: &str) -> (Cloud, Person) {
@@ -130,6 +130,70 @@ fn a_component_in_a_file_becomes_an_image_of_the_wasm_engine() {
             .map(Vec::len),
         Some(2)
     );
+}
+
+#[test]
+fn a_registry_that_asks_for_tokens_takes_those_of_the_session_and_of_a_key() {
+    let Some(other) = Registry::start() else {
+        return;
+    };
+    other.put_image("base/hello", "1", "hello");
+    let host = free_host();
+    let (cloud, ann) = pump(&host);
+    let Some(_own) = Registry::start_for(&cloud, &host) else {
+        return;
+    };
+    compose(
+        &ann,
+        &format!(
+            "services: {{ main: {{ image: '{}/base/hello:1' }} }}",
+            other.host
+        ),
+    );
+    ann.done(&DEPLOY);
+    // Again, so that blobs are taken over from the first one's repository.
+    let key = ann.done(&["keys", "create", "ci"]);
+    let program = Person::new()
+        .with("FLEET_URL", &cloud.url)
+        .with("FLEET_TOKEN", key.trim());
+    compose(
+        &program,
+        &format!(
+            "services: {{ main: {{ image: '{}/base/hello:1' }} }}",
+            other.host
+        ),
+    );
+    program.done(&DEPLOY);
+    let listed = ann.json(&["releases", "--fleet", "pump"]);
+    let listed = listed.as_array().expect("releases");
+    assert!(
+        listed
+            .iter()
+            .all(|release| release["status"] == json!("success")),
+        "{listed:?}"
+    );
+    assert_eq!(listed.len(), 2);
+
+    // What is in the cloud's registry is given to those who say who they are, as it is to devices.
+    let shown = ann.json(&[
+        "release",
+        "show",
+        listed[0]["commit"].as_str().expect("a commit"),
+    ]);
+    let (location, hash) = (
+        &shown["services"][0]["image"],
+        &shown["services"][0]["content_hash"],
+    );
+    let image = format!(
+        "{}@{}",
+        location.as_str().unwrap_or_default(),
+        hash.as_str().unwrap_or_default()
+    );
+    compose(
+        &ann,
+        &format!("services: {{ main: {{ image: '{image}' }} }}"),
+    );
+    assert_eq!(json!(placed(&ann.json(&DEPLOY), "main").1), *hash);
 }
 
 #[test]

@@ -14,6 +14,7 @@ pub(crate) const PASSWORD: &str = "correct horse battery";
 pub(crate) struct Cloud {
     child: Child,
     pub(crate) url: String,
+    database: String,
     _folder: tempfile::TempDir,
 }
 
@@ -58,8 +59,19 @@ impl Cloud {
         Cloud {
             child,
             url,
+            database,
             _folder: folder,
         }
+    }
+
+    /// What its registry is to trust.
+    pub(crate) fn registry_certificate(&self) -> String {
+        let printed = Command::new(program())
+            .args(["registry-certificate", "--database", &self.database])
+            .output()
+            .expect("fleet-cloud");
+        assert!(printed.status.success(), "{printed:?}");
+        String::from_utf8(printed.stdout).expect("PEM")
     }
 }
 

@@ -8,6 +8,8 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use crate::harness::Cloud;
+
 /// A running registry, empty at first; it ends with the value.
 pub(crate) struct Registry {
     child: Child,
@@ -20,17 +22,24 @@ pub(crate) struct Registry {
 impl Registry {
     /// `None`, told as a test that is skipped, where there is no such program.
     pub(crate) fn start() -> Option<Self> {
-        Self::start_with("")
+        Self::start_at(&free_host(), "")
     }
 
-    /// With more configuration.
-    pub(crate) fn start_with(more: &str) -> Option<Self> {
+    /// One that takes tokens of a cloud alone, which trusts what its certificate signs.
+    pub(crate) fn start_for(cloud: &Cloud, host: &str) -> Option<Self> {
+        let kept = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(kept.path(), cloud.registry_certificate()).expect("a file");
+        let auth = format!(
+            "auth: {{ token: {{ realm: \"{}/auth/v1/token\", service: \"{host}\", \
+             issuer: fleet-cloud, rootcertbundle: {} }} }}\n",
+            cloud.url,
+            kept.path().display()
+        );
+        Self::start_at(host, &auth)
+    }
+
+    fn start_at(host: &str, more: &str) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
-        let port = TcpListener::bind("127.0.0.1:0")
-            .and_then(|listener| listener.local_addr())
-            .expect("a port")
-            .port();
-        let host = format!("127.0.0.1:{port}");
         let configuration = format!(
             "version: 0.1\nlog: {{ level: error, accesslog: {{ disabled: true }} }}\n\
              storage: {{ filesystem: {{ rootdirectory: {} }} }}\nhttp: {{ addr: \"{host}\" }}\n{more}",
@@ -55,7 +64,7 @@ impl Registry {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let registry = Registry {
             child,
-            host,
+            host: host.to_owned(),
             runtime: tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()
@@ -218,6 +227,12 @@ impl Drop for Registry {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// An address where nobody listens.
+pub(crate) fn free_host() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address").to_string()
 }
 
 pub(crate) fn digest(bytes: &[u8]) -> String {
