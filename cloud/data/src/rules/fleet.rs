@@ -85,8 +85,16 @@ pub(super) async fn can_run(
     fleet: Option<i64>,
     field: &str,
 ) -> Result<(), WriteError> {
-    let found =
-        sql("SELECT status, belongs_to__application FROM release WHERE id = ?").with(release);
+    let found = match writer.transaction.dialect() {
+        crate::Dialect::Sqlite => {
+            sql("SELECT status, belongs_to__application FROM release WHERE id = ?")
+        }
+        // It stays what it is until this is done: who changes it looks for who runs it.
+        crate::Dialect::Postgres => {
+            sql("SELECT status, belongs_to__application FROM release WHERE id = ? FOR SHARE")
+        }
+    };
+    let found = found.with(release);
     let row = writer.transaction.row(&found).await?;
     let why = match row {
         Some(row) if row.number(1)? != fleet => "it belongs to another fleet",

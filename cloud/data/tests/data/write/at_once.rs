@@ -127,3 +127,27 @@ async fn who_goes_away_in_the_middle_leaves_nothing_held_or_half_done() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn nobody_is_pinned_on_a_release_that_fails_at_the_same_moment() {
+    on_clouds(|cloud| async move {
+        let fleet = cloud.fleet("pump").await;
+        let device = cloud.device(fleet).await;
+        let url = format!("/device({device})");
+        for round in 0..AT_ONCE {
+            let body = json!({"start_timestamp": 1, "is_final": false});
+            let release = cloud.release_with(fleet, &format!("a{round}"), body).await;
+            let of_release = format!("/release({release})");
+            let (pinned, failed) = futures::future::join(
+                cloud.patch(&cloud.ann, &url, json!({"is_pinned_on__release": release})),
+                cloud.patch(&cloud.ann, &of_release, json!({"status": "failed"})),
+            )
+            .await;
+            assert!(pinned.is_ok() != failed.is_ok(), "{pinned:?} {failed:?}");
+            cloud
+                .set(&url, json!({"is_pinned_on__release": null}))
+                .await;
+        }
+    })
+    .await;
+}
