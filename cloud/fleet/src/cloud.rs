@@ -1,6 +1,7 @@
 //! The cloud's HTTP API: requests with the session's credential, bounded in time and size, asked again
 //! when the cloud says later.
 
+use std::io::IsTerminal as _;
 use std::time::{Duration, SystemTime};
 
 use reqwest::header::RETRY_AFTER;
@@ -220,6 +221,13 @@ impl Cloud {
                 ))
                 .hint(format!("try again in {} s", wait.as_secs())));
             }
+            if std::io::stderr().is_terminal() {
+                eprintln!(
+                    "{} has too much to do; asking again in {} s",
+                    self.url,
+                    wait.as_secs()
+                );
+            }
             tokio::time::sleep(wait).await;
         }
     }
@@ -262,7 +270,11 @@ impl Cloud {
                     self.url
                 )),
             StatusCode::FORBIDDEN => Failure::not_allowed(with("not allowed")),
-            StatusCode::NOT_FOUND => Failure::not_found(with("not found")),
+            StatusCode::NOT_FOUND => match said {
+                Some(said) => Failure::not_found(said),
+                None => Failure::not_found(format!("{} does not have that", self.url))
+                    .hint("look whether it is a fleet cloud, and not older than this program"),
+            },
             StatusCode::BAD_REQUEST | StatusCode::CONFLICT | StatusCode::PAYLOAD_TOO_LARGE => {
                 Failure::failed(match said {
                     Some(said) => format!("the cloud refused it: {said}"),

@@ -44,6 +44,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, deploy: Deploy) -> Resul
     let registries = Registries::new(cloud)?;
     let mut sources = Vec::new();
     for service in &composition.services {
+        let _waiting = output.waiting(&format!("looking at the image of {}", service.name));
         let found = Source::find(&registries, service, platform.as_ref()).await;
         sources.push(found.map_err(|failure| {
             failure.within(format!(

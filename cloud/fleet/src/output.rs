@@ -4,9 +4,11 @@
 use std::env;
 use std::fmt::Display;
 use std::io::{IsTerminal as _, Write as _, stderr, stdout};
+use std::time::Duration;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table};
+use indicatif::{ProgressBar, ProgressFinish};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -21,6 +23,9 @@ pub(crate) enum Mood {
     Bad,
     Quiet,
 }
+
+/// The narrowest terminal, in characters, that tables are fitted to.
+const NARROWEST: u16 = 60;
 
 /// A column's heading, and what it shows of a row.
 pub(crate) type Column<T> = (&'static str, fn(&T) -> (String, Mood));
@@ -119,6 +124,17 @@ impl Output {
         }
     }
 
+    /// Shows at a terminal that something is waited for, until it is dropped.
+    pub(crate) fn waiting(&self, what: &str) -> ProgressBar {
+        if self.json || !stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let spinner = ProgressBar::new_spinner().with_finish(ProgressFinish::AndClear);
+        spinner.set_message(printable(what));
+        spinner.enable_steady_tick(Duration::from_millis(120));
+        spinner
+    }
+
     /// A command's end that was not wished for.
     pub(crate) fn failure(&self, failure: &Failure) {
         if self.json {
@@ -148,10 +164,12 @@ impl Output {
     fn table(&self) -> Table {
         let mut table = Table::new();
         table.load_style(NOTHING);
-        match self.terminal {
-            true => table.set_content_arrangement(ContentArrangement::Dynamic),
-            false => table.set_content_arrangement(ContentArrangement::Disabled),
-        };
+        // Columns of a letter each help nobody: what does not fit there is wrapped by the terminal.
+        let fits = table.width().is_some_and(|width| width >= NARROWEST);
+        table.set_content_arrangement(match self.terminal && fits {
+            true => ContentArrangement::Dynamic,
+            false => ContentArrangement::Disabled,
+        });
         match self.colour {
             true => table.enforce_styling(),
             false => table.force_no_tty(),

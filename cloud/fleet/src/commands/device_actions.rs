@@ -47,11 +47,13 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, action: Action) -> Resul
         "data": asked.data,
     });
     let path = format!("/supervisor{}", asked.path);
+    let waiting = output.waiting(&format!("asking {}", device.device_name));
     let answer = cloud
         .send(Method::POST, &path, Some(&body), Some(PATIENCE))
         .await?;
     let status = answer.status();
     let bytes = cloud.read(answer).await?;
+    drop(waiting);
     if !status.is_success() {
         return Err(refusal(cloud, &device, &action.act, status, &bytes));
     }

@@ -1,6 +1,6 @@
 //! `logs`: what a device's services print, of before and as it comes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use reqwest::{Method, Response, StatusCode};
@@ -54,12 +54,27 @@ struct Printer<'a> {
     wanted: Vec<i64>,
     /// When the cloud got the newest line that was printed.
     newest: Option<i64>,
+    /// All lines of that moment: a stream that is connected again begins with them.
+    of_newest: Vec<(i64, String)>,
+    /// Those of them that are yet to come again.
+    again: HashSet<(i64, i64, String)>,
 }
 
 impl Printer<'_> {
     fn print(&mut self, entry: &Entry) {
         let at = entry.created_at.unwrap_or(entry.timestamp);
-        self.newest = self.newest.max(Some(at));
+        let line = (entry.timestamp, entry.message.clone());
+        if self.again.remove(&(at, line.0, line.1.clone())) {
+            return;
+        }
+        if self.newest < Some(at) {
+            self.newest = Some(at);
+            self.of_newest.clear();
+        }
+        // A cloud gives no more of them again.
+        if self.newest == Some(at) && self.of_newest.len() < MOST as usize {
+            self.of_newest.push(line);
+        }
         let is_wanted = match entry.service_id {
             _ if self.wanted.is_empty() => true,
             Some(id) => self.wanted.contains(&id),
@@ -111,6 +126,8 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, logs: Logs) -> Result<()
         names,
         wanted,
         newest: None,
+        of_newest: Vec::new(),
+        again: HashSet::new(),
     };
     // Where one service's lines are asked for, those of others do not count.
     let count = match printer.wanted.is_empty() {
@@ -161,10 +178,18 @@ async fn follow(
         let path = match printer.newest {
             None => format!("/device/v2/{}/logs?stream=1&count={count}", device.uuid),
             Some(newest) => format!(
-                "/device/v2/{}/logs?stream=1&count={MOST}&start={}",
-                device.uuid,
-                newest + 1
+                "/device/v2/{}/logs?stream=1&count={MOST}&start={newest}",
+                device.uuid
             ),
+        };
+        printer.again = match printer.newest {
+            None => HashSet::new(),
+            Some(at) => {
+                let lines = printer.of_newest.iter();
+                lines
+                    .map(|(time, message)| (at, *time, message.clone()))
+                    .collect()
+            }
         };
         let lost = match cloud.send(Method::GET, &path, None, None).await {
             Ok(answer) if answer.status() == StatusCode::OK => {

@@ -88,6 +88,9 @@ fn devices_are_found_by_uuid_name_and_id_and_told_apart() {
     assert_eq!(names("pump"), [json!("east")]);
     assert_eq!(ann.json(&["devices"]).as_array().map(Vec::len), Some(2));
 
+    let told = ann.refused(1, &["device", "ping", "north"]);
+    assert!(told.contains("is not connected"), "{told}");
+
     ann.refused(2, &["device", "delete", "north"]);
     ann.done(&["device", "delete", "north", "--yes"]);
     ann.refused(4, &["device", "show", "north"]);

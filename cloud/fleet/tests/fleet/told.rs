@@ -267,3 +267,42 @@ fn logs_are_told_with_the_names_of_services_and_of_one_alone() {
         json!("Starting")
     );
 }
+
+#[test]
+fn logs_that_are_followed_go_on_where_the_stream_broke() {
+    let line = |at: i64, message: &str| {
+        json!({
+            "message": message, "timestamp": at, "createdAt": at + 5, "isSystem": false, "isStdErr": false,
+            "serviceId": 1,
+        })
+        .to_string()
+    };
+    let stream = format!("{}\n\n{}\n", line(0, "one"), line(1000, "two"));
+    // What came at the same moment comes again, and is told once.
+    let again = format!("{}\n{}\n", line(1000, "two"), line(1000, "three"));
+    let (url, requests) = recorded(vec![
+        answer("200 OK", "", DEVICE),
+        answer("200 OK", "", r#"{"d":[{"id":1,"service_name":"main"}]}"#),
+        answer("200 OK", "content-type: application/x-ndjson\r\n", &stream),
+        answer("200 OK", "content-type: application/x-ndjson\r\n", &again),
+        answer("401 Unauthorized", "", ""),
+    ]);
+    let ran = at(&url).run(&["logs", "west", "--follow", "--tail", "7"]);
+    assert_eq!(ran.code, 3, "{}", ran.err);
+    assert_eq!(
+        ran.out,
+        "1970-01-01T00:00:00.000Z main: one\n1970-01-01T00:00:01.000Z main: two\n\
+         1970-01-01T00:00:01.000Z main: three\n"
+    );
+    let requests: Vec<String> = requests.iter().take(5).collect();
+    assert!(
+        requests[2].contains("/logs?stream=1&count=7 "),
+        "{}",
+        requests[2]
+    );
+    assert!(
+        requests[3].contains("/logs?stream=1&count=1000&start=1005 "),
+        "{}",
+        requests[3]
+    );
+}
