@@ -8,6 +8,7 @@ mod accounts;
 mod at_once;
 mod data_api;
 mod docker_registry;
+mod documented;
 mod examples;
 mod fake_device;
 mod harness;

@@ -1,0 +1,395 @@
+//! docs/cloud-api.md: each line that it shows is run, and each answer that it shows is the one that comes; its
+//! table names the test of each operation and example. `UPDATE_DOCS=1` writes both into the page.
+
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{Map, Value};
+
+use crate::harness::Cloud;
+use crate::scene::scene;
+
+/// How many items of a long list the page shows.
+const SHOWN: usize = 4;
+/// How many fields of a large object the page shows.
+const FIELDS: usize = 14;
+const MORE: &str = "…";
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn page() -> PathBuf {
+    repository().join("docs/cloud-api.md")
+}
+
+/// A command of the page and the answer below it.
+struct Example {
+    /// Where both stand.
+    place: Range<usize>,
+    command: String,
+    answer: String,
+}
+
+fn examples(text: &str) -> Vec<Example> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(begin) = text[from..].find("```console\n").map(|at| from + at + 11) {
+        let end = begin + text[begin..].find("```").expect("a block ends");
+        let lines: Vec<&str> = text[begin..end].lines().collect();
+        let of_command = 1 + lines.iter().take_while(|line| line.ends_with('\\')).count();
+        let command = lines[..of_command].join("\n");
+        found.push(Example {
+            place: begin..end,
+            command: command.strip_prefix("$ ").expect("a command").to_owned(),
+            answer: lines[of_command..].join("\n"),
+        });
+        from = end + 3;
+    }
+    found
+}
+
+/// What a reader's shell knows.
+struct Reader<'a> {
+    cloud: &'a Cloud,
+    token: String,
+    key: String,
+}
+
+impl Reader<'_> {
+    /// Runs a command of the page as a reader would; the answer as the page shows it.
+    fn run(&mut self, command: &str) -> String {
+        let script = command.replacen(
+            "curl ",
+            "curl -sS -w '\\n# %{http_code} %{content_type}' ",
+            1,
+        );
+        let output = Command::new("sh")
+            .args(["-c", &script])
+            .env("cloud", &self.cloud.url)
+            .env("auth", format!("Authorization: Bearer {}", self.token))
+            .env("key", &self.key)
+            .stdin(Stdio::null())
+            .output()
+            .expect("a shell and curl");
+        let printed = String::from_utf8(output.stdout).expect("text");
+        let (body, head) = printed.rsplit_once("\n#").expect("a status");
+        if command.contains("/login_") {
+            body.clone_into(&mut self.token);
+            return format!("#{head}\neyJhbGciOiJIUzI1NiJ9…");
+        }
+        let body = match command.contains("/api-key/") {
+            true => {
+                let key: String = serde_json::from_str(body).expect("a key");
+                if command.contains("/user/full") {
+                    self.key = key;
+                }
+                "\"0f1e2d3c4b5a69788796a5b4c3d2e1f0\"".to_owned()
+            }
+            false => laid_out(body),
+        };
+        format!("#{head}\n{body}").trim_end().to_owned()
+    }
+}
+
+/// JSON as the page shows it: laid out, and long lists cut short.
+fn laid_out(body: &str) -> String {
+    match serde_json::from_str::<Value>(body) {
+        Ok(value @ (Value::Object(_) | Value::Array(_))) => {
+            let shown = cut(value);
+            let one_line = one_line(&shown);
+            match one_line.chars().count() <= 110 {
+                true => one_line,
+                false => format!("{shown:#}"),
+            }
+        }
+        _ => body.to_owned(),
+    }
+}
+
+/// With a space behind each colon and comma, as people write it.
+fn one_line(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            let fields = fields.map(|(name, value)| {
+                format!("{}: {}", Value::from(name.as_str()), one_line(value))
+            });
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
+        }
+        Value::Array(items) => {
+            format!(
+                "[{}]",
+                items.iter().map(one_line).collect::<Vec<_>>().join(", ")
+            )
+        }
+        other => other.to_string(),
+    }
+}
+
+fn cut(value: Value) -> Value {
+    match value {
+        Value::Array(items) => {
+            let more = (items.len() > SHOWN).then(|| MORE.into());
+            items.into_iter().take(SHOWN).map(cut).chain(more).collect()
+        }
+        Value::Object(fields) => {
+            let many = fields.len() > FIELDS;
+            let more = many.then(|| (MORE.to_owned(), MORE.into()));
+            let shown = fields.into_iter().take(if many { 3 } else { FIELDS });
+            let shown = shown.map(|(name, value)| (name, cut(value)));
+            shown.chain(more).collect::<Map<_, _>>().into()
+        }
+        other => other,
+    }
+}
+
+/// An answer without what differs from run to run: moments.
+fn settled(answer: &str) -> String {
+    let mut settled = String::new();
+    for word in answer.split_inclusive('"') {
+        let is_moment = word
+            .trim_end_matches('"')
+            .parse::<jiff::Timestamp>()
+            .is_ok();
+        settled.push_str(if is_moment { "TIME\"" } else { word });
+    }
+    settled
+}
+
+#[tokio::test]
+async fn every_answer_of_the_page_is_the_one_that_comes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = format!("sqlite:{}", folder.path().join("page.sqlite").display());
+    let cloud = Cloud::start(&database).await;
+    scene(&cloud).await;
+    let mut reader = Reader {
+        cloud: &cloud,
+        token: String::new(),
+        key: String::new(),
+    };
+    let text = fs::read_to_string(page()).expect("the page");
+    let (mut written, mut from) = (String::new(), 0);
+    let mut wrong = Vec::new();
+    for example in examples(&text) {
+        let answer = reader.run(&example.command);
+        let same = settled(&answer) == settled(example.answer.trim_end());
+        if !same {
+            wrong.push(format!(
+                "`{}`: {}\n{answer}",
+                example.command, example.answer
+            ));
+        }
+        // A page that is right stays as it is.
+        let shown = if same {
+            example.answer.trim_end()
+        } else {
+            &answer
+        };
+        written.push_str(&text[from..example.place.start]);
+        written.push_str(&format!("$ {}\n{shown}\n", example.command));
+        from = example.place.end;
+    }
+    written.push_str(&text[from..]);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(page(), written).expect("the page is written");
+        return;
+    }
+    assert!(
+        wrong.is_empty(),
+        "docs/cloud-api.md is not what the cloud answers (UPDATE_DOCS=1 writes it anew):\n{}",
+        wrong.join("\n")
+    );
+}
+
+/// The files of requests, and the tests that ask them.
+const FILES: [(&str, &str); 11] = [
+    ("operations", "operations"),
+    ("fleets", "fleets"),
+    ("devices_read", "devices_are_read"),
+    ("devices_written", "devices_are_written"),
+    ("tags", "tags"),
+    ("variables", "variables_and_services"),
+    ("releases", "releases"),
+    ("catalogue", "catalogue_organizations_and_keys"),
+    ("more", "counts_aliases_navigation_rights_and_history"),
+    ("bytes", "bytes_on_the_wire"),
+    ("mistakes", "likely_mistakes"),
+];
+
+/// The rows of the description's tables: operations of fleets, states, addressing, query options.
+const OPERATIONS: [&str; 21] = [
+    "list fleets",
+    "get by id",
+    "get by slug",
+    "get by name",
+    "fleet with devices",
+    "get target release",
+    "create",
+    "pin to release",
+    "enable tracking",
+    "disable tracking",
+    "delete",
+    "collection",
+    "one record by numeric id",
+    "one record by uuid",
+    "one fleet by slug",
+    "record with a composite key",
+    "$select",
+    "$filter by a field",
+    "$filter by a field of a link",
+    "$expand",
+    "$expand with a nested $select",
+];
+
+/// What no file of requests has.
+const BESIDE: [(&str, &str); 14] = [
+    (
+        "session token",
+        "accounts.rs::a_name_or_an_address_and_the_password_give_a_token",
+    ),
+    (
+        "named API key",
+        "accounts.rs::keys_are_made_shown_once_and_end_with_their_row",
+    ),
+    (
+        "whoami",
+        "accounts.rs::a_credential_tells_what_it_stands_for_and_a_bad_one_is_refused",
+    ),
+    (
+        "rate limit, `Retry-After`",
+        "data_api.rs::who_asks_too_often_is_told_when_to_come_back",
+    ),
+    (
+        "statuses and bodies of errors",
+        "data_api.rs::what_is_wrong_is_a_json_string_with_a_clear_status",
+    ),
+    (
+        "POST answers the row and its place",
+        "data_api.rs::a_created_row_is_answered_bare_with_its_place",
+    ),
+    (
+        "ETag, CORS",
+        "data_api.rs::an_unchanged_answer_is_not_sent_twice_and_browsers_are_told_what_they_may",
+    ),
+    (
+        "mistake 14, revisions that are given at once",
+        "at_once.rs::drafts_that_are_finalised_at_once_get_a_revision_each",
+    ),
+    (
+        "v1 to v6, `$metadata`",
+        "versions.rs::every_version_describes_itself_and_no_other_is_known",
+    ),
+    (
+        "v1 to v6, addresses of rows and links",
+        "versions.rs::rows_and_links_of_older_versions_have_their_addresses",
+    ),
+    (
+        "v1 to v6, every resource",
+        "versions.rs::every_resource_of_every_version_is_read_in_its_shape",
+    ),
+    (
+        "v1 to v6, writes",
+        "versions.rs::what_is_changed_says_ok_and_what_is_made_is_answered_in_the_names_of_the_version",
+    ),
+    (
+        "v1 to v6, pins of devices",
+        "versions.rs::the_pin_of_a_device_had_another_name",
+    ),
+    (
+        "v1 to v5, fleets by user, board and commit",
+        "versions.rs::fleets_were_found_by_whom_they_belong_to_and_by_names",
+    ),
+];
+
+/// The rows of the table: what, the first request of it, the test.
+fn proof() -> Vec<[String; 3]> {
+    let mut rows: Vec<[String; 3]> = Vec::new();
+    for (file, test) in FILES {
+        let path = format!("cloud/server/tests/cloud/examples/{file}.txt");
+        let text = fs::read_to_string(repository().join(path)).expect(file);
+        for block in text.split("\n\n") {
+            let mut lines = block.lines();
+            let label = lines
+                .next()
+                .and_then(|line| line.strip_prefix("# "))
+                .expect(block);
+            let request = lines
+                .next()
+                .and_then(|line| line.split_once(' '))
+                .expect(block)
+                .1;
+            let what: Vec<String> = match file {
+                "operations" => vec![label.split([':', ',']).next().unwrap_or(label).to_owned()],
+                _ => {
+                    let kind = if file == "mistakes" {
+                        "mistake"
+                    } else {
+                        "example"
+                    };
+                    let marks = label.split([' ', ',']).filter(|word| !word.is_empty());
+                    let marks = marks
+                        .take_while(|word| word.trim_start_matches('K').parse::<u32>().is_ok());
+                    marks.map(|mark| format!("{kind} {mark}")).collect()
+                }
+            };
+            for what in what {
+                if !rows.iter().any(|row| row[0] == what) {
+                    let request = request.replace('|', "\\|");
+                    rows.push([
+                        what,
+                        format!("`{request}`"),
+                        format!("`examples.rs::{test}`"),
+                    ]);
+                }
+            }
+        }
+    }
+    let beside = BESIDE.iter();
+    rows.extend(
+        beside.map(|(what, test)| [(*what).to_owned(), String::new(), format!("`{test}`")]),
+    );
+    rows
+}
+
+#[test]
+fn the_page_has_each_operation_and_example_with_the_test_that_proves_it() {
+    let mut table =
+        "| what | the first request of it | test, in `cloud/server/tests/cloud` |\n|---|---|---|\n"
+            .to_owned();
+    let rows = proof();
+    for operation in OPERATIONS {
+        assert!(
+            rows.iter().any(|row| row[0] == operation),
+            "nothing asks for `{operation}`"
+        );
+    }
+    for [what, request, test] in rows {
+        let (file, name) = test.trim_matches('`').split_once("::").expect("a test");
+        let path = repository().join("cloud/server/tests/cloud").join(file);
+        let source = fs::read_to_string(path).expect(file);
+        assert!(
+            source.contains(&format!("async fn {name}(")),
+            "{what}: no test {test}"
+        );
+        table.push_str(&format!("| {what} | {request} | {test} |\n"));
+    }
+    let text = fs::read_to_string(page()).expect("the page");
+    let (before, rest) = text
+        .split_once("<!-- proof -->\n")
+        .expect("the table begins");
+    let (_, after) = rest
+        .split_once("<!-- end of proof -->")
+        .expect("the table ends");
+    let written = format!("{before}<!-- proof -->\n\n{table}\n<!-- end of proof -->{after}");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(page(), written).expect("the page is written");
+        return;
+    }
+    assert!(
+        text == written,
+        "the table of docs/cloud-api.md is an older one (UPDATE_DOCS=1 writes it anew)"
+    );
+}
