@@ -1,6 +1,7 @@
 //! A small cloud that answers from recordings, as far as a device asks for its target and its tags. It
 //! notes what it is asked, and can be told to answer as badly as a cloud can.
 
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,10 +12,18 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use flate2::write::GzDecoder;
+use futures::StreamExt;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
+use tokio_util::sync::CancellationToken;
+use tunnel::Ask;
 
 use crate::until::until;
 
@@ -40,6 +49,10 @@ pub enum Mood {
     Says(Vec<u8>),
     /// 200 with this many bytes of JSON.
     Floods(usize),
+    /// 200 with JSON that does not end.
+    Endless,
+    /// 200 with less than it announces.
+    Half,
 }
 
 /// One request that a device made.
@@ -73,6 +86,13 @@ struct Contents {
     device: (String, String),
     mood: Mood,
     asked: Vec<Asked>,
+    /// Lines of logs, as they came.
+    logs: Vec<Value>,
+    /// The newest tunnel of the device, and how many there were.
+    tunnel: Option<Ask<Full<Bytes>>>,
+    tunnels: usize,
+    /// Cancelled when it goes.
+    gone: CancellationToken,
 }
 
 /// A cloud on a free port of 127.0.0.1, which ends when it is dropped.
@@ -97,6 +117,10 @@ impl RecordedCloud {
             device: (DEVICE.to_owned(), DEVICE_KEY.to_owned()),
             mood: Mood::Well,
             asked: Vec::new(),
+            logs: Vec::new(),
+            tunnel: None,
+            tunnels: 0,
+            gone: CancellationToken::new(),
         }));
         let mut cloud = RecordedCloud {
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -108,9 +132,13 @@ impl RecordedCloud {
     }
 
     async fn listen(&mut self) {
-        let listener = TcpListener::bind(self.address).await.expect("a port");
+        // The one before may still be about to let go of it.
+        let listener = until("a port", || TcpListener::bind(self.address)).await;
         self.address = listener.local_addr().expect("an address");
+        self.lock().gone = CancellationToken::new();
         let router = Router::new()
+            .route("/device/v2/{uuid}/log-stream", post(take_logs))
+            .route("/device/v3/{uuid}/tunnel", get(open_tunnel))
             .fallback(answer)
             .with_state(self.contents.clone());
         let server = tokio::spawn(async move {
@@ -247,8 +275,84 @@ impl RecordedCloud {
         .await
     }
 
+    /// The lines of logs that came so far, in order.
+    #[must_use]
+    pub fn logs(&self) -> Vec<Value> {
+        self.lock().logs.clone()
+    }
+
+    /// Waits until a line with this message has come.
+    pub async fn until_logged(&self, message: &str) -> Vec<Value> {
+        until("a line of a log", || async {
+            let logs = self.logs();
+            match logs.iter().any(|line| line["message"] == message) {
+                true => Ok(logs),
+                false => Err((message.to_owned(), logs)),
+            }
+        })
+        .await
+    }
+
+    /// How many tunnels the device has opened so far.
+    #[must_use]
+    pub fn tunnels(&self) -> usize {
+        self.lock().tunnels
+    }
+
+    /// Waits until the device has opened so many.
+    pub async fn until_tunnels(&self, count: usize) {
+        until("a tunnel", || async {
+            let found = self.tunnels();
+            if found >= count { Ok(()) } else { Err(found) }
+        })
+        .await;
+    }
+
+    /// Asks the device through its tunnel: the head of the answer, and its body.
+    ///
+    /// # Errors
+    /// Where there is no tunnel, or it is no longer there.
+    ///
+    /// # Panics
+    /// Where that is no request.
+    pub async fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        body: Value,
+    ) -> Result<axum::http::Response<Incoming>, String> {
+        let mut tunnel = self.lock().tunnel.clone().ok_or("there is no tunnel")?;
+        let request = axum::http::Request::builder()
+            .method(method)
+            .uri(format!("http://device{path}"))
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::from(body.to_string()))
+            .expect("a request");
+        tunnel.ready().await.map_err(|error| error.to_string())?;
+        let answer = tunnel.send_request(request).await;
+        answer.map_err(|error| error.to_string())
+    }
+
+    /// As [`RecordedCloud::ask`]: status and text.
+    ///
+    /// # Errors
+    /// As [`RecordedCloud::ask`], or where the answer breaks off.
+    pub async fn ask_for_text(
+        &self,
+        method: &str,
+        path: &str,
+        body: Value,
+    ) -> Result<(u16, String), String> {
+        let answer = self.ask(method, path, body).await?;
+        let status = answer.status().as_u16();
+        let body = answer.into_body().collect().await;
+        let body = body.map_err(|error| error.to_string())?.to_bytes();
+        Ok((status, String::from_utf8_lossy(&body).into_owned()))
+    }
+
     /// Is gone: connections are refused from now on.
     pub fn go(&mut self) {
+        self.lock().gone.cancel();
         if let Some(server) = self.server.take() {
             server.abort();
         }
@@ -267,6 +371,107 @@ impl RecordedCloud {
 impl Drop for RecordedCloud {
     fn drop(&mut self) {
         self.go();
+    }
+}
+
+async fn open_tunnel(
+    State(contents): State<Arc<Mutex<Contents>>>,
+    mut request: axum::extract::Request,
+) -> Response {
+    let asked = Asked {
+        method: "GET".to_owned(),
+        path: request.uri().to_string(),
+        headers: request.headers().clone(),
+        body: String::new(),
+        at: SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default(),
+        status: 0,
+    };
+    match respond(&contents, request.uri(), asked) {
+        None => return std::future::pending().await,
+        Some(other) if other.status() != StatusCode::SWITCHING_PROTOCOLS => return other,
+        Some(_) => {}
+    }
+    let Ok(headers) = tunnel::accept(request.headers(), "h2.platform") else {
+        return StatusCode::UPGRADE_REQUIRED.into_response();
+    };
+    let upgrade = hyper::upgrade::on(&mut request);
+    let gone = {
+        let contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
+        contents.gone.clone()
+    };
+    tokio::spawn(async move {
+        let Ok(upgraded) = upgrade.await else { return };
+        let pipe = tunnel::over(TokioIo::new(upgraded), tunnel::End::Cloud).await;
+        let Ok((ask, connection)) = tunnel::connect(pipe).await else {
+            return;
+        };
+        {
+            let mut contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
+            contents.tunnel = Some(ask);
+            contents.tunnels += 1;
+        }
+        tokio::select! {
+            _ = connection => {}
+            () = gone.cancelled() => {}
+        }
+        let mut contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
+        contents.tunnel = None;
+    });
+    (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
+}
+
+/// One long request with lines, each taken as it comes.
+async fn take_logs(
+    State(contents): State<Arc<Mutex<Contents>>>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let asked = Asked {
+        method: "POST".to_owned(),
+        path: uri.to_string(),
+        headers,
+        body: String::new(),
+        at: SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default(),
+        status: 0,
+    };
+    let gone = {
+        let contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
+        contents.gone.clone()
+    };
+    match respond(&contents, &uri, asked) {
+        None => return std::future::pending().await,
+        Some(refusal) if refusal.status() != StatusCode::CREATED => return refusal,
+        Some(_) => {}
+    }
+    let mut decoder = GzDecoder::new(Vec::new());
+    let mut body = body.into_data_stream();
+    loop {
+        let piece = tokio::select! {
+            piece = body.next() => piece,
+            () = gone.cancelled() => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        };
+        let Some(Ok(piece)) = piece else {
+            return StatusCode::CREATED.into_response();
+        };
+        if decoder
+            .write_all(&piece)
+            .and_then(|()| decoder.flush())
+            .is_err()
+        {
+            return StatusCode::BAD_REQUEST.into_response();
+        }
+        let plain = decoder.get_mut();
+        while let Some(end) = plain.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = plain.drain(..=end).collect();
+            let line = serde_json::from_slice(&line).expect("a line of JSON");
+            let mut contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
+            contents.logs.push(line);
+        }
     }
 }
 
@@ -315,6 +520,21 @@ fn respond(contents: &Mutex<Contents>, uri: &Uri, mut asked: Asked) -> Option<Re
             bytes.splice(0..1, *b"{");
             Some(Body::from(bytes).into_response())
         }
+        Mood::Endless => {
+            let begin = futures::stream::iter([Bytes::from_static(b"{")]);
+            let rest = futures::stream::repeat(Bytes::from(vec![b' '; 64 << 10]));
+            let body = begin.chain(rest).map(Ok::<_, std::convert::Infallible>);
+            Some(Body::from_stream(body).into_response())
+        }
+        Mood::Half => {
+            let half = futures::stream::iter([Ok::<_, std::convert::Infallible>("{\"d\": [")]);
+            let mut response = Body::from_stream(half).into_response();
+            let length = header::HeaderValue::from_static("1000");
+            response
+                .headers_mut()
+                .insert(header::CONTENT_LENGTH, length);
+            Some(response)
+        }
     };
     let status = response.as_ref().map(|response| response.status().as_u16());
     asked.status = status.unwrap_or_default();
@@ -361,6 +581,16 @@ fn well(contents: &mut Contents, uri: &Uri, asked: &Asked) -> Response {
             .into_response(),
         ("GET", "/v7/device_tag") if query.contains(&format!("device%20eq%20{DEVICE_ID}")) => {
             include_str!("../recordings/tags.json").into_response()
+        }
+        ("GET", path) if path == format!("/device/v3/{uuid}/tunnel") => {
+            StatusCode::SWITCHING_PROTOCOLS.into_response()
+        }
+        ("POST", path) if path == format!("/device/v2/{uuid}/log-stream") => {
+            let packed = asked.header("content-encoding") == "gzip";
+            match packed && asked.header("content-type") == "application/x-ndjson" {
+                true => StatusCode::CREATED.into_response(),
+                false => StatusCode::UNSUPPORTED_MEDIA_TYPE.into_response(),
+            }
         }
         ("POST", "/v7/device_config_variable") => (StatusCode::CREATED, "{}").into_response(),
         ("PATCH", "/device/v3/tags" | "/device/v3/state" | "/v7/device(7)") => {

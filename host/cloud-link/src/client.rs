@@ -33,6 +33,10 @@ const MAX_ETAG: usize = 1 << 10;
 const MAX_REASON: usize = 200;
 /// An answer may take this many times what one of its pieces may.
 const WHOLE: u32 = 5;
+/// How long a connection that lasts may take to be made.
+const CONNECT_WITHIN: Duration = Duration::from_secs(59);
+/// How long the other end of one may leave unacknowledged what it was sent.
+const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 /// The data API's version.
 pub(crate) const DATA_API: &str = "v7";
 /// Rows that one query may answer.
@@ -46,6 +50,8 @@ pub struct Client {
     agent: HeaderValue,
     /// The client and the time limit that it was made with, which a target can change.
     http: Mutex<Option<(Duration, reqwest::Client)>>,
+    /// The client of requests that last: one is silent for as long as there is nothing to say.
+    lasting: Mutex<Option<reqwest::Client>>,
 }
 
 /// What the cloud says of the target.
@@ -164,6 +170,7 @@ impl Client {
             agent: HeaderValue::from_str(agent)
                 .unwrap_or_else(|_| HeaderValue::from_static("Supervisor")),
             http: Mutex::default(),
+            lasting: Mutex::default(),
         }
     }
 
@@ -312,6 +319,64 @@ impl Client {
         }
     }
 
+    /// `POST /device/v2/<uuid>/log-stream`: lines as NDJSON, packed, for as long as `body` lasts; any 2xx is
+    /// success. `limit` is for all of it, where it has an end that is known.
+    pub(crate) async fn send_logs(
+        &self,
+        body: reqwest::Body,
+        limit: Option<Duration>,
+    ) -> Result<(), CloudError> {
+        let base = self.identity.logs_endpoint.as_ref();
+        let base = base.unwrap_or(&self.identity.endpoint);
+        let url = format!("{base}/device/v2/{}/log-stream", self.identity.uuid);
+        let mut headers = self.headers(&self.identity.device_key())?;
+        let ndjson = HeaderValue::from_static("application/x-ndjson");
+        headers.insert(CONTENT_TYPE, ndjson);
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        let request = self.lasting()?.post(url).headers(headers).body(body);
+        let answer = match limit {
+            None => request.send().await,
+            Some(limit) => match tokio::time::timeout(limit, request.send()).await {
+                Ok(answer) => answer,
+                Err(_) => {
+                    let what = "take logs";
+                    return Err(CloudError::Timeout { what, limit });
+                }
+            },
+        };
+        let answer = answer.map_err(unreachable)?;
+        if answer.status().is_success() {
+            return Ok(());
+        }
+        Err(refusal(answer, CONNECT_WITHIN).await)
+    }
+
+    /// `GET /device/v3/<uuid>/tunnel`: a connection that has switched protocols, to WebSocket messages of
+    /// this subprotocol.
+    pub(crate) async fn tunnel(&self, protocol: &str) -> Result<reqwest::Upgraded, CloudError> {
+        const WHAT: &str = "open a tunnel";
+        let offer =
+            tunnel::Offer::new(protocol).map_err(|error| CloudError::Invalid(error.to_string()))?;
+        let mut headers = self.headers(&self.identity.device_key())?;
+        headers.extend(offer.headers());
+        let (endpoint, uuid) = (&self.identity.endpoint, &self.identity.uuid);
+        let url = format!("{endpoint}/device/v3/{uuid}/tunnel");
+        let request = self.lasting()?.get(url).headers(headers).send();
+        let late = |_| CloudError::Timeout {
+            what: WHAT,
+            limit: CONNECT_WITHIN,
+        };
+        let answer = tokio::time::timeout(CONNECT_WITHIN, request).await;
+        let answer = answer.map_err(late)?.map_err(unreachable)?;
+        if answer.status().is_client_error() || answer.status().is_server_error() {
+            return Err(refusal(answer, CONNECT_WITHIN).await);
+        }
+        let taken = offer.is_taken(answer.status(), answer.headers());
+        taken.map_err(|error| CloudError::Invalid(error.to_string()))?;
+        let upgraded = tokio::time::timeout(CONNECT_WITHIN, answer.upgrade()).await;
+        upgraded.map_err(late)?.map_err(unreachable)
+    }
+
     /// The head of a 2xx or 304.
     async fn send(
         &self,
@@ -330,16 +395,14 @@ impl Client {
         key: &ApiKey,
         method: Method,
         path: &str,
-        mut headers: HeaderMap,
+        more: HeaderMap,
         body: Option<String>,
         limit: Duration,
     ) -> Result<Response, CloudError> {
-        let mut bearer = HeaderValue::from_str(&format!("Bearer {}", key.reveal()))
-            .map_err(|_| CloudError::Invalid("the key in config.json cannot be sent".into()))?;
-        bearer.set_sensitive(true);
-        headers.insert(AUTHORIZATION, bearer);
+        let mut headers = self.headers(key)?;
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        headers.extend(more);
         let url = format!("{}/{path}", self.identity.endpoint);
         let mut request = self.http(limit)?.request(method, url).headers(headers);
         if let Some(body) = body {
@@ -359,14 +422,29 @@ impl Client {
         if status.is_success() || status == StatusCode::NOT_MODIFIED {
             return Ok(answer);
         }
-        let retry_after = retry::asked(answer.headers());
-        let reason = tokio::time::timeout(limit, beginning(answer)).await;
-        let reason = reason.unwrap_or_default();
-        Err(CloudError::Status {
-            status,
-            retry_after,
-            reason,
-        })
+        Err(refusal(answer, limit).await)
+    }
+
+    fn headers(&self, key: &ApiKey) -> Result<HeaderMap, CloudError> {
+        let mut bearer = HeaderValue::from_str(&format!("Bearer {}", key.reveal()))
+            .map_err(|_| CloudError::Invalid("the key in config.json cannot be sent".into()))?;
+        bearer.set_sensitive(true);
+        Ok([(AUTHORIZATION, bearer)].into_iter().collect())
+    }
+
+    fn lasting(&self) -> Result<reqwest::Client, CloudError> {
+        let mut held = self.lasting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = held.as_ref() {
+            return Ok(client.clone());
+        }
+        let builder = self.builder(CONNECT_WITHIN).map_err(unreachable)?;
+        // What is sent and not acknowledged says that nobody is there, long before the kernel would.
+        let builder = builder
+            .tcp_user_timeout(UNACKNOWLEDGED)
+            .tcp_keepalive(UNACKNOWLEDGED);
+        let client = builder.build().map_err(unreachable)?;
+        *held = Some(client.clone());
+        Ok(client)
     }
 
     fn http(&self, limit: Duration) -> Result<reqwest::Client, CloudError> {
@@ -382,12 +460,15 @@ impl Client {
     }
 
     fn make(&self, limit: Duration) -> reqwest::Result<reqwest::Client> {
+        self.builder(limit)?.read_timeout(limit).build()
+    }
+
+    fn builder(&self, limit: Duration) -> reqwest::Result<reqwest::ClientBuilder> {
         // A second installation is refused, and the first one serves.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder()
             .user_agent(self.agent.clone())
             .connect_timeout(limit)
-            .read_timeout(limit)
             .redirect(Policy::custom(follow))
             .pool_max_idle_per_host(1)
             // Unpacked by hand, with a bound.
@@ -398,7 +479,18 @@ impl Client {
         } else if let Some(pem) = &self.identity.authorities {
             builder = builder.tls_certs_merge(reqwest::Certificate::from_pem_bundle(pem)?);
         }
-        builder.build()
+        Ok(builder)
+    }
+}
+
+/// What an answer says that is no success.
+async fn refusal(answer: Response, limit: Duration) -> CloudError {
+    let (status, retry_after) = (answer.status(), retry::asked(answer.headers()));
+    let reason = tokio::time::timeout(limit, beginning(answer)).await;
+    CloudError::Status {
+        status,
+        retry_after,
+        reason: reason.unwrap_or_default(),
     }
 }
 

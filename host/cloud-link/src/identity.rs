@@ -49,6 +49,8 @@ pub struct Identity {
     pub uuid: DeviceUuid,
     /// `apiEndpoint`, without a slash at its end.
     pub endpoint: String,
+    /// `logsEndpoint`: where logs go, if not there.
+    pub(crate) logs_endpoint: Option<String>,
     /// Sent as the bearer token of every request.
     device_key: String,
     /// The device's number, once it is registered.
@@ -140,7 +142,11 @@ pub fn establish(
         None => random_key()?,
     };
     let identity = Identity {
-        endpoint: checked_endpoint(endpoint)?,
+        endpoint: checked_endpoint("apiEndpoint", endpoint)?,
+        logs_endpoint: match text(&held, "logsEndpoint")? {
+            Some(endpoint) => Some(checked_endpoint("logsEndpoint", endpoint)?),
+            None => None,
+        },
         device_id: number(&held, "deviceId")?,
         registered_at: number(&held, "registered_at")?,
         provisioning_key: text(&held, "apiKey")?.map(str::to_owned),
@@ -204,9 +210,9 @@ pub(crate) fn number(held: &Map<String, Value>, key: &str) -> Result<Option<u64>
     }
 }
 
-fn checked_endpoint(endpoint: &str) -> Result<String, IdentityError> {
+fn checked_endpoint(key: &str, endpoint: &str) -> Result<String, IdentityError> {
     let wrong = |expected| IdentityError::Value {
-        key: "apiEndpoint".into(),
+        key: key.into(),
         expected,
     };
     let url = Url::parse(endpoint).map_err(|_| wrong("a URL"))?;
@@ -361,6 +367,7 @@ mod tests {
             ("apiEndpoint", json!("ftp://SECRET")),
             ("apiEndpoint", json!("SECRET")),
             ("apiEndpoint", json!("https://me:SECRET@a.b")),
+            ("logsEndpoint", json!("SECRET")),
             ("deviceApiKey", json!("SECRET\r\nX: y")),
             ("deviceApiKey", json!({"SECRET": 1})),
             ("deviceId", json!("SECRET")),

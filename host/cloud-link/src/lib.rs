@@ -5,7 +5,9 @@
 //! - [`Client`] speaks to the cloud: bounded in time, in size and in depth, with the device's key.
 //! - [`Poll`] asks for the target, at its period and when somebody triggers it, and hands it on.
 //! - [`Connectivity`] says whether the cloud can be reached at all.
+//! - [`upload_logs`] brings what services print to the cloud, over the disk while the cloud is away.
 //! - [`report`] tells the cloud how the device is, as that changes.
+//! - [`keep_tunnel`] keeps a connection on which the cloud asks the device.
 //! - [`Queue`] keeps what is to be told to the cloud until the cloud has taken it.
 //!
 //! The binary starts it and implements [`Device`] over the reconciler. What a target means is not known
@@ -17,17 +19,21 @@
 mod client;
 mod connectivity;
 mod identity;
+mod logs;
 mod payload;
 mod poll;
 mod provisioning;
 mod queue;
 mod report;
 mod retry;
+mod tunnel;
 
 pub use client::{Client, CloudError, Fetched, user_agent};
 pub use connectivity::Connectivity;
 pub use identity::{ConfigFile, Established, Identity, IdentityError, establish};
+pub use logs::{LogEnd, LogLine, LogSink, LogSource, Wanted, upload_logs};
 pub use poll::{Device, Poll, Refused, Settings, Source};
 pub use provisioning::{Description, Newcomer, Provisioned};
 pub use queue::{Queue, QueueError, Sink};
 pub use report::{METRICS, Reporting, report};
+pub use tunnel::keep_tunnel;

@@ -46,6 +46,8 @@ pub struct LogEvent {
 /// A reader. The stream ends with the supervisor.
 pub struct LogSubscription {
     lines: BroadcastStream<Arc<LogEvent>>,
+    /// While it is set, lines are left out.
+    silent: Option<Arc<AtomicBool>>,
     _counted: watch::Receiver<()>,
 }
 
@@ -53,7 +55,13 @@ impl Stream for LogSubscription {
     type Item = Arc<LogEvent>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let line = futures::ready!(self.lines.poll_next_unpin(cx));
+        let line = loop {
+            let line = futures::ready!(self.lines.poll_next_unpin(cx));
+            let is_silent = |silent: &Arc<AtomicBool>| silent.load(Ordering::Relaxed);
+            if line.is_none() || !self.silent.as_ref().is_some_and(is_silent) {
+                break line;
+            }
+        };
         Poll::Ready(line.map(|line| match line {
             Ok(line) => line,
             Err(BroadcastStreamRecvError::Lagged(lost)) => Arc::new(system(format!(
@@ -99,9 +107,19 @@ impl LogHub {
         hub
     }
 
+    /// A reader on the device, who hears nothing outside local mode.
     pub(crate) fn subscribe(&self) -> LogSubscription {
+        LogSubscription {
+            silent: Some(Arc::clone(&self.silent)),
+            ..self.subscribe_for_the_cloud()
+        }
+    }
+
+    /// A reader who hears all there is.
+    pub(crate) fn subscribe_for_the_cloud(&self) -> LogSubscription {
         let subscription = LogSubscription {
             lines: BroadcastStream::new(self.lines.subscribe()),
+            silent: None,
             _counted: self.readers.subscribe(),
         };
         self.came.notify_one();
@@ -120,7 +138,7 @@ impl LogHub {
         self.send(system(message));
     }
 
-    /// A silent hub keeps its readers and tells them nothing.
+    /// A silent hub keeps its readers and tells those on the device nothing.
     pub(crate) fn set_silent(&self, silent: bool) {
         self.silent.store(silent, Ordering::Relaxed);
     }
@@ -135,9 +153,6 @@ impl LogHub {
     }
 
     fn send(&self, line: LogEvent) {
-        if self.silent.load(Ordering::Relaxed) {
-            return;
-        }
         // Without readers there is nobody to tell.
         let _ = self.lines.send(Arc::new(line));
     }

@@ -257,6 +257,12 @@ impl Reconciler {
         self.inner.world.hub.subscribe()
     }
 
+    /// As [`Reconciler::logs`], for the cloud: also outside local mode, where nobody else hears anything.
+    #[must_use]
+    pub fn logs_for_the_cloud(&self) -> LogSubscription {
+        self.inner.world.hub.subscribe_for_the_cloud()
+    }
+
     /// What keeps the device from working, one sentence each.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {

@@ -1,7 +1,9 @@
 //! The device's cloud, wired: the identity from config.json and the store, how the device becomes known, and
 //! the poll that hands targets to the reconciler.
 
+mod log_lines;
 mod newcomer;
+mod proxy;
 mod state;
 
 use std::error::Error;
@@ -9,9 +11,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
+use api::App;
 use cloud_link::{
-    Client, CloudError, ConfigFile, Connectivity, Identity, Poll, Provisioned, Queue, QueueError,
-    Refused, Settings, establish, user_agent,
+    Client, CloudError, ConfigFile, Connectivity, Identity, LogEnd, Poll, Provisioned, Queue,
+    QueueError, Refused, Settings, establish, keep_tunnel, user_agent,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -22,15 +25,21 @@ use plugins::CloudRefusal;
 use reconcile::{Reconciler, SetTargetError};
 use serde_json::{Map, Value};
 use store::{Store, TargetSource};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::facts::{Board, DeviceFacts};
 use crate::host_settings::HostSettings;
+use log_lines::LogLines;
 use newcomer::Newcomer;
+use proxy::Proxy;
 use state::DeviceState;
 
 /// What the cloud has taken of the device's state, in the supervisor's volatile folder.
 const REPORTED: &str = "state-report-cache";
+
+/// Lines that wait for the cloud, in the state folder.
+const LOGS: &str = "logs-for-cloud";
 
 /// What is known of the cloud before anything is started.
 pub(crate) struct Membership {
@@ -144,7 +153,14 @@ impl Membership {
             ready.clone(),
             stop.clone(),
         );
-        let poll = Poll::start(client.clone(), follower, ready, stop.clone());
+        cloud_link::upload_logs(
+            Arc::new(LogEnd(client.clone())),
+            Arc::new(LogLines::new(reconciler)),
+            around.state_dir.join(LOGS),
+            ready.clone(),
+            stop.clone(),
+        );
+        let poll = Poll::start(client.clone(), follower, ready.clone(), stop.clone());
         begin_again(
             provisioned.renewed,
             around.begin_again.clone(),
@@ -156,6 +172,8 @@ impl Membership {
                 poll,
                 queue,
                 connectivity,
+                ready,
+                protocol: branding.tunnel_protocol(),
             }),
             problem: None,
         })
@@ -197,9 +215,43 @@ struct Link {
     poll: Poll,
     queue: Queue,
     connectivity: Connectivity,
+    /// Cancelled once the cloud knows the device.
+    ready: CancellationToken,
+    /// The tunnel's WebSocket subprotocol.
+    protocol: String,
 }
 
 impl Cloud {
+    /// Keeps the way by which the cloud asks `app`, while the variables in force want it (device behaviour 4.8,
+    /// `SUPERVISOR_VPN_CONTROL`); done when it is closed after `stop`.
+    pub(crate) async fn keep_tunnel(
+        &self,
+        app: App,
+        reconciler: &Reconciler,
+        stop: CancellationToken,
+    ) {
+        let Some(link) = &self.link else { return };
+        let mut in_force = reconciler.in_force();
+        let (want, wanted) = watch::channel(in_force.borrow_and_update().settings.vpn);
+        let following = async move {
+            while in_force.changed().await.is_ok() {
+                want.send_replace(in_force.borrow_and_update().settings.vpn);
+            }
+            std::future::pending::<()>().await;
+        };
+        tokio::spawn(stop.clone().run_until_cancelled_owned(following));
+        let proxy = Proxy::new(app);
+        let kept = keep_tunnel(
+            link.client.clone(),
+            link.protocol.clone(),
+            wanted,
+            move |request| proxy.clone().answer(request),
+            link.ready.clone(),
+            stop,
+        );
+        let _ = kept.await;
+    }
+
     /// `POST /v1/update`; answers whether something is done. Without a cloud the target that the device has
     /// is applied again.
     pub(crate) fn update(&self, reconciler: &Reconciler, force: bool, cancel: bool) -> bool {

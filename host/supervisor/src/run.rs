@@ -110,6 +110,11 @@ async fn device(configuration: &Configuration) -> Result<Ending> {
         store,
         stopping.clone(),
     );
+    let (device, asked, stops) = (parts.device.clone(), app.clone(), stopping.clone());
+    let tunnel = tokio::spawn(async move {
+        let cloud = &device.cloud;
+        cloud.keep_tunnel(asked, &device.reconciler, stops).await;
+    });
     let serving = tokio::spawn(api::serve(app, sockets));
     let _address_file = AddressFile::write(&configuration.state_dir, &addresses)?;
     tracing::info!("the API listens on {}", listed(&addresses));
@@ -128,7 +133,8 @@ async fn device(configuration: &Configuration) -> Result<Ending> {
     }
     stopping.cancel();
     // A request under way may still wait for the loop, which ends what it has begun.
-    let (served, ()) = tokio::join!(serving, reconciler.shutdown());
+    let (served, tunnel, ()) = tokio::join!(serving, tunnel, reconciler.shutdown());
+    tunnel.context("the cloud's way in failed as it stopped")?;
     served.context("the API failed as it stopped")?;
     parts.endpoints.shutdown().await;
     parts.host_settings.detach();

@@ -1,0 +1,409 @@
+//! Brings what services print to the cloud (device behaviour 7.6): one long request while the cloud takes it,
+//! and the disk while it does not.
+//!
+//! ```text
+//! lines ─► batches of 100 ms ─┬─ the cloud listens ──► one request, packed, flushed with each batch
+//!                             └─ it does not ────────► segments on the disk, the oldest dropped
+//!                                                      └─ it is back ─► a request a segment, in order
+//! ```
+//!
+//! A segment is forgotten when the cloud has answered for it. Of the long request, which is never answered while
+//! it lasts, the last half minute is kept: where the connection breaks, it goes to the disk and comes again.
+
+mod line;
+mod live;
+mod spool;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt};
+use reqwest::Body;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use crate::client::{Client, CloudError};
+use crate::poll::chain;
+use live::Live;
+use spool::{Limits, Spool};
+
+pub use line::LogLine;
+
+/// How long lines are gathered before they are sent.
+const GATHER: Duration = Duration::from_millis(100);
+/// Lines that are gathered at most, in bytes.
+const BATCH: usize = 64 << 10;
+/// How long the request may have nothing to say.
+const IDLE: Duration = Duration::from_secs(60);
+/// The wait after the first failure, and the longest.
+const BASE: Duration = Duration::from_secs(5);
+const CAP: Duration = Duration::from_secs(300);
+/// What waits on the disk at most, in bytes.
+const SPOOL: Limits = Limits { bytes: 8 << 20 };
+
+/// Whether logs go to the cloud.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// They do.
+    Yes,
+    /// Not now; what waits stays.
+    NotNow,
+    /// Nobody wants them, nor those that wait.
+    No,
+}
+
+/// Where lines come from. The binary implements it over the reconciler.
+pub trait LogSource: Send + Sync + 'static {
+    /// What is printed from now on.
+    fn lines(&self) -> BoxStream<'static, LogLine>;
+
+    /// Whether it is wanted.
+    fn wanted(&self) -> Wanted;
+
+    /// Returns when that may have changed since it was asked.
+    fn changed(&self) -> BoxFuture<'_, ()>;
+}
+
+/// Where lines go. [`Client`] is the one; tests have others.
+pub trait LogSink: Send + Sync + 'static {
+    /// One request with lines for as long as `body` lasts; NDJSON, packed.
+    fn stream(&self, body: BoxStream<'static, Bytes>)
+    -> BoxFuture<'static, Result<(), CloudError>>;
+
+    /// One request with these lines, packed.
+    fn send(&self, packed: Vec<u8>) -> BoxFuture<'static, Result<(), CloudError>>;
+}
+
+/// A client as where logs go.
+pub struct LogEnd(pub Arc<Client>);
+
+impl LogSink for LogEnd {
+    fn stream(
+        &self,
+        body: BoxStream<'static, Bytes>,
+    ) -> BoxFuture<'static, Result<(), CloudError>> {
+        let client = Arc::clone(&self.0);
+        let body = Body::wrap_stream(body.map(Ok::<_, std::convert::Infallible>));
+        async move { client.send_logs(body, None).await }.boxed()
+    }
+
+    fn send(&self, packed: Vec<u8>) -> BoxFuture<'static, Result<(), CloudError>> {
+        let client = Arc::clone(&self.0);
+        async move { client.send_logs(packed.into(), Some(IDLE)).await }.boxed()
+    }
+}
+
+/// Begins to bring lines to the cloud once `ready` is cancelled, until `stop`. Runs in a tokio runtime.
+/// `folder` is where lines wait.
+pub fn upload_logs(
+    sink: Arc<dyn LogSink>,
+    source: Arc<dyn LogSource>,
+    folder: PathBuf,
+    ready: CancellationToken,
+    stop: CancellationToken,
+) {
+    tokio::spawn(async move {
+        if stop.run_until_cancelled(ready.cancelled()).await.is_none() {
+            return;
+        }
+        let shown = folder.display().to_string();
+        let opened = tokio::task::spawn_blocking(move || Spool::open(&folder, SPOOL)).await;
+        let spool = match opened {
+            Ok(Ok(spool)) => spool,
+            Ok(Err(error)) => {
+                tracing::error!(%error, "logs are not brought to the cloud: `{shown}` cannot be used");
+                return;
+            }
+            Err(_) => return,
+        };
+        let mut upload = Upload {
+            sink,
+            waits: !spool.is_empty() || spool.lost() > 0,
+            spool: Arc::new(Mutex::new(spool)),
+            live: None,
+            sending: None,
+            failures: 0,
+            next: Instant::now(),
+            suppressed: 0,
+        };
+        loop {
+            match source.wanted() {
+                Wanted::Yes => {
+                    let lines = source.lines();
+                    if upload.run(lines, &*source, &stop).await.is_none() {
+                        return;
+                    }
+                    continue;
+                }
+                Wanted::No => {
+                    upload.on_disk(Spool::clear).await;
+                    upload.waits = false;
+                }
+                Wanted::NotNow => {}
+            }
+            if stop.run_until_cancelled(source.changed()).await.is_none() {
+                return;
+            }
+        }
+    });
+}
+
+struct Upload {
+    sink: Arc<dyn LogSink>,
+    spool: Arc<Mutex<Spool>>,
+    /// There is something on the disk, or something lost that nobody was told of.
+    waits: bool,
+    live: Option<Live>,
+    sending: Option<Sending>,
+    failures: u32,
+    /// When the cloud may be tried.
+    next: Instant,
+    /// Lines that the cloud was too slow for.
+    suppressed: u64,
+}
+
+/// What waited and is on its way.
+struct Sending {
+    what: Waited,
+    request: BoxFuture<'static, Result<(), CloudError>>,
+}
+
+#[derive(Clone, Copy)]
+enum Waited {
+    /// That so many lines were lost.
+    Lost(u64),
+    /// A segment, by its number.
+    Segment(u64),
+}
+
+/// Lines with their ends.
+#[derive(Default)]
+struct Batch {
+    lines: Vec<Vec<u8>>,
+    bytes: usize,
+    since: Option<Instant>,
+}
+
+impl Batch {
+    fn push(&mut self, line: Vec<u8>) {
+        self.since.get_or_insert_with(Instant::now);
+        self.bytes += line.len();
+        self.lines.push(line);
+    }
+
+    fn is_due(&self) -> Option<Instant> {
+        let since = self.since?;
+        Some(if self.bytes >= BATCH {
+            since
+        } else {
+            since + GATHER
+        })
+    }
+}
+
+impl Upload {
+    /// Until logs are no longer wanted; `None` where the supervisor stops.
+    async fn run(
+        &mut self,
+        mut lines: BoxStream<'static, LogLine>,
+        source: &dyn LogSource,
+        stop: &CancellationToken,
+    ) -> Option<()> {
+        let mut batch = Batch::default();
+        loop {
+            let idle = self.live.as_ref().map(|live| live.wrote() + IDLE);
+            let try_at =
+                (self.waits && self.live.is_none() && self.sending.is_none()).then_some(self.next);
+            tokio::select! {
+                line = lines.next(), if batch.bytes < BATCH => match line {
+                    Some(line) => {
+                        if let Some(line) = line.written() {
+                            batch.push(line);
+                        }
+                    }
+                    None => return None,
+                },
+                () = at(batch.is_due()) => self.bring(std::mem::take(&mut batch).lines).await,
+                answer = ended(&mut self.live) => self.broke(answer).await,
+                answer = answered(&mut self.sending) => self.sent(answer).await,
+                () = at(try_at) => self.send_what_waited().await,
+                () = at(idle) => self.live = None,
+                () = source.changed() => {
+                    if source.wanted() != Wanted::Yes {
+                        self.live = None;
+                        return Some(());
+                    }
+                }
+                () = stop.cancelled() => {
+                    let left = self.live.take().map(Live::not_sent).unwrap_or_default();
+                    let left: Vec<_> = left.into_iter().chain(batch.lines).collect();
+                    if !left.is_empty() {
+                        self.on_disk(move |spool| spool.append(&left)).await;
+                    }
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Lines to the cloud, or to the disk.
+    async fn bring(&mut self, mut lines: Vec<Vec<u8>>) {
+        let may_open = !self.waits && self.sending.is_none() && Instant::now() >= self.next;
+        if self.live.is_none() && may_open {
+            self.live = Some(Live::open(&*self.sink));
+        }
+        let Some(live) = &mut self.live else {
+            self.waits = true;
+            self.on_disk(move |spool| spool.append(&lines)).await;
+            return;
+        };
+        let count = lines.len() as u64;
+        if !live.has_room() {
+            self.suppressed += count;
+            return;
+        }
+        if self.suppressed > 0 {
+            lines.splice(0..0, notice(self.suppressed, "due to high load"));
+            self.suppressed = 0;
+        }
+        live.write(lines);
+    }
+
+    /// The long request has ended by itself.
+    async fn broke(&mut self, answer: Result<(), CloudError>) {
+        let Some(live) = self.live.take() else { return };
+        if live.opened().elapsed() >= IDLE {
+            self.failures = 0;
+        }
+        if let Err(error) = answer {
+            let kept = live.kept();
+            if !kept.is_empty() {
+                self.waits = true;
+                self.on_disk(move |spool| spool.append(&kept)).await;
+            }
+            self.failed(&error);
+        } else {
+            // It had all that was sent so far, and wants no more for now.
+            self.hold_off(None);
+        }
+    }
+
+    async fn send_what_waited(&mut self) {
+        let waited = self.on_disk(|spool| match spool.lost() {
+            0 => spool
+                .oldest()
+                .map(|oldest| oldest.map(|(number, packed)| (Waited::Segment(number), packed))),
+            lost => Ok(Some((
+                Waited::Lost(lost),
+                live::packed(&notice(lost, "while the cloud was away")),
+            ))),
+        });
+        match waited.await {
+            Some(Ok(Some((what, packed)))) => {
+                let request = self.sink.send(packed);
+                self.sending = Some(Sending { what, request });
+            }
+            Some(Ok(None)) => self.waits = false,
+            Some(Err(error)) => {
+                tracing::warn!(%error, "lines that wait for the cloud cannot be read");
+                self.hold_off(None);
+            }
+            None => self.waits = false,
+        }
+    }
+
+    async fn sent(&mut self, answer: Result<(), CloudError>) {
+        let Some(Sending { what, .. }) = self.sending.take() else {
+            return;
+        };
+        let taken = answer.is_ok();
+        match &answer {
+            Ok(()) => {
+                self.failures = 0;
+                self.next = Instant::now();
+            }
+            Err(error) if error.is_final() => {
+                tracing::error!("the cloud does not take lines that waited for it: {error}");
+                self.hold_off(error.retry_after());
+            }
+            Err(error) => return self.failed(error),
+        }
+        self.on_disk(move |spool| match what {
+            Waited::Lost(told) if taken => spool.told_lost(told),
+            Waited::Lost(_) => {}
+            Waited::Segment(number) => spool.forget(number, taken),
+        })
+        .await;
+    }
+
+    fn failed(&mut self, error: &CloudError) {
+        self.hold_off(error.retry_after());
+        let wait = self.next.duration_since(Instant::now());
+        let why = chain(error);
+        tracing::warn!(
+            "logs do not reach the cloud and wait on the disk, tried again in {wait:?}: {why}"
+        );
+    }
+
+    fn hold_off(&mut self, asked: Option<Duration>) {
+        let own = BASE
+            .saturating_mul(2_u32.saturating_pow(self.failures))
+            .min(CAP);
+        self.failures = self.failures.saturating_add(1);
+        self.next = Instant::now() + own.max(asked.unwrap_or_default());
+    }
+
+    /// `None` where that ended in a panic, or the runtime ends.
+    async fn on_disk<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut Spool) -> T + Send + 'static,
+    ) -> Option<T> {
+        let spool = Arc::clone(&self.spool);
+        let done = tokio::task::spawn_blocking(move || {
+            let mut spool = spool.lock().unwrap_or_else(PoisonError::into_inner);
+            work(&mut spool)
+        });
+        done.await.ok()
+    }
+}
+
+/// A line of the supervisor's own that says what is missing.
+fn notice(lines: u64, why: &str) -> Vec<Vec<u8>> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.map_or(0, |now| i64::try_from(now.as_millis()).unwrap_or_default());
+    let line = LogLine {
+        message: format!("Warning: Suppressed {lines} message(s) {why}"),
+        timestamp_ms: now,
+        service: None,
+        is_stderr: false,
+    };
+    line.written().into_iter().collect()
+}
+
+async fn at(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn ended(live: &mut Option<Live>) -> Result<(), CloudError> {
+    match live {
+        Some(live) => live.ended().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn answered(sending: &mut Option<Sending>) -> Result<(), CloudError> {
+    match sending {
+        Some(sending) => (&mut sending.request).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,501 @@
+//! Lines that wait for the cloud, on the disk: compressed segments, of which the oldest goes when there is no
+//! more room. They outlive the supervisor; what a kill cuts off is read as far as it goes. Blocks.
+//!
+//! The disk of a device wears out, so that a service that floods while the cloud is away costs it no more than
+//! one that talks: what comes faster than a sustained rate is counted and left out.
+
+use std::collections::VecDeque;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+
+/// How long a segment is before it is packed, in bytes.
+const SEGMENT: u64 = 256 << 10;
+/// Lines that are taken at once after some silence, and each second for ever, in bytes before packing.
+const BURST: f64 = 1_048_576.0;
+const RATE: f64 = 65_536.0;
+/// The file that says how many lines were lost.
+const LOST: &str = "lost";
+/// Ends of the names of segments: `<number>-<lines>.gz`, and `<number>.open` for the one that is written.
+const CLOSED: &str = ".gz";
+const OPEN: &str = ".open";
+
+/// How much may wait.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Of all segments, in bytes.
+    pub(super) bytes: u64,
+}
+
+/// What waits.
+pub(super) struct Spool {
+    folder: PathBuf,
+    limits: Limits,
+    closed: VecDeque<Segment>,
+    open: Option<Writing>,
+    next: u64,
+    lost: u64,
+    budget: Budget,
+}
+
+struct Segment {
+    number: u64,
+    lines: u64,
+    bytes: u64,
+}
+
+struct Writing {
+    number: u64,
+    encoder: GzEncoder<File>,
+    lines: u64,
+    plain: u64,
+}
+
+struct Budget {
+    left: f64,
+    at: Instant,
+}
+
+impl Spool {
+    /// Takes up what waits in `folder`, which is made where it is not there.
+    pub(super) fn open(folder: &Path, limits: Limits) -> io::Result<Spool> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)?;
+        let mut spool = Spool {
+            folder: folder.to_owned(),
+            limits,
+            closed: VecDeque::new(),
+            open: None,
+            next: 0,
+            lost: 0,
+            budget: Budget {
+                left: BURST,
+                at: Instant::now(),
+            },
+        };
+        let lost = fs::read_to_string(folder.join(LOST)).ok();
+        spool.lost = lost.and_then(|lost| lost.trim().parse().ok()).unwrap_or(0);
+        let mut cut_off = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if let Some(number) = name.strip_suffix(OPEN).and_then(|name| name.parse().ok()) {
+                cut_off.push(number);
+            } else if let Some((number, lines)) = parts(&name) {
+                spool.closed.push_back(Segment {
+                    number,
+                    lines,
+                    bytes: entry.metadata()?.len(),
+                });
+            }
+        }
+        spool
+            .closed
+            .make_contiguous()
+            .sort_by_key(|segment| segment.number);
+        let last = spool.closed.back().map(|segment| segment.number);
+        spool.next = last
+            .into_iter()
+            .chain(cut_off.iter().copied())
+            .max()
+            .map_or(0, |last| last + 1);
+        for number in cut_off {
+            spool.mend(number)?;
+        }
+        spool.make_room()?;
+        Ok(spool)
+    }
+
+    /// How many lines are lost that nobody has been told of.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// They have been told.
+    pub(super) fn told_lost(&mut self, told: u64) {
+        self.lost = self.lost.saturating_sub(told);
+        self.keep_lost();
+    }
+
+    /// Lines that are lost without having been here.
+    pub(super) fn lose(&mut self, lines: u64) {
+        if lines > 0 {
+            self.lost = self.lost.saturating_add(lines);
+            self.keep_lost();
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.closed.is_empty() && self.open.is_none()
+    }
+
+    /// Adds lines, each with its end. What cannot be kept counts as lost.
+    pub(super) fn append(&mut self, lines: &[Vec<u8>]) {
+        let mut lost = 0;
+        for line in lines {
+            if !self.budget.takes(line.len()) {
+                lost += 1;
+            } else if let Err(error) = self.write(line) {
+                tracing::warn!(%error, "failed to keep a line for the cloud");
+                lost += 1;
+                // What it holds is read as far as it goes.
+                self.close_after_failure();
+            }
+        }
+        if let Some(open) = &mut self.open
+            && let Err(error) = open.encoder.flush()
+        {
+            tracing::warn!(%error, "failed to keep lines for the cloud");
+            self.close_after_failure();
+        }
+        self.lose(lost);
+        if let Err(error) = self.make_room() {
+            tracing::warn!(%error, "failed to make room for lines that wait for the cloud");
+        }
+    }
+
+    /// The oldest lines, packed, with the number to forget them by.
+    pub(super) fn oldest(&mut self) -> io::Result<Option<(u64, Vec<u8>)>> {
+        if self.closed.is_empty() {
+            self.close()?;
+        }
+        while let Some(segment) = self.closed.front() {
+            match fs::read(self.path_of(segment)) {
+                Ok(packed) => return Ok(Some((segment.number, packed))),
+                Err(error) => {
+                    tracing::warn!(%error, "lines that waited for the cloud cannot be read");
+                    self.drop_oldest();
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The cloud has them, or will never take them: then they are lost.
+    pub(super) fn forget(&mut self, number: u64, taken: bool) {
+        let is_it = |segment: &Segment| segment.number == number;
+        if !self.closed.front().is_some_and(is_it) {
+            return;
+        }
+        if taken {
+            if let Some(segment) = self.closed.pop_front() {
+                self.remove(&segment);
+            }
+        } else {
+            self.drop_oldest();
+        }
+    }
+
+    /// Forgets all of it.
+    pub(super) fn clear(&mut self) {
+        if self.close().is_err() {
+            self.close_after_failure();
+        }
+        while let Some(segment) = self.closed.pop_front() {
+            self.remove(&segment);
+        }
+        self.told_lost(self.lost);
+    }
+
+    fn write(&mut self, line: &[u8]) -> io::Result<()> {
+        let open = match &mut self.open {
+            Some(open) => open,
+            None => {
+                let number = self.next;
+                self.next += 1;
+                let file = File::create(self.folder.join(format!("{number:016}{OPEN}")))?;
+                self.open.insert(Writing {
+                    number,
+                    encoder: GzEncoder::new(file, Compression::default()),
+                    lines: 0,
+                    plain: 0,
+                })
+            }
+        };
+        open.encoder.write_all(line)?;
+        open.lines += 1;
+        open.plain += line.len() as u64;
+        if open.plain >= SEGMENT {
+            self.close()?;
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        let Some(open) = self.open.take() else {
+            return Ok(());
+        };
+        let file = open.encoder.finish()?;
+        let segment = Segment {
+            number: open.number,
+            lines: open.lines,
+            bytes: file.metadata()?.len(),
+        };
+        let from = self.folder.join(format!("{:016}{OPEN}", segment.number));
+        fs::rename(from, self.path_of(&segment))?;
+        self.closed.push_back(segment);
+        Ok(())
+    }
+
+    fn close_after_failure(&mut self) {
+        let Some(open) = self.open.take() else { return };
+        let (number, lines) = (open.number, open.lines);
+        drop(open);
+        match self.mend(number) {
+            Ok(kept) => self.lose(lines.saturating_sub(kept)),
+            Err(error) => {
+                tracing::warn!(%error, "lines that wait for the cloud are lost");
+                self.lose(lines);
+            }
+        }
+    }
+
+    /// Makes a whole segment of one that was cut off; answers how many lines it has.
+    fn mend(&mut self, number: u64) -> io::Result<u64> {
+        let path = self.folder.join(format!("{number:016}{OPEN}"));
+        let mut plain = Vec::new();
+        let mut lines = 0;
+        // Its last line is the longest that can be there, and a bit.
+        let decoder = GzDecoder::new(BufReader::new(File::open(&path)?)).take(2 * SEGMENT);
+        let mut decoder = BufReader::new(decoder);
+        loop {
+            let before = plain.len();
+            match decoder.read_until(b'\n', &mut plain) {
+                Ok(1..) if plain.ends_with(b"\n") => lines += 1,
+                _ => {
+                    plain.truncate(before);
+                    break;
+                }
+            }
+        }
+        if lines > 0 {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+            encoder.write_all(&plain)?;
+            let packed = encoder.finish()?;
+            let segment = Segment {
+                number,
+                lines,
+                bytes: packed.len() as u64,
+            };
+            let beside = path.with_extension("new");
+            fs::write(&beside, packed)?;
+            fs::rename(beside, self.path_of(&segment))?;
+            let place = self.closed.partition_point(|other| other.number < number);
+            self.closed.insert(place, segment);
+        }
+        fs::remove_file(path)?;
+        Ok(lines)
+    }
+
+    fn make_room(&mut self) -> io::Result<()> {
+        let mut bytes: u64 = self.closed.iter().map(|segment| segment.bytes).sum();
+        if let Some(open) = &self.open {
+            bytes += open.encoder.get_ref().metadata()?.len();
+        }
+        while bytes > self.limits.bytes {
+            let Some(oldest) = self.closed.front() else {
+                return Ok(());
+            };
+            bytes = bytes.saturating_sub(oldest.bytes);
+            self.drop_oldest();
+        }
+        Ok(())
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some(segment) = self.closed.pop_front() {
+            self.remove(&segment);
+            self.lose(segment.lines);
+        }
+    }
+
+    fn remove(&self, segment: &Segment) {
+        if let Err(error) = fs::remove_file(self.path_of(segment)) {
+            tracing::warn!(%error, "failed to remove lines that waited for the cloud");
+        }
+    }
+
+    fn path_of(&self, segment: &Segment) -> PathBuf {
+        let name = format!("{:016}-{}{CLOSED}", segment.number, segment.lines);
+        self.folder.join(name)
+    }
+
+    fn keep_lost(&self) {
+        let beside = self.folder.join("lost.new");
+        let written = fs::write(&beside, self.lost.to_string());
+        let written = written.and_then(|()| fs::rename(&beside, self.folder.join(LOST)));
+        if let Err(error) = written {
+            tracing::warn!(%error, "failed to keep how many lines were lost");
+        }
+    }
+}
+
+impl Budget {
+    fn takes(&mut self, bytes: usize) -> bool {
+        let now = Instant::now();
+        let since = now.duration_since(self.at).as_secs_f64();
+        self.at = now;
+        self.left = (self.left + since * RATE).min(BURST);
+        #[expect(clippy::cast_precision_loss, reason = "a line is no exabyte")]
+        let bytes = bytes as f64;
+        let takes = self.left >= bytes;
+        if takes {
+            self.left -= bytes;
+        }
+        takes
+    }
+}
+
+/// Number and lines of a closed segment's name.
+fn parts(name: &str) -> Option<(u64, u64)> {
+    let (number, lines) = name.strip_suffix(CLOSED)?.split_once('-')?;
+    Some((number.parse().ok()?, lines.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AMPLE: Limits = Limits { bytes: 8 << 20 };
+
+    fn lines(numbers: std::ops::Range<u64>) -> Vec<Vec<u8>> {
+        numbers
+            .map(|number| format!("{number}\n").into_bytes())
+            .collect()
+    }
+
+    /// A line that does not pack well.
+    fn noise(length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length / 2];
+        getrandom::fill(&mut bytes).unwrap();
+        let mut line = hex::encode(bytes).into_bytes();
+        line.push(b'\n');
+        line
+    }
+
+    /// All that waits, as the cloud gets it.
+    fn drained(spool: &mut Spool) -> String {
+        let mut all = String::new();
+        while let Some((number, packed)) = spool.oldest().unwrap() {
+            GzDecoder::new(&packed[..])
+                .read_to_string(&mut all)
+                .unwrap();
+            spool.forget(number, true);
+        }
+        all
+    }
+
+    fn size(folder: &Path) -> u64 {
+        let entries = fs::read_dir(folder).unwrap();
+        entries
+            .map(|entry| entry.unwrap().metadata().unwrap().len())
+            .sum()
+    }
+
+    #[test]
+    fn what_waits_comes_out_in_order_over_restarts_and_kills() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spool = Spool::open(folder.path(), AMPLE).unwrap();
+        assert!(spool.is_empty());
+        spool.append(&lines(0..10));
+        spool.append(&lines(10..20));
+        // A kill: nothing is closed.
+        std::mem::forget(spool);
+        let mut spool = Spool::open(folder.path(), AMPLE).unwrap();
+        spool.append(&lines(20..30));
+        drop(spool);
+        let mut spool = Spool::open(folder.path(), AMPLE).unwrap();
+        spool.append(&lines(30..40));
+        let expected: String = (0..40).map(|number| format!("{number}\n")).collect();
+        assert_eq!(drained(&mut spool), expected);
+        assert!(spool.is_empty());
+        assert_eq!(spool.lost(), 0);
+    }
+
+    #[test]
+    fn a_segment_that_was_cut_off_is_read_as_far_as_it_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spool = Spool::open(folder.path(), AMPLE).unwrap();
+        spool.append(&lines(0..5));
+        spool.append(&lines(5..8));
+        std::mem::forget(spool);
+        let path = folder.path().join(format!("{:016}.open", 0));
+        let whole = fs::read(&path).unwrap();
+        for length in 0..whole.len() {
+            fs::write(&path, &whole[..length]).unwrap();
+            let mut spool = Spool::open(folder.path(), AMPLE).unwrap();
+            let found = drained(&mut spool);
+            let expected: String = (0..8).map(|number| format!("{number}\n")).collect();
+            assert!(expected.starts_with(&found), "{length}: {found}");
+            assert!(found.is_empty() || found.ends_with('\n'));
+        }
+        fs::write(&path, "not packed at all").unwrap();
+        fs::write(folder.path().join("foreign"), "x").unwrap();
+        assert!(Spool::open(folder.path(), AMPLE).unwrap().is_empty());
+    }
+
+    #[test]
+    fn the_oldest_goes_where_there_is_no_room_and_the_loss_is_counted_over_restarts() {
+        let folder = tempfile::tempdir().unwrap();
+        let limits = Limits { bytes: 400_000 };
+        let mut spool = Spool::open(folder.path(), limits).unwrap();
+        for _ in 0..1000 {
+            spool.append(&[noise(1000)]);
+            assert!(
+                size(folder.path()) < 400_000 + 300_000,
+                "the open one is on top"
+            );
+        }
+        let lost = spool.lost();
+        assert!(lost >= 250, "{lost}");
+        drop(spool);
+        let mut spool = Spool::open(folder.path(), limits).unwrap();
+        assert_eq!(spool.lost(), lost);
+        let kept = drained(&mut spool).lines().count() as u64;
+        assert_eq!(kept + lost, 1000);
+        spool.told_lost(lost);
+        drop(spool);
+        assert_eq!(Spool::open(folder.path(), limits).unwrap().lost(), 0);
+    }
+
+    #[test]
+    fn a_flood_is_left_out_and_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spool = Spool::open(folder.path(), AMPLE).unwrap();
+        let line = noise(100_000);
+        spool.append(&vec![line; 100]);
+        let kept = drained(&mut spool).lines().count() as u64;
+        assert!((10..=20).contains(&kept), "{kept}");
+        assert_eq!(kept + spool.lost(), 100);
+        spool.clear();
+        assert_eq!(spool.lost(), 0);
+    }
+
+    #[test]
+    fn what_the_cloud_will_never_take_is_lost_and_what_cannot_be_read_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spool = Spool::open(folder.path(), AMPLE).unwrap();
+        spool.append(&lines(0..5));
+        let (number, _) = spool.oldest().unwrap().unwrap();
+        spool.forget(number + 1, false);
+        assert!(!spool.is_empty(), "another one was meant");
+        spool.forget(number, false);
+        assert!(spool.is_empty());
+        assert_eq!(spool.lost(), 5);
+        spool.append(&lines(0..5));
+        spool.close().unwrap();
+        for entry in fs::read_dir(folder.path()).unwrap() {
+            fs::remove_file(entry.unwrap().path()).unwrap();
+        }
+        assert!(spool.oldest().unwrap().is_none());
+        assert_eq!(spool.lost(), 10);
+    }
+}

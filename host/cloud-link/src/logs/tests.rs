@@ -1,0 +1,359 @@
+use std::collections::VecDeque;
+use std::io::Read as _;
+
+use flate2::read::MultiGzDecoder;
+use futures::stream;
+use http::StatusCode;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::{Notify, watch};
+use tokio_stream::wrappers::UnboundedReceiverStream;
+
+use super::*;
+
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// How the cloud of these tests answers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mood {
+    Well,
+    Away,
+    Refuses(u16),
+}
+
+/// A device that prints what the test says, and its cloud. The clock is paused.
+struct World {
+    prints: UnboundedSender<LogLine>,
+    lines: Mutex<Option<BoxStream<'static, LogLine>>>,
+    wanted: watch::Sender<Wanted>,
+    seen: tokio::sync::Mutex<watch::Receiver<Wanted>>,
+    mood: watch::Sender<Mood>,
+    /// What came, packed, a request each.
+    got: Mutex<VecDeque<(Duration, Vec<u8>)>>,
+    begun: Instant,
+    came: Notify,
+}
+
+impl World {
+    fn print(&self, numbers: std::ops::Range<u64>) {
+        for number in numbers {
+            let line = LogLine {
+                message: number.to_string(),
+                timestamp_ms: 1,
+                service: Some(7),
+                is_stderr: false,
+            };
+            self.prints.send(line).unwrap();
+        }
+    }
+
+    /// The messages that came so far, a list for each request.
+    fn messages(&self) -> Vec<Vec<String>> {
+        let got = self.got.lock().unwrap();
+        let requests = got.iter().map(|(_, packed)| {
+            let mut text = String::new();
+            // A request that is under way has no end yet.
+            let _ = MultiGzDecoder::new(&packed[..]).read_to_string(&mut text);
+            let lines = text.lines().map(|line| {
+                let line: serde_json::Value = serde_json::from_str(line).unwrap();
+                line["message"].as_str().unwrap().to_owned()
+            });
+            lines.collect()
+        });
+        requests.collect()
+    }
+
+    async fn until(&self, is: impl Fn(&[Vec<String>]) -> bool) -> Vec<Vec<String>> {
+        let waiting = async {
+            loop {
+                let messages = self.messages();
+                if is(&messages) {
+                    return messages;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        match tokio::time::timeout(PATIENCE, waiting).await {
+            Ok(messages) => messages,
+            Err(_) => panic!("only these came: {:?}", self.messages()),
+        }
+    }
+}
+
+struct Cloud(Arc<World>);
+
+impl Cloud {
+    fn begin(&self) -> usize {
+        let mut got = self.0.got.lock().unwrap();
+        got.push_back((self.0.begun.elapsed(), Vec::new()));
+        got.len() - 1
+    }
+}
+
+fn refused(mood: Mood) -> Result<(), CloudError> {
+    match mood {
+        Mood::Well => Ok(()),
+        Mood::Away => Err(CloudError::Unreachable("gone".into())),
+        Mood::Refuses(status) => Err(CloudError::Status {
+            status: StatusCode::from_u16(status).unwrap(),
+            retry_after: None,
+            reason: String::new(),
+        }),
+    }
+}
+
+impl LogSink for Cloud {
+    fn stream(
+        &self,
+        mut body: BoxStream<'static, Bytes>,
+    ) -> BoxFuture<'static, Result<(), CloudError>> {
+        let mut mood = self.0.mood.subscribe();
+        let now = *mood.borrow_and_update();
+        if now != Mood::Well {
+            return async move { refused(now) }.boxed();
+        }
+        let place = self.begin();
+        let world = Arc::clone(&self.0);
+        let request = tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    chunk = body.next() => match chunk {
+                        Some(chunk) => world.got.lock().unwrap()[place].1.extend_from_slice(&chunk),
+                        None => return Ok(()),
+                    },
+                    changed = mood.changed() => {
+                        changed.unwrap();
+                        return refused(*mood.borrow_and_update());
+                    }
+                }
+            }
+        });
+        async move { request.await.unwrap() }.boxed()
+    }
+
+    fn send(&self, packed: Vec<u8>) -> BoxFuture<'static, Result<(), CloudError>> {
+        let answer = refused(*self.0.mood.borrow());
+        if answer.is_ok() {
+            let place = self.begin();
+            self.0.got.lock().unwrap()[place].1 = packed;
+        } else {
+            self.0.came.notify_one();
+        }
+        async move { answer }.boxed()
+    }
+}
+
+struct Device(Arc<World>);
+
+impl LogSource for Device {
+    fn lines(&self) -> BoxStream<'static, LogLine> {
+        let lines = self.0.lines.lock().unwrap().take();
+        lines.unwrap_or_else(|| stream::pending().boxed())
+    }
+
+    fn wanted(&self) -> Wanted {
+        *self.0.wanted.borrow()
+    }
+
+    fn changed(&self) -> BoxFuture<'_, ()> {
+        async {
+            let _ = self.0.seen.lock().await.changed().await;
+        }
+        .boxed()
+    }
+}
+
+fn begin(folder: &tempfile::TempDir, mood: Mood) -> (Arc<World>, CancellationToken) {
+    let (prints, lines) = unbounded_channel();
+    let (wanted, seen) = watch::channel(Wanted::Yes);
+    let world = Arc::new(World {
+        prints,
+        lines: Mutex::new(Some(UnboundedReceiverStream::new(lines).boxed())),
+        wanted,
+        seen: tokio::sync::Mutex::new(seen),
+        mood: watch::channel(mood).0,
+        got: Mutex::default(),
+        begun: Instant::now(),
+        came: Notify::new(),
+    });
+    let (ready, stop) = (CancellationToken::new(), CancellationToken::new());
+    ready.cancel();
+    let (cloud, device) = (Cloud(world.clone()), Device(world.clone()));
+    let folder = folder.path().join("logs");
+    upload_logs(
+        Arc::new(cloud),
+        Arc::new(device),
+        folder,
+        ready,
+        stop.clone(),
+    );
+    (world, stop)
+}
+
+fn numbers(numbers: std::ops::Range<u64>) -> Vec<String> {
+    numbers.map(|number| number.to_string()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn lines_go_in_one_request_that_ends_when_there_is_nothing_to_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let (world, stop) = begin(&folder, Mood::Well);
+    for number in 0..20 {
+        world.print(number..number + 1);
+        tokio::time::sleep(Duration::from_secs(30)).await;
+    }
+    let messages = world.until(|messages| messages.concat().len() == 20).await;
+    assert_eq!(messages, [numbers(0..20)]);
+    tokio::time::sleep(Duration::from_secs(61)).await;
+    world.print(20..21);
+    let messages = world.until(|messages| messages.concat().len() == 21).await;
+    assert_eq!(messages, [numbers(0..20), numbers(20..21)]);
+    // It has come to its end, packing included.
+    let whole = world.got.lock().unwrap()[0].1.clone();
+    MultiGzDecoder::new(&whole[..])
+        .read_to_end(&mut Vec::new())
+        .unwrap();
+    stop.cancel();
+}
+
+#[tokio::test(start_paused = true)]
+async fn lines_wait_on_the_disk_while_the_cloud_is_away_and_come_in_order_when_it_is_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (world, stop) = begin(&folder, Mood::Away);
+    world.print(0..5);
+    world.came.notified().await;
+    world.print(5..10);
+    world.came.notified().await;
+    assert_eq!(world.messages(), Vec::<Vec<String>>::new());
+    stop.cancel();
+    // The supervisor is started again, and the cloud is still away.
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let (world, stop) = begin(&folder, Mood::Away);
+    world.print(10..15);
+    world.came.notified().await;
+    world.mood.send_replace(Mood::Well);
+    world.until(|messages| messages.concat().len() == 15).await;
+    world.print(15..20);
+    let messages = world.until(|messages| messages.concat().len() == 20).await;
+    assert_eq!(messages.concat(), numbers(0..20));
+    assert_eq!(
+        messages.last(),
+        Some(&numbers(15..20)),
+        "in the long request again"
+    );
+    stop.cancel();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_broken_connection_may_have_lost_comes_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (world, stop) = begin(&folder, Mood::Well);
+    world.print(0..10);
+    world.until(|messages| messages.concat().len() == 10).await;
+    tokio::time::sleep(Duration::from_secs(31)).await;
+    world.print(10..20);
+    world.until(|messages| messages.concat().len() == 20).await;
+    world.mood.send_replace(Mood::Away);
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    world.print(20..30);
+    world.came.notified().await;
+    world.mood.send_replace(Mood::Well);
+    let messages = world.until(|messages| messages.concat().len() == 40).await;
+    assert_eq!(messages.concat()[20..], numbers(10..30));
+    stop.cancel();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cloud_that_refuses_is_asked_later_and_later_and_five_minutes_at_most() {
+    for status in [401, 503] {
+        let folder = tempfile::tempdir().unwrap();
+        let (world, stop) = begin(&folder, Mood::Refuses(status));
+        world.print(0..1);
+        let mut before = Instant::now();
+        let mut waits = Vec::new();
+        for _ in 0..9 {
+            world.came.notified().await;
+            waits.push(before.elapsed().as_secs());
+            before = Instant::now();
+        }
+        assert_eq!(waits, [5, 10, 20, 40, 80, 160, 300, 300, 300]);
+        stop.cancel();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_cloud_will_never_take_is_left_out_and_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (world, stop) = begin(&folder, Mood::Refuses(400));
+    world.print(0..3);
+    world.came.notified().await;
+    world.came.notified().await;
+    world.mood.send_replace(Mood::Well);
+    world.print(3..4);
+    let messages = world
+        .until(|messages| messages.concat().contains(&"3".to_owned()))
+        .await;
+    let told = "Warning: Suppressed 3 message(s) while the cloud was away";
+    assert_eq!(messages.concat(), [told, "3"]);
+    stop.cancel();
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_who_does_not_want_logs_gets_any() {
+    let folder = tempfile::tempdir().unwrap();
+    let (world, stop) = begin(&folder, Mood::Away);
+    world.print(0..3);
+    world.came.notified().await;
+    world.wanted.send_replace(Wanted::No);
+    let logs = folder.path().join("logs");
+    let empty = async {
+        let is_line = |name: &str| name.ends_with(".gz") || name.ends_with(".open");
+        while std::fs::read_dir(&logs)
+            .unwrap()
+            .any(|entry| is_line(&entry.unwrap().file_name().to_string_lossy()))
+        {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let emptied = tokio::time::timeout(PATIENCE, empty).await;
+    let left: Vec<_> = std::fs::read_dir(&logs).unwrap().collect();
+    assert!(emptied.is_ok(), "{left:?}");
+    world.mood.send_replace(Mood::Well);
+    tokio::time::sleep(Duration::from_secs(1000)).await;
+    assert_eq!(world.messages(), Vec::<Vec<String>>::new());
+    stop.cancel();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_is_too_slow_costs_lines_and_no_memory_and_says_how_many() {
+    let (chunks, mut body) = {
+        struct Slow(Mutex<Option<BoxStream<'static, Bytes>>>);
+        impl LogSink for Slow {
+            fn stream(
+                &self,
+                body: BoxStream<'static, Bytes>,
+            ) -> BoxFuture<'static, Result<(), CloudError>> {
+                *self.0.lock().unwrap() = Some(body);
+                std::future::pending().boxed()
+            }
+
+            fn send(&self, _: Vec<u8>) -> BoxFuture<'static, Result<(), CloudError>> {
+                std::future::pending().boxed()
+            }
+        }
+        let slow = Slow(Mutex::default());
+        let live = Live::open(&slow);
+        let body = slow.0.lock().unwrap().take().unwrap();
+        (live, body)
+    };
+    let mut live = chunks;
+    let mut wrote = 0;
+    while live.has_room() {
+        let mut noise = vec![0; 32 << 10];
+        getrandom::fill(&mut noise).unwrap();
+        live.write(vec![noise]);
+        wrote += 1;
+    }
+    assert!((8..=10).contains(&wrote), "{wrote}");
+    body.next().await.unwrap();
+    assert!(live.has_room());
+}
