@@ -85,9 +85,19 @@ mod tests {
             let Some(flag) = argument.get_long().filter(|flag| *flag != "config") else {
                 continue;
             };
-            let variable = argument.get_env().expect("a variable").to_str().expect("text");
-            let row = format!("| `--{flag}` | `{variable}` | `{}` |", flag.replace('-', "_"));
-            assert!(page.contains(&row), "docs/fleet-cloud.md has no row `{row}`");
+            let variable = argument
+                .get_env()
+                .expect("a variable")
+                .to_str()
+                .expect("text");
+            let row = format!(
+                "| `--{flag}` | `{variable}` | `{}` |",
+                flag.replace('-', "_")
+            );
+            assert!(
+                page.contains(&row),
+                "docs/fleet-cloud.md has no row `{row}`"
+            );
         }
     }
 }
