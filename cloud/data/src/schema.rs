@@ -4,6 +4,7 @@
 //! transaction. Nothing is ever taken away or narrowed: what would need that is refused with a reason.
 
 mod declared;
+mod platform;
 mod present;
 
 use std::fmt::Write as _;

@@ -175,11 +175,13 @@ impl Transaction {
     /// # Errors
     /// Why it failed; then nothing is changed, unless the connection was lost
     /// ([`DataError::Lost`]), when nobody knows.
-    pub async fn commit(self) -> Result<(), DataError> {
+    pub async fn commit(mut self) -> Result<(), DataError> {
+        let effects = std::mem::take(&mut self.effects);
+        crate::generation::raise(&mut self, &effects).await?;
         let Transaction {
             inner,
             database,
-            effects,
+            effects: _,
         } = self;
         let committed = tokio::spawn(async move {
             match inner {

@@ -38,8 +38,8 @@ pub(super) enum Literal {
 
 /// That a column has the number of a row of another table.
 pub(super) struct Link {
-    to: &'static str,
-    on_delete: OnDelete,
+    pub(super) to: &'static str,
+    pub(super) on_delete: OnDelete,
 }
 
 pub(super) struct Index {
@@ -55,7 +55,7 @@ pub(super) fn tables(model: &Model) -> Vec<Table> {
         .filter(|resource| resource.source == Source::Table)
         .map(of)
         .collect();
-    tables.push(settings());
+    tables.extend(super::platform::tables());
     tables
 }
 
@@ -119,7 +119,7 @@ fn of(resource: &Resource) -> Table {
     }
 }
 
-fn index(table: &str, fields: &[&str], unique: bool) -> Index {
+pub(super) fn index(table: &str, fields: &[&str], unique: bool) -> Index {
     Index {
         name: if unique {
             unique_name(table, fields)
@@ -161,27 +161,6 @@ fn column(field: &Field) -> Option<Column> {
         default,
         link,
     })
-}
-
-/// What the platform remembers of itself, by name: secrets that sign tokens, the statements of views.
-fn settings() -> Table {
-    let text = |name: &str| Column {
-        name: name.to_owned(),
-        kind: Kind::Text,
-        nullable: false,
-        default: None,
-        link: None,
-    };
-    let id = Column {
-        kind: Kind::Number,
-        ..text("id")
-    };
-    let table = "platform_setting";
-    Table {
-        name: table.to_owned(),
-        columns: vec![id, text("name"), text("value")],
-        indexes: vec![index(table, &["name"], true)],
-    }
 }
 
 impl Kind {

@@ -1,0 +1,106 @@
+//! Tables that no resource is behind: what the platform keeps for itself.
+
+use resources::OnDelete;
+
+use super::declared::{Column, Kind, Link, Table, index};
+use crate::generation;
+
+/// All of them.
+pub(super) fn tables() -> [Table; 4] {
+    [settings(), generations(), heartbeats(), log_lines()]
+}
+
+/// What the platform remembers of itself, by name: secrets that sign tokens, the statements of views.
+fn settings() -> Table {
+    let table = "platform_setting";
+    Table {
+        name: table.to_owned(),
+        columns: vec![id(), text("name"), text("value")],
+        indexes: vec![index(table, &["name"], true)],
+    }
+}
+
+/// See [`crate::generation`].
+fn generations() -> Table {
+    let table = generation::TABLE;
+    Table {
+        name: table.to_owned(),
+        columns: vec![id(), text("kind"), number("row_id"), number("generation")],
+        indexes: vec![index(table, &["kind", "row_id"], true)],
+    }
+}
+
+/// When a device that polls counts as silent, in milliseconds. Apart from `device`, whose rows are wide and
+/// have many indexes: this is written with each poll.
+fn heartbeats() -> Table {
+    let table = "device_heartbeat";
+    Table {
+        name: table.to_owned(),
+        columns: vec![id(), of_device(), number("deadline")],
+        indexes: vec![
+            index(table, &["device"], true),
+            index(table, &["deadline"], false),
+        ],
+    }
+}
+
+/// The latest lines that the services of devices wrote.
+fn log_lines() -> Table {
+    let table = "device_log";
+    let flag = |name| Column {
+        kind: Kind::Flag,
+        ..text(name)
+    };
+    let service = Column {
+        nullable: true,
+        ..number("service_id")
+    };
+    Table {
+        name: table.to_owned(),
+        columns: vec![
+            id(),
+            of_device(),
+            number("created_at"),
+            number("timestamp"),
+            text("message"),
+            flag("is_system"),
+            flag("is_std_err"),
+            service,
+        ],
+        indexes: vec![
+            index(table, &["device", "id"], false),
+            index(table, &["created_at"], false),
+        ],
+    }
+}
+
+fn text(name: &str) -> Column {
+    Column {
+        name: name.to_owned(),
+        kind: Kind::Text,
+        nullable: false,
+        default: None,
+        link: None,
+    }
+}
+
+fn number(name: &str) -> Column {
+    Column {
+        kind: Kind::Number,
+        ..text(name)
+    }
+}
+
+fn id() -> Column {
+    number("id")
+}
+
+fn of_device() -> Column {
+    Column {
+        link: Some(Link {
+            to: "device",
+            on_delete: OnDelete::Cascade,
+        }),
+        ..number("device")
+    }
+}
