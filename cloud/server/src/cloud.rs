@@ -11,6 +11,7 @@ use resources::Version;
 use crate::bus::Bus;
 use crate::configuration::Configuration;
 use crate::credential::Keys;
+use crate::device::Devices;
 use crate::limits::RateLimits;
 use crate::reach::Reach;
 use crate::registry::Registry;
@@ -34,6 +35,7 @@ pub(crate) struct Cloud {
     pub(crate) reach: Reach,
     /// Who signs for the registry of images.
     pub(crate) registry: Registry,
+    pub(crate) devices: Devices,
     /// Names of the configuration variable that switches the tunnel off, the current one first.
     pub(crate) tunnel_variables: Vec<String>,
 }

@@ -54,6 +54,10 @@ pub(crate) struct Limits {
     pub(crate) body: usize,
     /// Devices that are told of a change at once, and in each second from then on.
     pub(crate) pushes_per_second: NonZeroU32,
+    /// Lines of logs a second of one device; more are left out.
+    pub(crate) log_lines_per_second: NonZeroU32,
+    /// How late a device that is gone is refused its logs, in seconds: it tries again at once.
+    pub(crate) gone_device_seconds: u64,
 }
 
 impl Default for Limits {
@@ -71,6 +75,8 @@ impl Default for Limits {
             data_body: 8 << 20,
             body: 512_000,
             pushes_per_second: count(100),
+            log_lines_per_second: count(100),
+            gone_device_seconds: 55,
         }
     }
 }

@@ -47,6 +47,14 @@ impl Identity {
         }
     }
 
+    /// The role that the credential gives.
+    pub(crate) fn role(&self) -> Role {
+        match self.caller {
+            Caller::Platform => Role::Guest,
+            Caller::Holder { role, .. } => role,
+        }
+    }
+
     /// The actor that it stands for.
     pub(crate) fn actor(&self) -> Option<i64> {
         match self.caller {

@@ -22,6 +22,7 @@ mod configuration;
 mod cors;
 mod credential;
 mod data_api;
+mod device;
 mod first_start;
 mod limits;
 mod password;

@@ -4,12 +4,13 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{any, get, post};
+use axum::routing::{any, get, patch, post};
 use http::StatusCode;
 use tower_http::compression::CompressionLayer;
 
 use crate::accounts::{keys, sessions, users, whoami};
 use crate::cloud::Shared;
+use crate::device::{logs, register, report, state, tags};
 use crate::reach::{proxy, tunnel};
 use crate::registry::token;
 use crate::{cors, data_api, request_log};
@@ -48,11 +49,26 @@ pub(crate) fn router(cloud: Shared) -> Router {
         .route("/api-key/v2", post(keys::generic))
         .route("/api-key/v2/", post(keys::generic))
         .route("/auth/v1/token", get(token::give))
+        .route("/device/register", post(register::register))
+        .route(
+            "/device/v2/{uuid}/state",
+            get(state::older).patch(report::patch_older),
+        )
+        .route("/device/v3/{uuid}/state", get(state::current))
+        .route("/device/v3/fleet/{uuid}/state", get(state::of_fleet))
+        .route("/device/v3/fleet/{uuid}/state/", get(state::of_fleet))
+        .route("/device/v3/state", patch(report::patch))
+        .route("/device/v3/tags", patch(tags::patch))
         .fallback(elsewhere)
         .layer(CompressionLayer::new())
         // What comes bit by bit is not held back to be compressed.
         .route("/supervisor/{*path}", post(proxy::serve))
         .route("/device/v3/{uuid}/tunnel", get(tunnel::accept))
+        .route(
+            "/device/v2/{uuid}/logs",
+            get(logs::read::read).post(logs::ingest::batch),
+        )
+        .route("/device/v2/{uuid}/log-stream", post(logs::upload::stream))
         .layer(from_fn(cors::allow))
         .layer(from_fn_with_state(cloud.clone(), request_log::note))
         .with_state(cloud)

@@ -21,6 +21,7 @@ use crate::bus::Bus;
 use crate::cloud::Cloud;
 use crate::configuration::Configuration;
 use crate::credential::Keys;
+use crate::device::{self, Devices};
 use crate::limits::RateLimits;
 use crate::reach::Reach;
 use crate::registry::Registry;
@@ -97,6 +98,7 @@ async fn run(configuration: Configuration) -> Result<()> {
     let heeding = cloud.clone();
     cloud.bus.listen(move |effects| {
         heeding.keys.heed(effects);
+        heeding.devices.heed(effects);
         heeding.reach.heed(effects);
     });
     let telling = cloud.clone();
@@ -107,6 +109,7 @@ async fn run(configuration: Configuration) -> Result<()> {
     let stop = CancellationToken::new();
     let reaching = reach::run(cloud.clone(), stop.clone()).await?;
     tokio::spawn(tidying(cloud.clone(), stop.clone()));
+    device::start(&cloud, &stop);
     tracing::info!("listening at http://{}", listener.local_addr()?);
     let service = router(cloud).into_make_service_with_connect_info::<SocketAddr>();
     let ending = stop.clone();
@@ -150,6 +153,7 @@ async fn assembled(configuration: Configuration, database: Database) -> Result<C
         bus: Bus::in_process(),
         reach: Reach::default(),
         registry: tokens,
+        devices: Devices::new(&configuration.limits),
         tunnel_variables: branding.variables("SUPERVISOR_VPN_CONTROL").collect(),
         environment: Environment {
             branding,

@@ -15,6 +15,8 @@ pub(crate) const PASSWORD: &str = "correct horse battery";
 pub(crate) struct Cloud {
     child: Child,
     pub(crate) url: String,
+    /// The address of its database.
+    pub(crate) database: String,
     client: reqwest::Client,
     _folder: tempfile::TempDir,
 }
@@ -63,6 +65,7 @@ impl Cloud {
         Cloud {
             child,
             url,
+            database: database.to_owned(),
             client: reqwest::Client::new(),
             _folder: folder,
         }

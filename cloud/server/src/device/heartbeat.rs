@@ -1,0 +1,202 @@
+//! Who polls is online; who has not for one and a half of its intervals is not, or soon will not be (cloud
+//! behaviour 4.8).
+//!
+//! Deadlines are rows, so they hold over a restart and for all replicas. Polls are noted in memory and written
+//! some at a time: what is lost by a crash is less than a second of deadlines that are minutes away. One task
+//! asks an index who is due; where several replicas do, each takes rows that no other one has.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use data::{Built, DataError, Dialect, Transaction, sql};
+use tokio::sync::Notify;
+use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::cloud::{Cloud, Shared, now};
+
+/// How long polls are gathered before they are written.
+const GATHERED: Duration = Duration::from_millis(200);
+/// Between two looks at who is due.
+const LOOK: Duration = Duration::from_secs(1);
+/// From `timeout` to `offline`, in milliseconds.
+const SECOND_CHANCE: i64 = 15_000;
+/// Devices in one statement.
+const AT_ONCE: usize = 1000;
+
+/// Polls that are not written yet: of each device, when it counts as silent.
+#[derive(Default)]
+pub(crate) struct Heartbeats {
+    pending: Mutex<HashMap<i64, i64>>,
+    any: Notify,
+}
+
+impl Heartbeats {
+    /// A device polled at `now`, and is to poll every `interval` milliseconds.
+    pub(crate) fn note(&self, device: i64, interval: i64, now: i64) {
+        let deadline = now.saturating_add(interval / 2 * 3);
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.insert(device, deadline);
+        drop(pending);
+        self.any.notify_one();
+    }
+
+    fn take(&self) -> Vec<(i64, i64)> {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken: Vec<(i64, i64)> = pending.drain().collect();
+        // In one order, whoever writes them.
+        taken.sort_unstable();
+        taken
+    }
+
+    fn put_back(&self, taken: &[(i64, i64)]) {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        for (device, deadline) in taken {
+            pending.entry(*device).or_insert(*deadline);
+        }
+    }
+}
+
+/// Writes down who polled, until `stop`, and what is left then.
+pub(crate) async fn noting(cloud: Shared, stop: CancellationToken) {
+    let heartbeats = &cloud.devices.heartbeats;
+    loop {
+        let more = stop.run_until_cancelled(heartbeats.any.notified()).await;
+        let more = match more {
+            Some(()) => stop.run_until_cancelled(sleep(GATHERED)).await,
+            None => None,
+        };
+        let taken = heartbeats.take();
+        for some in taken.chunks(AT_ONCE) {
+            if let Err(error) = write(&cloud, some).await {
+                tracing::warn!("who polled cannot be written down, and will be later: {error}");
+                heartbeats.put_back(some);
+                let _ = stop.run_until_cancelled(sleep(LOOK)).await;
+                heartbeats.any.notify_one();
+            }
+        }
+        if more.is_none() {
+            return;
+        }
+    }
+}
+
+async fn write(cloud: &Cloud, polls: &[(i64, i64)]) -> Result<(), DataError> {
+    let now = now();
+    let mut transaction = cloud.database.begin().await?;
+    transaction
+        .execute(&deadlines(transaction.dialect(), polls))
+        .await?;
+    let ids: Vec<i64> = polls.iter().map(|(device, _)| *device).collect();
+    set_state(&mut transaction, &ids, "online", now).await?;
+    transaction.commit().await
+}
+
+/// The deadlines of those devices that are still there.
+fn deadlines(dialect: Dialect, polls: &[(i64, i64)]) -> Built {
+    let mut text = "INSERT INTO device_heartbeat (device, deadline) \
+                    SELECT d.id, v.column2 FROM (VALUES "
+        .to_owned();
+    let mut values = Vec::with_capacity(2 * polls.len());
+    for (at, (device, deadline)) in polls.iter().enumerate() {
+        if at > 0 {
+            text.push(',');
+        }
+        match dialect {
+            Dialect::Sqlite => text.push_str("(?,?)"),
+            Dialect::Postgres => text.push_str(&format!("(${},${})", 2 * at + 1, 2 * at + 2)),
+        }
+        values.extend([(*device).into(), (*deadline).into()]);
+    }
+    text.push_str(
+        ") AS v JOIN device AS d ON d.id = v.column1 WHERE TRUE \
+         ON CONFLICT (device) DO UPDATE SET deadline = excluded.deadline",
+    );
+    Built::new(text, values)
+}
+
+/// Only rows that change are written.
+async fn set_state(
+    transaction: &mut Transaction,
+    devices: &[i64],
+    state: &'static str,
+    now: i64,
+) -> Result<(), DataError> {
+    if devices.is_empty() {
+        return Ok(());
+    }
+    let update = sql(
+        "UPDATE device SET api_heartbeat_state = ?, changed_api_heartbeat_state_on__date = ?, modified_at = ? \
+         WHERE id IN (?) AND api_heartbeat_state <> ?",
+    )
+    .with(state)
+    .with(now)
+    .with(now)
+    .with_all(devices)
+    .with(state);
+    transaction.execute(&update).await?;
+    Ok(())
+}
+
+/// Finds those that are silent, until `stop`.
+pub(crate) async fn expiring(cloud: Shared, stop: CancellationToken) {
+    let mut times = interval(LOOK);
+    times.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while stop.run_until_cancelled(times.tick()).await.is_some() {
+        loop {
+            match expire(&cloud).await {
+                Ok(found) if found >= AT_ONCE && !stop.is_cancelled() => {}
+                Ok(_) => break,
+                Err(error) => {
+                    tracing::warn!("devices that are silent cannot be found: {error}");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Moves those that are due to their next state; how many there were.
+async fn expire(cloud: &Cloud) -> Result<usize, DataError> {
+    let now = now();
+    let due = sql("SELECT id FROM device_heartbeat WHERE deadline <= ? LIMIT 1").with(now);
+    // Nothing is locked for a look.
+    if cloud.database.row(&due).await?.is_none() {
+        return Ok(0);
+    }
+    let mut transaction = cloud.database.begin().await?;
+    let due = match transaction.dialect() {
+        Dialect::Sqlite => sql(
+            "SELECT h.device, d.api_heartbeat_state FROM device_heartbeat AS h \
+             JOIN device AS d ON d.id = h.device WHERE h.deadline <= ? ORDER BY h.deadline LIMIT 1000",
+        ),
+        Dialect::Postgres => sql(
+            "SELECT h.device, d.api_heartbeat_state FROM device_heartbeat AS h \
+             JOIN device AS d ON d.id = h.device WHERE h.deadline <= ? ORDER BY h.deadline LIMIT 1000 \
+             FOR UPDATE OF h SKIP LOCKED",
+        ),
+    };
+    let rows = transaction.rows(&due.with(now)).await?;
+    let mut late = Vec::new();
+    let mut gone = Vec::new();
+    for row in &rows {
+        let device = row.id(0)?;
+        match row.some_text(1)?.as_str() {
+            "online" => late.push(device),
+            _ => gone.push(device),
+        }
+    }
+    late.sort_unstable();
+    gone.sort_unstable();
+    set_state(&mut transaction, &late, "timeout", now).await?;
+    set_state(&mut transaction, &gone, "offline", now).await?;
+    let again = sql("UPDATE device_heartbeat SET deadline = ? WHERE device IN (?)")
+        .with(now + SECOND_CHANCE)
+        .with_all(&late);
+    transaction.execute(&again).await?;
+    let done = sql("DELETE FROM device_heartbeat WHERE device IN (?)").with_all(&gone);
+    transaction.execute(&done).await?;
+    transaction.commit().await?;
+    Ok(rows.len())
+}

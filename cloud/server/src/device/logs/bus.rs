@@ -1,0 +1,117 @@
+//! Live lines, to whoever follows a device in this replica.
+//!
+//! A bus between replicas takes the place of what is behind these two methods; nothing else knows how lines
+//! get from who takes them to who follows them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::sync::broadcast::{Receiver, Sender, channel};
+
+use super::line::Line;
+
+/// Groups of lines that one who follows may be behind by.
+const BEHIND: usize = 256;
+
+/// Lines that were kept together.
+pub(crate) type Lines = Arc<[Line]>;
+
+/// Live lines.
+#[derive(Default)]
+pub(crate) struct Bus {
+    followed: Mutex<HashMap<i64, Sender<Lines>>>,
+}
+
+impl Bus {
+    /// Passes lines of a device on. Nobody is waited for.
+    pub(crate) fn publish(&self, device: i64, lines: &Lines) {
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sender) = followed.get(&device)
+            && sender.send(lines.clone()).is_err()
+        {
+            // Nobody follows it any more.
+            followed.remove(&device);
+        }
+    }
+
+    /// Lines of a device, from now on.
+    pub(crate) fn follow(&self, device: i64) -> Followed {
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        let sender = followed.entry(device).or_insert_with(|| channel(BEHIND).0);
+        Followed {
+            lines: sender.subscribe(),
+        }
+    }
+
+    /// Forgets devices that nobody follows any more.
+    pub(crate) fn tidy(&self) {
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        followed.retain(|_, sender| sender.receiver_count() > 0);
+    }
+}
+
+/// Lines of a device, as they come.
+pub(crate) struct Followed {
+    lines: Receiver<Lines>,
+}
+
+/// What comes next.
+#[derive(Debug)]
+pub(crate) enum Next {
+    Lines(Lines),
+    /// So many groups of lines went by unread.
+    Missed(u64),
+}
+
+impl Followed {
+    /// What comes next; none when nothing will. Nothing is lost where the future is dropped.
+    pub(crate) async fn next(&mut self) -> Option<Next> {
+        match self.lines.recv().await {
+            Ok(lines) => Some(Next::Lines(lines)),
+            Err(RecvError::Lagged(missed)) => Some(Next::Missed(missed)),
+            Err(RecvError::Closed) => None,
+        }
+    }
+
+    /// What is there already.
+    pub(crate) fn ready(&mut self) -> Option<Next> {
+        match self.lines.try_recv() {
+            Ok(lines) => Some(Next::Lines(lines)),
+            Err(TryRecvError::Lagged(missed)) => Some(Next::Missed(missed)),
+            Err(TryRecvError::Empty | TryRecvError::Closed) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(message: &str) -> Lines {
+        vec![Line::system(message.to_owned(), 1)].into()
+    }
+
+    #[tokio::test]
+    async fn who_follows_slowly_is_told_and_holds_nobody_up() {
+        let bus = Bus::default();
+        bus.publish(1, &lines("nobody hears this"));
+        let mut slow = bus.follow(1);
+        let mut other = bus.follow(2);
+        for number in 0..BEHIND + 10 {
+            bus.publish(1, &lines(&number.to_string()));
+        }
+        let Some(Next::Missed(missed)) = slow.next().await else {
+            panic!("a notice")
+        };
+        assert!(missed >= 10, "{missed}");
+        let Some(Next::Lines(next)) = slow.next().await else {
+            panic!("lines")
+        };
+        assert_eq!(next[0].message, missed.to_string());
+        assert!(other.ready().is_none(), "of another device");
+        drop((slow, other));
+        bus.tidy();
+        assert!(bus.followed.lock().unwrap().is_empty());
+    }
+}

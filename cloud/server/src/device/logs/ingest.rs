@@ -1,0 +1,88 @@
+//! `POST /device/v2/:uuid/logs`: a few lines in one request.
+
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use governor::clock::{Clock, DefaultClock};
+use http::request::Parts;
+use resources::Action;
+use serde_json::Value;
+
+use super::line::Sent;
+use super::writer::NotKept;
+use super::{gone, taken};
+use crate::answer::Refusal;
+use crate::body;
+use crate::cloud::{Cloud, Shared, now};
+use crate::device::Known;
+
+/// Lines in one request.
+const MOST: usize = 10;
+
+/// `POST /device/v2/:uuid/logs`
+pub(crate) async fn batch(
+    State(cloud): State<Shared>,
+    Path(uuid): Path<String>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    let device = admitted(&cloud, &uuid, &parts).await?;
+    cloud
+        .devices
+        .logs
+        .batches
+        .check_key(&device.id)
+        .map_err(|until| {
+            let wait = until.wait_time_from(DefaultClock::default().now());
+            Refusal::TooMany(wait.as_secs() + 1)
+        })?;
+    let body = body::typed::<Value>(&parts.headers, body, cloud.configuration.limits.body).await?;
+    let Value::Array(sent) = body else {
+        return Err(Refusal::Wrong(
+            "the body must be an array of lines".to_owned(),
+        ));
+    };
+    if sent.len() > MOST {
+        return Err(Refusal::Wrong(format!("more than {MOST} lines at once")));
+    }
+    let now = now();
+    let mut lines = Vec::with_capacity(sent.len());
+    for sent in &sent {
+        match Sent::read(sent, now) {
+            Sent::Line(line) => lines.push(line),
+            Sent::Other => {}
+            Sent::Nothing => {
+                return Err(Refusal::Wrong(
+                    "a line has a `message` and a `timestamp` in milliseconds".to_owned(),
+                ));
+            }
+        }
+    }
+    match cloud.devices.logs.queue.keep(device.id, lines).await {
+        Ok(()) => Ok(taken()),
+        Err(NotKept::Gone) => Err(gone(&cloud).await),
+        Err(NotKept::Unavailable) => Err(unavailable()),
+    }
+}
+
+/// The device whose lines the request has.
+///
+/// # Errors
+/// 401; late, where there is no such device (any more).
+pub(super) async fn admitted(cloud: &Cloud, uuid: &str, parts: &Parts) -> Result<Known, Refusal> {
+    let identity = cloud.admit(parts).await;
+    let Some(device) = cloud.device(uuid).await? else {
+        return Err(match identity {
+            Err(Refusal::TooMany(seconds)) => Refusal::TooMany(seconds),
+            _ => gone(cloud).await,
+        });
+    };
+    let identity = identity?;
+    match identity.is_key() && cloud.may_act(&identity, device, Action::WriteLog).await? {
+        true => Ok(device),
+        false => Err(Refusal::Unauthorized),
+    }
+}
+
+pub(super) fn unavailable() -> Refusal {
+    Refusal::Unavailable("log lines cannot be kept at the moment".to_owned())
+}

@@ -1,0 +1,243 @@
+//! `GET /device/v2/:uuid/logs`: what was written, and what is being written.
+
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, Request, State};
+use axum::response::{IntoResponse, Response};
+use data::{DataError, sql};
+use futures::stream;
+use http::request::Parts;
+use http::{StatusCode, header};
+use resources::{Method, Role};
+use tokio::time::timeout;
+
+use super::bus::{Followed, Next};
+use super::line::Line;
+use super::{KEPT, KEPT_FOR};
+use crate::answer::{Refusal, json};
+use crate::cloud::{Cloud, Shared, now};
+use crate::device::parameter;
+
+/// How far back one who follows looks, unless told otherwise, in milliseconds.
+const DAY: i64 = 24 * 3600 * 1000;
+/// A connection without lines gets a blank one this often.
+const ALIVE: Duration = Duration::from_secs(58);
+
+/// `GET /device/v2/:uuid/logs?stream=1&count=N&start=T`
+pub(crate) async fn read(
+    State(cloud): State<Shared>,
+    Path(uuid): Path<String>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, _) = request.into_parts();
+    let identity = cloud.admit(&parts).await?;
+    if !matches!(identity.role(), Role::User | Role::UserKey) {
+        return Err(Refusal::Unauthorized);
+    }
+    let shown: String = uuid.chars().take(64).collect();
+    let missing = || Refusal::Missing(format!("No device with uuid {shown}"));
+    let device = cloud.device(&uuid).await?.ok_or_else(missing)?;
+    if !cloud.may(&identity, device, Method::Read).await? {
+        return Err(missing());
+    }
+    let wanted = Wanted::read(&parts)?;
+    if !wanted.follow {
+        let lines = history(&cloud, device.id, &wanted).await?;
+        let lines: Vec<_> = lines.iter().map(Line::json).collect();
+        return Ok(json(
+            StatusCode::OK,
+            serde_json::Value::Array(lines).to_string(),
+        ));
+    }
+    // Followed first and read then: a line is in one of both at least.
+    let followed = cloud.devices.logs.bus.follow(device.id);
+    let lines = history(&cloud, device.id, &wanted).await?;
+    let headers = [
+        (header::CONTENT_TYPE, "application/x-ndjson"),
+        (header::CACHE_CONTROL, "no-cache"),
+    ];
+    let live = Live {
+        cloud: cloud.clone(),
+        told: lines.iter().map(|line| line.id).collect(),
+        first: Some(text(&lines)),
+        followed,
+    };
+    let body = stream::unfold(live, |mut live| async move {
+        let next = live.next().await?;
+        Some((Ok::<_, Infallible>(next), live))
+    });
+    Ok((headers, Body::from_stream(body)).into_response())
+}
+
+struct Wanted {
+    follow: bool,
+    count: usize,
+    /// Milliseconds.
+    start: i64,
+}
+
+impl Wanted {
+    fn read(parts: &Parts) -> Result<Self, Refusal> {
+        let follow = parameter(parts, "stream");
+        let follow = matches!(follow.as_deref(), Some("1" | "true"));
+        let count = match parameter(parts, "count").as_deref() {
+            None | Some("") if follow => 0,
+            None | Some("" | "all") => KEPT,
+            Some(number) => number
+                .parse::<usize>()
+                .map_err(|_| Refusal::Wrong("`count` must be a whole number or `all`".to_owned()))?
+                .min(KEPT),
+        };
+        let now = now();
+        let back = if follow { DAY } else { KEPT_FOR };
+        let start = match parameter(parts, "start") {
+            None => now - back,
+            Some(start) => moment(&start)
+                .ok_or_else(|| {
+                    Refusal::Wrong(
+                        "`start` must be milliseconds, or a time such as `2026-11-21T10:00:00Z`"
+                            .to_owned(),
+                    )
+                })?
+                .max(now - KEPT_FOR),
+        };
+        Ok(Wanted {
+            follow,
+            count,
+            start,
+        })
+    }
+}
+
+fn moment(text: &str) -> Option<i64> {
+    let text = text.trim();
+    if let Ok(milliseconds) = text.parse::<i64>() {
+        return Some(milliseconds);
+    }
+    if let Ok(time) = text.parse::<jiff::Timestamp>() {
+        return Some(time.as_millisecond());
+    }
+    // Without a zone, or without a time.
+    let time = text.parse::<jiff::civil::DateTime>().ok()?;
+    let time = time.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+    Some(time.timestamp().as_millisecond())
+}
+
+/// The latest lines since then, the oldest first.
+async fn history(cloud: &Cloud, device: i64, wanted: &Wanted) -> Result<Vec<Line>, DataError> {
+    if wanted.count == 0 {
+        return Ok(Vec::new());
+    }
+    let select = sql(
+        "SELECT id, created_at, timestamp, message, is_system, is_std_err, service_id FROM device_log \
+         WHERE device = ? AND created_at >= ? ORDER BY id DESC LIMIT ?",
+    )
+    .with(device)
+    .with(wanted.start)
+    .with(i64::try_from(wanted.count).unwrap_or(i64::MAX));
+    let mut lines = Vec::new();
+    for row in cloud.database.rows(&select).await? {
+        lines.push(Line {
+            id: row.id(0)?,
+            created_at: row.id(1)?,
+            timestamp: row.id(2)?,
+            message: row.some_text(3)?,
+            is_system: row.flag(4)?.unwrap_or_default(),
+            is_std_err: row.flag(5)?.unwrap_or_default(),
+            service: row.number(6)?,
+        });
+    }
+    lines.reverse();
+    Ok(lines)
+}
+
+/// Lines as they come, after those that were there.
+struct Live {
+    cloud: Arc<Cloud>,
+    /// Lines that were there and may come once more.
+    told: HashSet<i64>,
+    first: Option<Bytes>,
+    followed: Followed,
+}
+
+impl Live {
+    /// What is sent next; none at the end.
+    async fn next(&mut self) -> Option<Bytes> {
+        if let Some(first) = self.first.take() {
+            // An answer begins with something, so that who follows knows that it did.
+            return Some(if first.is_empty() {
+                Bytes::from_static(b"\n")
+            } else {
+                first
+            });
+        }
+        loop {
+            let ending = self.cloud.devices.ending.clone();
+            let next = ending.run_until_cancelled(timeout(ALIVE, self.followed.next()));
+            let lines = match next.await {
+                // The cloud ends.
+                None => return None,
+                Some(Err(_)) => return Some(Bytes::from_static(b"\n")),
+                Some(Ok(next)) => self.lines(next?),
+            };
+            let mut lines = lines;
+            while lines.len() < KEPT
+                && let Some(more) = self.followed.ready()
+            {
+                lines.extend(self.lines(more));
+            }
+            if !lines.is_empty() {
+                return Some(text(&lines));
+            }
+        }
+    }
+
+    fn lines(&mut self, next: Next) -> Vec<Line> {
+        match next {
+            Next::Lines(lines) => {
+                let new = lines.iter().filter(|line| !self.told.remove(&line.id));
+                new.cloned().collect()
+            }
+            Next::Missed(groups) => vec![Line::system(
+                format!(
+                    "Warning: Skipped {groups} group(s) of messages, because they are read too slowly"
+                ),
+                now(),
+            )],
+        }
+    }
+}
+
+/// A line of JSON for each.
+fn text(lines: &[Line]) -> Bytes {
+    let mut text = String::new();
+    for line in lines {
+        text.push_str(&line.json().to_string());
+        text.push('\n');
+    }
+    Bytes::from(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_is_milliseconds_or_a_time() {
+        for (text, expected) in [
+            ("1700000000000", Some(1_700_000_000_000)),
+            ("2023-11-14T22:13:20Z", Some(1_700_000_000_000)),
+            ("2023-11-14T22:13:20.000+00:00", Some(1_700_000_000_000)),
+            ("2023-11-14T22:13:20", Some(1_700_000_000_000)),
+            ("2023-11-14", Some(1_699_920_000_000)),
+            ("yesterday", None),
+            ("", None),
+        ] {
+            assert_eq!(moment(text), expected, "{text}");
+        }
+    }
+}

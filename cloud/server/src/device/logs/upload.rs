@@ -1,0 +1,159 @@
+//! `POST /device/v2/:uuid/log-stream`: lines as they are written, in one request that stays open.
+
+mod lines;
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use http::{HeaderMap, header};
+use http_body_util::BodyExt as _;
+use tokio::time::{Instant, sleep_until};
+
+use super::ingest::{admitted, unavailable};
+use super::line::{Line, Sent};
+use super::writer::NotKept;
+use super::{gone, taken};
+use crate::answer::Refusal;
+use crate::cloud::{Cloud, Shared, now};
+use lines::Decoder;
+
+/// Lines that are kept together.
+const TOGETHER: usize = 50;
+/// How long a line waits for others.
+const WAIT: Duration = Duration::from_millis(500);
+/// What such a body is.
+const NDJSON: &str = "application/x-ndjson";
+
+/// `POST /device/v2/:uuid/log-stream`. A device takes any answer for the end, so there is none while it sends.
+pub(crate) async fn stream(
+    State(cloud): State<Shared>,
+    Path(uuid): Path<String>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    let device = admitted(&cloud, &uuid, &parts).await?;
+    let decoder = decoder(&parts.headers)?;
+    let upload = Upload {
+        cloud: &cloud,
+        device: device.id,
+        waiting: Vec::new(),
+        suppressed: 0,
+    };
+    upload.run(body, decoder).await
+}
+
+fn decoder(headers: &HeaderMap) -> Result<Decoder, Refusal> {
+    let text = |name| {
+        headers
+            .get(name)
+            .map(|value| value.to_str().unwrap_or_default())
+    };
+    if text(header::CONTENT_TYPE) != Some(NDJSON) {
+        return Err(Refusal::ContentType("Content-Type: application/x-ndjson"));
+    }
+    match text(header::CONTENT_ENCODING) {
+        None | Some("" | "identity") => Ok(Decoder::plain()),
+        Some("gzip") => Ok(Decoder::gzip()),
+        Some(_) => Err(Refusal::ContentType("gzip, or not encoded")),
+    }
+}
+
+/// A stream of lines.
+struct Upload<'a> {
+    cloud: &'a Cloud,
+    device: i64,
+    waiting: Vec<Line>,
+    /// Lines that were one too many.
+    suppressed: u64,
+}
+
+impl Upload<'_> {
+    async fn run(mut self, mut body: Body, mut decoder: Decoder) -> Result<Response, Refusal> {
+        let mut due: Option<Instant> = None;
+        loop {
+            let flush = async {
+                match due {
+                    Some(due) => sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                // A device that has sent enough is written for, however much more it sends.
+                biased;
+                () = self.cloud.devices.ending.cancelled() => break,
+                () = flush => {
+                    self.flush().await?;
+                    due = None;
+                }
+                frame = body.frame() => match frame {
+                    None => {
+                        let last = decoder.end().map_err(Refusal::Wrong)?;
+                        self.take(last.iter())?;
+                        break;
+                    }
+                    // The device went away; what it sent is kept.
+                    Some(Err(_)) => break,
+                    Some(Ok(frame)) => {
+                        let Ok(mut data) = frame.into_data() else { continue };
+                        while !data.is_empty() {
+                            let lines = decoder.decode(&mut data).map_err(Refusal::Wrong);
+                            let taken = lines.and_then(|lines| self.take(lines.iter()));
+                            if self.waiting.len() >= TOGETHER || taken.is_err() {
+                                self.flush().await?;
+                            }
+                            taken?;
+                        }
+                        let any = !self.waiting.is_empty() || self.suppressed > 0;
+                        due = match any {
+                            true => due.or_else(|| Some(Instant::now() + WAIT)),
+                            false => None,
+                        };
+                    }
+                }
+            }
+        }
+        self.flush().await?;
+        Ok(taken())
+    }
+
+    /// Lines of JSON; blank ones keep the connection open.
+    fn take<'b>(&mut self, lines: impl Iterator<Item = &'b Vec<u8>>) -> Result<(), Refusal> {
+        let now = now();
+        for text in lines {
+            if text.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let value = serde_json::from_slice(text)
+                .map_err(|error| Refusal::Wrong(format!("a line is no JSON: {error}")))?;
+            let Sent::Line(line) = Sent::read(&value, now) else {
+                continue;
+            };
+            let limit = &self.cloud.devices.logs.lines;
+            match limit.check_key_n(&self.device, NonZeroU32::MIN) {
+                Ok(Ok(())) => self.waiting.push(line),
+                _ => self.suppressed += 1,
+            }
+        }
+        Ok(())
+    }
+
+    async fn flush(&mut self) -> Result<(), Refusal> {
+        let mut lines = std::mem::take(&mut self.waiting);
+        if self.suppressed > 0 {
+            let warning = format!(
+                "Warning: Suppressed {} message(s) due to rate limiting",
+                self.suppressed
+            );
+            lines.push(Line::system(warning, now()));
+            self.suppressed = 0;
+        }
+        match self.cloud.devices.logs.queue.keep(self.device, lines).await {
+            Ok(()) => Ok(()),
+            Err(NotKept::Gone) => Err(gone(self.cloud).await),
+            Err(NotKept::Unavailable) => Err(unavailable()),
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Keeps lines: whatever waits is written by one transaction, whose devices ever it is of, and then passed on.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use data::{DataError, sql};
+use sea_query::{Alias, Expr, Query};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use super::line::Line;
+use super::{KEPT, KEPT_FOR};
+use crate::cloud::{Cloud, Shared, now};
+
+/// Groups of lines that wait at most; who sends more waits itself.
+const WAITING: usize = 256;
+/// Lines in one transaction, about.
+const AT_ONCE: usize = 2000;
+/// Lines that a device may have above [`KEPT`] until the oldest go.
+const SLACK: usize = 250;
+/// Between two looks at what is too old.
+const LOOK: Duration = Duration::from_secs(3600);
+/// Between two looks at who sent nothing for a while.
+const TIDY: Duration = Duration::from_secs(60);
+
+/// Lines that wait for the writer.
+pub(crate) struct Queue {
+    sender: mpsc::Sender<Group>,
+    receiver: Mutex<Option<mpsc::Receiver<Group>>>,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        let (sender, receiver) = mpsc::channel(WAITING);
+        Queue {
+            sender,
+            receiver: Mutex::new(Some(receiver)),
+        }
+    }
+}
+
+/// Lines of one device that were sent together.
+struct Group {
+    device: i64,
+    lines: Vec<Line>,
+    kept: oneshot::Sender<Result<(), NotKept>>,
+}
+
+/// Why lines are not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotKept {
+    /// Their device is gone.
+    Gone,
+    /// The database does not take them now.
+    Unavailable,
+}
+
+impl Queue {
+    /// Keeps lines of a device. When it answers, they are kept and those who follow the device have them.
+    ///
+    /// # Errors
+    /// [`NotKept`]
+    pub(crate) async fn keep(&self, device: i64, lines: Vec<Line>) -> Result<(), NotKept> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let (kept, answer) = oneshot::channel();
+        let group = Group {
+            device,
+            lines,
+            kept,
+        };
+        self.sender
+            .send(group)
+            .await
+            .map_err(|_| NotKept::Unavailable)?;
+        answer.await.unwrap_or(Err(NotKept::Unavailable))
+    }
+}
+
+/// Writes what waits, as long as the program runs.
+pub(crate) async fn writing(cloud: Shared) {
+    let logs = &cloud.devices.logs;
+    let receiver = {
+        let mut receiver = logs
+            .queue
+            .receiver
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        receiver.take()
+    };
+    let Some(mut receiver) = receiver else { return };
+    // Lines of a device since the oldest ones were last taken away.
+    let mut since: HashMap<i64, usize> = HashMap::new();
+    while let Some(first) = receiver.recv().await {
+        let mut count = first.lines.len();
+        let mut groups = vec![first];
+        while count < AT_ONCE
+            && let Ok(more) = receiver.try_recv()
+        {
+            count += more.lines.len();
+            groups.push(more);
+        }
+        match write(&cloud, &mut groups).await {
+            Ok(()) => kept(&cloud, groups, &mut since).await,
+            // A device that is gone takes nobody else's lines with it.
+            Err(_) => {
+                for group in groups {
+                    let mut alone = vec![group];
+                    match write(&cloud, &mut alone).await {
+                        Ok(()) => kept(&cloud, alone, &mut since).await,
+                        Err(error) => not_kept(alone, &error),
+                    }
+                }
+            }
+        }
+    }
+}
+
+async fn write(cloud: &Cloud, groups: &mut [Group]) -> Result<(), DataError> {
+    let mut transaction = cloud.database.begin().await?;
+    for group in &mut *groups {
+        for lines in group.lines.chunks_mut(500) {
+            let mut insert = Query::insert()
+                .into_table(Alias::new("device_log"))
+                .columns(
+                    [
+                        "device",
+                        "created_at",
+                        "timestamp",
+                        "message",
+                        "is_system",
+                        "is_std_err",
+                        "service_id",
+                    ]
+                    .map(Alias::new),
+                )
+                .returning_col(Alias::new("id"))
+                .take();
+            for line in &*lines {
+                insert.values_panic([
+                    group.device.into(),
+                    line.created_at.into(),
+                    line.timestamp.into(),
+                    line.message.as_str().into(),
+                    line.is_system.into(),
+                    line.is_std_err.into(),
+                    Expr::val(sea_query::Value::BigInt(line.service)),
+                ]);
+            }
+            let mut ids = transaction.ids(&insert).await?;
+            // Numbers are given in the order of the lines; nobody promises that they are told in it.
+            ids.sort_unstable();
+            for (line, id) in lines.iter_mut().zip(ids) {
+                line.id = id;
+            }
+        }
+    }
+    transaction.commit().await
+}
+
+async fn kept(cloud: &Cloud, groups: Vec<Group>, since: &mut HashMap<i64, usize>) {
+    for group in groups {
+        let count = group.lines.len();
+        let lines: Arc<[Line]> = group.lines.into();
+        cloud.devices.logs.bus.publish(group.device, &lines);
+        let _ = group.kept.send(Ok(()));
+        // The first ones after a start may follow any number.
+        let written = since.entry(group.device).or_insert(SLACK);
+        *written += count;
+        if *written >= SLACK {
+            *written = 0;
+            if let Err(error) = trim(cloud, group.device).await {
+                tracing::warn!("old log lines cannot be taken away: {error}");
+            }
+        }
+    }
+    if since.len() > 200_000 {
+        since.clear();
+    }
+}
+
+fn not_kept(groups: Vec<Group>, error: &DataError) {
+    let why = match error {
+        DataError::ForeignKey | DataError::Dangling { .. } => NotKept::Gone,
+        error => {
+            tracing::error!("log lines cannot be kept: {error}");
+            NotKept::Unavailable
+        }
+    };
+    for group in groups {
+        let _ = group.kept.send(Err(why));
+    }
+}
+
+/// Takes the oldest lines of a device away, above [`KEPT`].
+async fn trim(cloud: &Cloud, device: i64) -> Result<(), DataError> {
+    let most = i64::try_from(KEPT).unwrap_or(i64::MAX);
+    let delete = sql("DELETE FROM device_log WHERE device = ? AND id <= \
+         (SELECT id FROM device_log WHERE device = ? ORDER BY id DESC LIMIT 1 OFFSET ?)")
+    .with(device)
+    .with(device)
+    .with(most);
+    cloud.database.execute(&delete).await?;
+    Ok(())
+}
+
+/// Takes away what is too old, and forgets who is not there any more, until `stop`.
+pub(crate) async fn tidying(cloud: Shared, stop: CancellationToken) {
+    let mut old = interval(LOOK);
+    old.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut idle = interval(TIDY);
+    idle.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = idle.tick() => {
+                cloud.devices.logs.tidy();
+                cloud.devices.logs.bus.tidy();
+            }
+            _ = old.tick() => {
+                let delete = sql("DELETE FROM device_log WHERE created_at < ?").with(now() - KEPT_FOR);
+                if let Err(error) = cloud.database.execute(&delete).await {
+                    tracing::warn!("old log lines cannot be taken away: {error}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! `POST /device/register`: a device is made, with its actor, its key and what follows from its fleet, all or
+//! nothing (cloud behaviour 4.1).
+
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use data::query::{self, Caller};
+use data::write::{WriteError, Writer};
+use data::{Retries, Transaction, sql};
+use http::{StatusCode, header};
+use resources::{Method, Role};
+use serde_json::{Map, Value, json};
+
+use crate::accounts::keys::{self, Described};
+use crate::answer::{Refusal, json as json_answer};
+use crate::body;
+use crate::cloud::{Cloud, Shared};
+use crate::credential::Identity;
+use crate::session::random_text;
+
+/// What a device says of itself, beside who it is.
+const SAID: [&str; 4] = [
+    "supervisor_version",
+    "os_version",
+    "os_variant",
+    "mac_address",
+];
+
+/// Older supervisors compare the text.
+const UUID_TAKEN: &str = "\"uuid\" must be unique.";
+const KEY_TAKEN: &str = "\"api_key\" must be unique.";
+
+/// `POST /device/register`
+pub(crate) async fn register(
+    State(cloud): State<Shared>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    let identity = cloud.admit_key(&parts).await?;
+    let body = body::object(&parts.headers, body, cloud.configuration.limits.body).await?;
+    let wanted = Wanted::read(&body)?;
+    let mut retries = Retries::default();
+    loop {
+        match once(&cloud, &identity, &wanted).await {
+            Ok(id) => {
+                let made = json!({ "id": id, "uuid": wanted.uuid, "api_key": wanted.key });
+                return Ok(json_answer(StatusCode::CREATED, made.to_string()));
+            }
+            Err(NotMade::Taken(text)) => {
+                let plain = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
+                return Ok((StatusCode::CONFLICT, plain, text).into_response());
+            }
+            Err(NotMade::Refused(refusal)) => return Err(refusal),
+            Err(NotMade::Write(WriteError::Data(error))) if retries.again(&error) => {}
+            Err(NotMade::Write(error)) => return Err(error.into()),
+        }
+    }
+}
+
+/// What is to be made.
+struct Wanted {
+    fleet: i64,
+    device_type: String,
+    uuid: String,
+    key: String,
+    said: Map<String, Value>,
+}
+
+impl Wanted {
+    fn read(body: &Map<String, Value>) -> Result<Self, Refusal> {
+        let text = |name: &str| match body.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) if text.is_empty() => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(Refusal::Wrong(format!("`{name}` must be text"))),
+        };
+        let required =
+            |name: &str| text(name)?.ok_or_else(|| Refusal::Wrong(format!("`{name}` is required")));
+        let fleet = match body.get("application") {
+            None | Some(Value::Null) => {
+                return Err(Refusal::Wrong("`application` is required".to_owned()));
+            }
+            Some(Value::Number(number)) => number.as_i64(),
+            Some(Value::String(digits)) => digits.parse().ok(),
+            Some(_) => None,
+        };
+        let fleet = fleet.filter(|fleet| *fleet > 0).ok_or_else(|| {
+            Refusal::Wrong("`application` must be the number of a fleet".to_owned())
+        })?;
+        let key = match text("api_key")? {
+            Some(key) => keys::chosen(key)?,
+            None => random_text(16).map_err(Refusal::Fault)?,
+        };
+        let mut said = Map::new();
+        for name in SAID {
+            if let Some(value) = text(name)? {
+                said.insert(name.to_owned(), value.into());
+            }
+        }
+        Ok(Wanted {
+            fleet,
+            device_type: required("device_type")?,
+            uuid: required("uuid")?,
+            key,
+            said,
+        })
+    }
+}
+
+/// Why no device was made.
+enum NotMade {
+    /// 409, with the words that devices look for.
+    Taken(&'static str),
+    Refused(Refusal),
+    Write(WriteError),
+}
+
+impl From<Refusal> for NotMade {
+    fn from(refusal: Refusal) -> Self {
+        NotMade::Refused(refusal)
+    }
+}
+
+impl From<data::DataError> for NotMade {
+    fn from(error: data::DataError) -> Self {
+        NotMade::Write(error.into())
+    }
+}
+
+async fn once(cloud: &Cloud, identity: &Identity, wanted: &Wanted) -> Result<i64, NotMade> {
+    let mut transaction = cloud.database.begin().await?;
+    // Who has no rights there learns nothing of which uuids are taken.
+    if !may_add_to(cloud, &mut transaction, identity, wanted.fleet).await? {
+        return Err(Refusal::Unauthorized.into());
+    }
+    let device_type =
+        sql("SELECT device_type FROM device_type_alias WHERE is_referenced_by__alias = ?")
+            .with(wanted.device_type.as_str());
+    let Some(device_type) = transaction.id(&device_type).await? else {
+        let slug: String = wanted.device_type.chars().take(100).collect();
+        return Err(Refusal::Missing(format!("there is no device type `{slug}`")).into());
+    };
+    let taken = sql("SELECT id FROM device WHERE uuid = ?").with(wanted.uuid.as_str());
+    if transaction.id(&taken).await?.is_some() {
+        return Err(NotMade::Taken(UUID_TAKEN));
+    }
+    let mut row = wanted.said.clone();
+    row.insert("uuid".to_owned(), wanted.uuid.as_str().into());
+    row.insert("belongs_to__application".to_owned(), wanted.fleet.into());
+    row.insert("is_of__device_type".to_owned(), device_type.into());
+    let platform = Caller::Platform;
+    let mut writer = Writer::new(
+        &mut transaction,
+        cloud.setting(&platform),
+        &cloud.environment,
+    );
+    let id = match writer.create("device", &row).await {
+        Ok(id) => id,
+        // Somebody else registered it between the look and this.
+        Err(WriteError::Conflict(_)) => return Err(NotMade::Taken(UUID_TAKEN)),
+        Err(error) => return Err(NotMade::Write(error)),
+    };
+    let actor = sql("SELECT actor FROM device WHERE id = ?").with(id);
+    let actor = writer.transaction().id(&actor).await?.unwrap_or_default();
+    let described = Described {
+        name: Some("device key".to_owned()),
+        ..Described::default()
+    };
+    match keys::create(&mut writer, actor, Role::DeviceKey, &wanted.key, described).await {
+        Ok(_) => {}
+        Err(Refusal::Conflict(_)) => return Err(NotMade::Taken(KEY_TAKEN)),
+        Err(refusal) => return Err(refusal.into()),
+    }
+    let setting = cloud.setting(&identity.caller);
+    let select = query::permitted(&setting, "device", id, Method::Create).map_err(Refusal::from)?;
+    if transaction.id(&select).await?.is_none() {
+        return Err(Refusal::Unauthorized.into());
+    }
+    transaction.commit().await?;
+    Ok(id)
+}
+
+/// Whether a key may make devices in a fleet, as far as can be told before one is made.
+async fn may_add_to(
+    cloud: &Cloud,
+    transaction: &mut Transaction,
+    identity: &Identity,
+    fleet: i64,
+) -> Result<bool, NotMade> {
+    if identity.role() == Role::ProvisioningKey {
+        let own = sql("SELECT id FROM application WHERE id = ? AND actor = ?")
+            .with(fleet)
+            .with(identity.actor().unwrap_or_default());
+        return Ok(transaction.id(&own).await?.is_some());
+    }
+    let setting = cloud.setting(&identity.caller);
+    match query::permitted(&setting, "application", fleet, Method::Update) {
+        Ok(select) => Ok(transaction.id(&select).await?.is_some()),
+        Err(query::QueryError::NoRights(_)) => Ok(false),
+        Err(error) => Err(Refusal::from(error).into()),
+    }
+}

@@ -1,0 +1,161 @@
+//! What devices say of themselves (cloud behaviour 4.3).
+//!
+//! ```text
+//! body ── fields   values of the device's own fields, cut to what they hold
+//!      └─ apps     what it runs, and how far that is
+//! rows ── written  what differs from the rows, and the one transaction that writes it
+//! ```
+//!
+//! A report in which nothing differs writes nothing. Measurements alone are written once a minute.
+
+mod apps;
+mod fields;
+mod older;
+mod written;
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::extract::{Path, Request, State};
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use resources::Method;
+use serde_json::Value;
+
+use crate::answer::Refusal;
+use crate::body;
+use crate::charge::address;
+use crate::cloud::{Cloud, Shared};
+use crate::credential::Identity;
+
+use apps::Apps;
+use fields::Said;
+
+/// How often measurements alone are written.
+const METRICS: Duration = Duration::from_secs(60);
+/// Devices in one report.
+const MOST: usize = 100;
+
+/// What one device says.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    said: Said,
+    /// None where it says nothing of what it runs.
+    apps: Option<Apps>,
+    /// The commit of its fleet's release that it runs, where that is said apart from `apps`.
+    running: Option<String>,
+}
+
+/// `PATCH /device/v3/state`
+pub(crate) async fn patch(
+    State(cloud): State<Shared>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    let identity = cloud.admit_key(&parts).await?;
+    let from = address(&parts.extensions);
+    let body = body::object(&parts.headers, body, cloud.configuration.limits.body).await?;
+    if body.is_empty() {
+        return Err(Refusal::Wrong("the body names no device".to_owned()));
+    }
+    if body.len() > MOST {
+        return Err(Refusal::Wrong(format!("more than {MOST} devices at once")));
+    }
+    let mut reports = Vec::with_capacity(body.len());
+    for (uuid, said) in &body {
+        let Value::Object(said) = said else {
+            return Err(Refusal::Wrong(format!(
+                "what `{uuid}` says must be an object"
+            )));
+        };
+        let apps = said.get("apps").map(Apps::read).transpose()?;
+        let report = Report {
+            said: Said::read(said)?,
+            apps,
+            running: None,
+        };
+        reports.push((uuid.as_str(), report));
+    }
+    take(&cloud, &identity, reports, from).await?;
+    Ok(StatusCode::OK.into_response())
+}
+
+/// `PATCH /device/v2/:uuid/state`
+pub(crate) async fn patch_older(
+    State(cloud): State<Shared>,
+    Path(uuid): Path<String>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    // A device that is gone is not to try again; its key is gone with it.
+    let identity = cloud.admit(&parts).await;
+    if let Ok(None) = cloud.device(&uuid).await {
+        return match identity {
+            Err(Refusal::TooMany(seconds)) => Err(Refusal::TooMany(seconds)),
+            _ => Ok(StatusCode::OK.into_response()),
+        };
+    }
+    let identity = identity?;
+    if !identity.is_key() {
+        return Err(Refusal::Unauthorized);
+    }
+    let from = address(&parts.extensions);
+    let body = body::object(&parts.headers, body, cloud.configuration.limits.body).await?;
+    let report = older::read(&body)?;
+    take(&cloud, &identity, vec![(&uuid, report)], from).await?;
+    Ok(StatusCode::OK.into_response())
+}
+
+/// All of them are looked at before any is written: one that is wrong, or that the caller has no rights on,
+/// refuses the request.
+async fn take(
+    cloud: &Cloud,
+    identity: &Identity,
+    reports: Vec<(&str, Report)>,
+    from: IpAddr,
+) -> Result<(), Refusal> {
+    let mut changes = Vec::with_capacity(reports.len());
+    for (uuid, report) in reports {
+        let present = written::Present::of(cloud, uuid).await?;
+        let present = present.ok_or(Refusal::Unauthorized)?;
+        if !cloud.may(identity, present.device, Method::Update).await? {
+            return Err(Refusal::Unauthorized);
+        }
+        changes.push(present.changed_by(cloud, report, from).await?);
+    }
+    for change in changes {
+        change.write(cloud).await?;
+    }
+    Ok(())
+}
+
+/// When measurements of devices were last written.
+#[derive(Default)]
+pub(crate) struct Metrics(Mutex<HashMap<i64, Instant>>);
+
+/// Devices whose measurements are remembered.
+const MOST_REMEMBERED: usize = 1_000_000;
+
+impl Metrics {
+    /// Whether they may be written again.
+    fn are_due(&self, device: i64) -> bool {
+        let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = written.get(&device);
+        last.is_none_or(|last| last.elapsed() >= METRICS)
+    }
+
+    fn are_written(&self, device: i64) {
+        let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if written.len() >= MOST_REMEMBERED {
+            written.retain(|_, last| last.elapsed() < METRICS);
+        }
+        written.insert(device, Instant::now());
+    }
+
+    pub(crate) fn forget(&self, device: i64) {
+        let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        written.remove(&device);
+    }
+}

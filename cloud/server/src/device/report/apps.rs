@@ -1,0 +1,243 @@
+//! What a device says of what it runs.
+
+use serde_json::{Map, Value};
+
+use crate::answer::Refusal;
+
+/// Images in one report.
+const MOST: usize = 1000;
+
+/// Words of a state of an update, the one that is told first.
+const UPDATE_STATES: [&str; 6] = [
+    "rejected",
+    "aborted",
+    "downloading",
+    "downloaded",
+    "applying changes",
+    "done",
+];
+
+/// What a device runs.
+#[derive(Debug, Default)]
+pub(super) struct Apps {
+    pub(super) releases: Vec<Release>,
+    /// By the uuid of the app: the release that it says it runs.
+    pub(super) running: Vec<(String, String)>,
+}
+
+/// How an app is named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Which {
+    /// By its uuid.
+    Uuid(String),
+    /// As the app of the device.
+    Own,
+}
+
+#[derive(Debug)]
+pub(super) struct Release {
+    pub(super) app: Which,
+    pub(super) name: Name,
+    /// Its place in [`UPDATE_STATES`].
+    pub(super) update: Option<usize>,
+    pub(super) images: Vec<Image>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Name {
+    Commit(String),
+    Id(i64),
+}
+
+/// An image on the device.
+#[derive(Debug)]
+pub(super) struct Image {
+    pub(super) name: ImageName,
+    /// None where it is unknown or not said.
+    pub(super) status: Option<&'static str>,
+    /// Percent.
+    pub(super) progress: Option<i64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ImageName {
+    /// Without its hash.
+    Location(String),
+    Id(i64),
+}
+
+impl Apps {
+    /// `apps` of version 3: by uuid, commit and name of the service.
+    pub(super) fn read(apps: &Value) -> Result<Self, Refusal> {
+        let mut read = Apps::default();
+        for (uuid, app) in object(apps, "apps")? {
+            let app = object(app, "an app")?;
+            if let Some(commit) = text(app, "release_uuid")? {
+                read.running.push((uuid.clone(), commit.to_owned()));
+            }
+            let Some(releases) = present(app, "releases") else {
+                continue;
+            };
+            for (commit, release) in object(releases, "releases")? {
+                let release = object(release, "a release")?;
+                let mut images = Vec::new();
+                if let Some(services) = present(release, "services") {
+                    for service in object(services, "services")?.values() {
+                        images.push(image(object(service, "a service")?)?);
+                    }
+                }
+                read.releases.push(Release {
+                    app: Which::Uuid(uuid.clone()),
+                    name: Name::Commit(commit.clone()),
+                    update: text(release, "update_status")?.and_then(update_state),
+                    images,
+                });
+            }
+        }
+        read.bounded()
+    }
+
+    pub(super) fn bounded(self) -> Result<Self, Refusal> {
+        let images: usize = self
+            .releases
+            .iter()
+            .map(|release| release.images.len())
+            .sum();
+        match images <= MOST && self.releases.len() <= MOST && self.running.len() <= MOST {
+            true => Ok(self),
+            false => Err(Refusal::Wrong(format!(
+                "more than {MOST} releases or images"
+            ))),
+        }
+    }
+
+    /// How the update of an app fares: the state that is told first of those of its releases.
+    pub(super) fn update_status(&self, is_it: impl Fn(&Which) -> bool) -> Option<&'static str> {
+        let of_it = self.releases.iter().filter(|release| is_it(&release.app));
+        let first = of_it.filter_map(|release| release.update).min()?;
+        UPDATE_STATES.get(first).copied()
+    }
+}
+
+fn update_state(word: &str) -> Option<usize> {
+    UPDATE_STATES.iter().position(|state| *state == word)
+}
+
+fn image(service: &Map<String, Value>) -> Result<Image, Refusal> {
+    let Some(image) = text(service, "image")? else {
+        return Err(Refusal::Wrong(
+            "`image` of a service is required".to_owned(),
+        ));
+    };
+    let location = image.split('@').next().unwrap_or_default().to_owned();
+    Ok(Image {
+        name: ImageName::Location(location),
+        status: text(service, "status")?.and_then(status),
+        progress: progress(service)?,
+    })
+}
+
+/// `download_progress`, in percent.
+pub(super) fn progress(service: &Map<String, Value>) -> Result<Option<i64>, Refusal> {
+    match present(service, "download_progress") {
+        None => Ok(None),
+        Some(Value::Number(number)) => {
+            let percent = number.as_f64().unwrap_or_default().clamp(0.0, 100.0);
+            #[expect(clippy::cast_possible_truncation, reason = "it is at most 100")]
+            let percent = percent.round() as i64;
+            Ok(Some(percent))
+        }
+        Some(_) => Err(Refusal::Wrong(
+            "`download_progress` must be a number".to_owned(),
+        )),
+    }
+}
+
+/// A word that `image_install.status` has.
+pub(super) fn status(word: &str) -> Option<&'static str> {
+    let field = resources::v7()
+        .resource("image_install")?
+        .find_field("status")?;
+    match field.kind {
+        resources::Type::Word(words) => words.iter().copied().find(|one| *one == word),
+        _ => None,
+    }
+}
+
+pub(super) fn object<'a>(value: &'a Value, what: &str) -> Result<&'a Map<String, Value>, Refusal> {
+    match value {
+        Value::Object(object) => Ok(object),
+        _ => Err(Refusal::Wrong(format!("{what} must be an object"))),
+    }
+}
+
+/// A field that is there and not null.
+pub(super) fn present<'a>(of: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    of.get(name).filter(|value| !value.is_null())
+}
+
+pub(super) fn text<'a>(of: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, Refusal> {
+    match present(of, name) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(Refusal::Wrong(format!("`{name}` must be text"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_state_of_an_update_is_the_one_that_is_told_first() {
+        let release = |state: &str| json!({ "update_status": state });
+        let apps = json!({
+            "a": { "releases": { "c1": release("done"), "c2": release("downloading"), "c3": release("new") } },
+            "b": { "releases": { "c4": release("rejected") } },
+        });
+        let apps = Apps::read(&apps).unwrap();
+        assert_eq!(
+            apps.update_status(|which| *which == Which::Uuid("a".to_owned())),
+            Some("downloading")
+        );
+        assert_eq!(apps.update_status(|which| *which == Which::Own), None);
+    }
+
+    #[test]
+    fn images_are_known_by_their_location_and_odd_words_are_dropped() {
+        let apps = json!({ "a": { "release_uuid": "c1", "releases": { "c1": { "services": {
+            "x": { "image": "registry/v2/ab@sha256:1", "status": "Running", "download_progress": 33.6 },
+            "y": { "image": "registry/v2/cd", "status": "Dancing", "download_progress": null },
+        } } } } });
+        let apps = Apps::read(&apps).unwrap();
+        let images = &apps.releases[0].images;
+        assert_eq!(
+            images[0].name,
+            ImageName::Location("registry/v2/ab".to_owned())
+        );
+        assert_eq!(
+            (images[0].status, images[0].progress),
+            (Some("Running"), Some(34))
+        );
+        assert_eq!((images[1].status, images[1].progress), (None, None));
+        assert_eq!(apps.running, [("a".to_owned(), "c1".to_owned())]);
+    }
+
+    #[test]
+    fn other_types_are_refused() {
+        for apps in [
+            json!([]),
+            json!({ "a": 1 }),
+            json!({ "a": { "release_uuid": 1 } }),
+            json!({ "a": { "releases": [] } }),
+            json!({ "a": { "releases": { "c": { "services": [] } } } }),
+            json!({ "a": { "releases": { "c": { "services": { "x": {} } } } } }),
+            json!({ "a": { "releases": { "c": { "services": { "x": { "image": "i", "status": 1 } } } } } }),
+            json!({ "a": { "releases": { "c": { "services": { "x": { "image": "i", "download_progress": "1" } } } } } }),
+        ] {
+            assert!(Apps::read(&apps).is_err(), "{apps}");
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! The fields of a device that it reports, and what becomes of values that do not fit: over-long text is cut,
+//! large numbers are the largest, and only another type is refused.
+
+use resources::split_os_version;
+use serde_json::{Map, Value};
+
+use crate::answer::Refusal;
+
+/// What a field holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// So many characters at most; the rest is cut off.
+    Text(usize),
+    /// The same, cut at a space.
+    Spaced(usize),
+    /// A name in one line.
+    Name,
+    /// In lower case and plain characters, or nothing at all.
+    CpuId,
+    /// `prod` or `dev`; anything else is left out.
+    Variant,
+    /// A whole number.
+    Number,
+    Flag,
+}
+
+/// What else happens when a field is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Matter {
+    /// Nothing.
+    Plain,
+    /// A measurement: not worth a write of its own more than once a minute.
+    Metric,
+    /// Other fields or rows follow from it, by the rules of the data API.
+    Ruled,
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) struct Field {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) matter: Matter,
+}
+
+const fn field(name: &'static str, kind: Kind, matter: Matter) -> Field {
+    Field { name, kind, matter }
+}
+
+/// Each of them is a column of `device`.
+pub(super) const FIELDS: [Field; 25] = [
+    field("status", Kind::Text(50), Matter::Plain),
+    field("os_version", Kind::Text(70), Matter::Ruled),
+    field("os_variant", Kind::Variant, Matter::Ruled),
+    field("supervisor_version", Kind::Text(20), Matter::Ruled),
+    field("provisioning_progress", Kind::Number, Matter::Plain),
+    field("provisioning_state", Kind::Text(255), Matter::Plain),
+    field("ip_address", Kind::Spaced(2000), Matter::Plain),
+    field("mac_address", Kind::Spaced(900), Matter::Plain),
+    field("api_port", Kind::Number, Matter::Plain),
+    field("api_secret", Kind::Text(64), Matter::Plain),
+    field("cpu_id", Kind::CpuId, Matter::Ruled),
+    field("is_undervolted", Kind::Flag, Matter::Plain),
+    field("is_online", Kind::Flag, Matter::Plain),
+    field("download_progress", Kind::Number, Matter::Plain),
+    field("memory_usage", Kind::Number, Matter::Metric),
+    field("memory_total", Kind::Number, Matter::Metric),
+    field("storage_usage", Kind::Number, Matter::Metric),
+    field("storage_total", Kind::Number, Matter::Metric),
+    field("storage_block_device", Kind::Text(255), Matter::Metric),
+    field("cpu_temp", Kind::Number, Matter::Metric),
+    field("cpu_usage", Kind::Number, Matter::Metric),
+    // Not of version 3, where people alone name devices.
+    field("device_name", Kind::Name, Matter::Ruled),
+    field("note", Kind::Text(1_000_000), Matter::Plain),
+    // Made from other things that are said.
+    field("is_running__release", Kind::Number, Matter::Ruled),
+    field("update_status", Kind::Text(50), Matter::Plain),
+];
+
+/// Fields that version 3 does not take from the body as they are.
+const NOT_OF_V3: [&str; 5] = [
+    "download_progress",
+    "device_name",
+    "note",
+    "is_running__release",
+    "update_status",
+];
+
+/// What a device says of its fields; null where it says that there is nothing.
+#[derive(Debug, Default)]
+pub(super) struct Said(pub(super) Vec<(&'static Field, Value)>);
+
+impl Said {
+    /// Of version 3.
+    pub(super) fn read(body: &Map<String, Value>) -> Result<Self, Refusal> {
+        Self::read_those(body, |field| !NOT_OF_V3.contains(&field.name))
+    }
+
+    /// Those that are wanted; what else the body has is passed over.
+    pub(super) fn read_those(
+        body: &Map<String, Value>,
+        wanted: impl Fn(&Field) -> bool,
+    ) -> Result<Self, Refusal> {
+        let mut said = Said::default();
+        for field in FIELDS.iter().filter(|field| wanted(field)) {
+            if let Some(given) = body.get(field.name)
+                && let Some(value) = fit(field, given)?
+            {
+                said.0.push((field, value));
+            }
+        }
+        said.split_os_version();
+        Ok(said)
+    }
+
+    pub(super) fn set(&mut self, name: &str, value: Value) {
+        if let Some(field) = FIELDS.iter().find(|field| field.name == name) {
+            self.0.retain(|(other, _)| *other != field);
+            self.0.push((field, value));
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<&Value> {
+        let found = self.0.iter().find(|(field, _)| field.name == name);
+        found.map(|(_, value)| value)
+    }
+
+    /// `2.0.0 (prod)`: as it would be kept, so that it is compared with what is kept.
+    fn split_os_version(&mut self) {
+        let Some(Value::String(reported)) = self.get("os_version").cloned() else {
+            return;
+        };
+        let (version, variant) = split_os_version(&reported);
+        if let (Some(variant), None) = (variant, self.get("os_variant")) {
+            let (version, variant) = (version.to_owned(), variant.to_owned());
+            self.set("os_version", version.into());
+            self.set("os_variant", variant.into());
+        }
+    }
+}
+
+/// The value as the field holds it; none where it is left out.
+fn fit(field: &Field, given: &Value) -> Result<Option<Value>, Refusal> {
+    let wrong = |what: &str| Err(Refusal::Wrong(format!("`{}` must be {what}", field.name)));
+    match (field.kind, given) {
+        (Kind::Flag, Value::Bool(_)) => Ok(Some(given.clone())),
+        (Kind::Flag, _) => wrong("true or false"),
+        (Kind::Variant | Kind::Name, Value::Null) => Ok(None),
+        (_, Value::Null) => Ok(Some(Value::Null)),
+        (Kind::Number, Value::Number(number)) => {
+            let whole = number.as_i64().or_else(|| {
+                // Fractions are rounded; what no number holds is the largest.
+                #[expect(clippy::cast_possible_truncation, reason = "such a cast saturates")]
+                number.as_f64().map(|number| number.round() as i64)
+            });
+            let whole = whole.unwrap_or_default();
+            let bounded = whole.clamp(i64::from(i32::MIN), i64::from(i32::MAX));
+            Ok(Some(bounded.into()))
+        }
+        (Kind::Number, _) => wrong("a number"),
+        (kind, Value::String(text)) => Ok(fit_text(kind, text).map(Value::String)),
+        _ => wrong("text"),
+    }
+}
+
+fn fit_text(kind: Kind, text: &str) -> Option<String> {
+    match kind {
+        Kind::Text(most) => Some(cut(text, most).to_owned()),
+        Kind::Spaced(most) => {
+            let kept = cut(text, most);
+            if kept.len() == text.len() {
+                return Some(text.to_owned());
+            }
+            let whole = text.as_bytes().get(kept.len()) == Some(&b' ');
+            let at = if whole {
+                kept.len()
+            } else {
+                kept.rfind(' ').unwrap_or(0)
+            };
+            Some(kept.get(..at).unwrap_or_default().to_owned())
+        }
+        Kind::Name => {
+            let plain = !text.is_empty() && !text.contains(['\r', '\n']);
+            plain.then(|| cut(text, 255).to_owned())
+        }
+        Kind::CpuId => {
+            let plain = text.bytes().all(|byte| matches!(byte, 0x20..=0x7e));
+            plain.then(|| cut(text, 255).to_lowercase())
+        }
+        Kind::Variant => matches!(text, "prod" | "dev").then(|| text.to_owned()),
+        Kind::Number | Kind::Flag => None,
+    }
+}
+
+/// The first so many characters. Databases have no place for the character 0.
+fn cut(text: &str, most: usize) -> &str {
+    let text = text.split('\0').next().unwrap_or_default();
+    match text.char_indices().nth(most) {
+        Some((at, _)) => text.get(..at).unwrap_or_default(),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn said(body: Value) -> Result<Vec<(&'static str, Value)>, Refusal> {
+        let said = Said::read(body.as_object().unwrap())?;
+        Ok(said
+            .0
+            .into_iter()
+            .map(|(field, value)| (field.name, value))
+            .collect())
+    }
+
+    #[test]
+    fn what_does_not_fit_is_cut_and_never_refused() {
+        let addresses = "10.0.0.1 ".repeat(300);
+        for (field, given, kept) in [
+            ("status", json!("x".repeat(60)), json!("x".repeat(50))),
+            ("status", json!("ä".repeat(60)), json!("ä".repeat(50))),
+            ("status", json!("a\u{0}b"), json!("a")),
+            (
+                "ip_address",
+                json!(addresses),
+                json!(addresses[..1997].trim_end()),
+            ),
+            ("ip_address", json!("x".repeat(3000)), json!("")),
+            ("cpu_id", json!("AB"), json!("ab")),
+            (
+                "memory_usage",
+                json!(5_000_000_000_i64),
+                json!(2_147_483_647),
+            ),
+            ("memory_usage", json!(1e300), json!(2_147_483_647)),
+            ("cpu_temp", json!(-12.6), json!(-13)),
+            ("cpu_usage", Value::Null, Value::Null),
+            ("is_online", json!(true), json!(true)),
+        ] {
+            assert_eq!(
+                said(json!({ field: given })).unwrap(),
+                [(field, kept)],
+                "{field}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_none_of_its_words_is_left_out() {
+        for body in [
+            json!({ "os_variant": "testing" }),
+            json!({ "cpu_id": "\u{7f}" }),
+            json!({ "unknown": 1, "is_connected_to_vpn": true, "uuid": "x", "note": "n", "device_name": "d" }),
+        ] {
+            assert_eq!(said(body.clone()).unwrap(), [], "{body}");
+        }
+    }
+
+    #[test]
+    fn a_variant_in_the_version_is_one_of_its_own() {
+        let body = json!({ "os_version": "Platform OS 2.88.4 (prod)" });
+        let expected = [
+            ("os_version", json!("Platform OS 2.88.4")),
+            ("os_variant", json!("prod")),
+        ];
+        assert_eq!(said(body).unwrap(), expected);
+    }
+
+    #[test]
+    fn other_types_are_refused() {
+        for body in [
+            json!({ "status": 1 }),
+            json!({ "memory_usage": "12" }),
+            json!({ "is_online": "true" }),
+            json!({ "is_online": null }),
+            json!({ "ip_address": ["10.0.0.1"] }),
+            json!({ "os_variant": {} }),
+        ] {
+            assert!(said(body.clone()).is_err(), "{body}");
+        }
+    }
+}

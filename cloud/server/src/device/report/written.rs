@@ -1,0 +1,245 @@
+//! What of a report differs from what is known, and writing that.
+
+mod installs;
+
+use std::net::IpAddr;
+
+use data::query::Caller;
+use data::write::{WriteError, Writer};
+use data::{Retries, Transaction};
+use sea_query::{Alias, Expr, ExprTrait, Query, SimpleExpr};
+use serde_json::{Map, Value};
+
+use super::apps::Which;
+use super::fields::{FIELDS, Field, Kind, Matter, Said};
+use super::{Apps, Report};
+use crate::answer::Refusal;
+use crate::cloud::{Cloud, now};
+use crate::device::Known;
+use installs::{Install, Looked};
+
+/// A device as it is known.
+pub(super) struct Present {
+    pub(super) device: Known,
+    /// The uuid of its fleet.
+    fleet: Option<String>,
+    public_address: Option<String>,
+    /// In the order of [`FIELDS`].
+    values: Vec<Value>,
+}
+
+impl Present {
+    /// None where there is no such device.
+    pub(super) async fn of(cloud: &Cloud, uuid: &str) -> Result<Option<Self>, Refusal> {
+        if !crate::device::is_uuid(uuid) {
+            return Ok(None);
+        }
+        let device = Alias::new("device");
+        let fleet = Alias::new("application");
+        let of_device = |column: &str| (device.clone(), Alias::new(column));
+        let select = Query::select()
+            .columns(["id", "actor"].map(of_device))
+            .column((fleet.clone(), Alias::new("uuid")))
+            .column(of_device("public_address"))
+            .columns(FIELDS.iter().map(|field| of_device(field.name)))
+            .from(device.clone())
+            .left_join(
+                fleet.clone(),
+                Expr::col((fleet.clone(), Alias::new("id")))
+                    .equals(of_device("belongs_to__application")),
+            )
+            .and_where(Expr::col(of_device("uuid")).eq(uuid))
+            .take();
+        let Some(row) = cloud.database.row(&select).await? else {
+            return Ok(None);
+        };
+        let mut values = Vec::with_capacity(FIELDS.len());
+        for (at, field) in FIELDS.iter().enumerate() {
+            let at = at + 4;
+            values.push(match field.kind {
+                Kind::Number => row.number(at)?.map_or(Value::Null, Value::from),
+                Kind::Flag => row.flag(at)?.map_or(Value::Null, Value::from),
+                _ => row.text(at)?.map_or(Value::Null, Value::from),
+            });
+        }
+        Ok(Some(Present {
+            device: Known {
+                id: row.id(0)?,
+                actor: row.id(1)?,
+            },
+            fleet: row.text(2)?,
+            public_address: row.text(3)?,
+            values,
+        }))
+    }
+
+    fn value(&self, field: &'static Field) -> &Value {
+        let at = FIELDS.iter().position(|other| other == field);
+        at.and_then(|at| self.values.get(at))
+            .unwrap_or(&Value::Null)
+    }
+
+    /// What a report changes.
+    ///
+    /// # Errors
+    /// 401, where it names a release or an image that is not one that the device could have.
+    pub(super) async fn changed_by(
+        &self,
+        cloud: &Cloud,
+        report: Report,
+        from: IpAddr,
+    ) -> Result<Changed, Refusal> {
+        let Report {
+            mut said,
+            apps,
+            running,
+        } = report;
+        let is_own = |which: &Which| match which {
+            Which::Own => true,
+            Which::Uuid(uuid) => Some(uuid) == self.fleet.as_ref(),
+        };
+        let mut installs = Vec::new();
+        if let Some(apps) = &apps {
+            let looked = Looked::up(cloud, self.device.id, self.fleet.as_deref(), apps).await?;
+            installs = looked.changes(apps)?;
+            if let Some(state) = apps.update_status(is_own) {
+                said.set("update_status", state.into());
+            }
+        }
+        let running = running.or_else(|| self.running(apps.as_ref()?));
+        if let (Some(commit), Some(fleet)) = (running, &self.fleet)
+            && let Some(release) = installs::release_of(cloud, fleet, &commit).await?
+        {
+            said.set("is_running__release", release.into());
+        }
+        let from = from.to_canonical().to_string();
+        let moved = self.public_address.as_deref() != Some(from.as_str());
+        Ok(Changed {
+            device: self.device.id,
+            fields: self.differing(cloud, said),
+            public_address: moved.then_some(from),
+            installs,
+        })
+    }
+
+    /// The commit that it says it runs of its own fleet.
+    fn running(&self, apps: &Apps) -> Option<String> {
+        let fleet = self.fleet.as_ref()?;
+        let mut running = apps.running.iter();
+        running
+            .find(|(app, _)| app == fleet)
+            .map(|(_, commit)| commit.clone())
+    }
+
+    /// Fields that are worth a write.
+    fn differing(&self, cloud: &Cloud, said: Said) -> Vec<(&'static Field, Value)> {
+        let mut fields = said.0;
+        fields.retain(|(field, value)| self.value(field) != value);
+        let only_metrics = fields
+            .iter()
+            .all(|(field, _)| field.matter == Matter::Metric);
+        if only_metrics && !cloud.devices.metrics.are_due(self.device.id) {
+            fields.clear();
+        }
+        fields
+    }
+}
+
+/// What is to be written.
+pub(super) struct Changed {
+    device: i64,
+    fields: Vec<(&'static Field, Value)>,
+    public_address: Option<String>,
+    installs: Vec<Install>,
+}
+
+impl Changed {
+    /// Writes it, in one transaction; nothing where nothing is to be.
+    pub(super) async fn write(self, cloud: &Cloud) -> Result<(), Refusal> {
+        if self.fields.is_empty() && self.installs.is_empty() && self.public_address.is_none() {
+            return Ok(());
+        }
+        let mut retries = Retries::default();
+        loop {
+            match self.once(cloud).await {
+                Ok(()) => break,
+                Err(WriteError::Data(error)) if retries.again(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if self
+            .fields
+            .iter()
+            .any(|(field, _)| field.matter == Matter::Metric)
+        {
+            cloud.devices.metrics.are_written(self.device);
+        }
+        Ok(())
+    }
+
+    async fn once(&self, cloud: &Cloud) -> Result<(), WriteError> {
+        let now = now();
+        let mut transaction = cloud.database.begin().await?;
+        if self
+            .fields
+            .iter()
+            .any(|(field, _)| field.matter == Matter::Ruled)
+        {
+            let body: Map<String, Value> = self
+                .fields
+                .iter()
+                .map(|(field, value)| (field.name.to_owned(), value.clone()))
+                .chain(
+                    self.public_address
+                        .iter()
+                        .map(|from| ("public_address".to_owned(), Value::from(from.as_str()))),
+                )
+                .collect();
+            let platform = Caller::Platform;
+            let mut writer = Writer::new(
+                &mut transaction,
+                cloud.setting(&platform),
+                &cloud.environment,
+            );
+            writer.change("device", &[self.device], &body).await?;
+        } else if !self.fields.is_empty() || self.public_address.is_some() {
+            self.update(&mut transaction, now).await?;
+        }
+        installs::write(&mut transaction, self.device, &self.installs, now).await?;
+        Ok(transaction.commit().await?)
+    }
+
+    /// Fields that nothing follows from but when that was.
+    async fn update(&self, transaction: &mut Transaction, now: i64) -> Result<(), WriteError> {
+        let mut values: Vec<(Alias, SimpleExpr)> =
+            vec![(Alias::new("modified_at"), Expr::val(now))];
+        for (field, value) in &self.fields {
+            values.push((Alias::new(field.name), bound(field, value)));
+            let event = match field.name {
+                "is_online" => "last_connectivity_event",
+                "update_status" => "last_update_status_event",
+                _ => continue,
+            };
+            values.push((Alias::new(event), Expr::val(now)));
+        }
+        if let Some(from) = &self.public_address {
+            values.push((Alias::new("public_address"), Expr::val(from.as_str())));
+        }
+        let update = Query::update()
+            .table(Alias::new("device"))
+            .values(values)
+            .and_where(Expr::col(Alias::new("id")).eq(self.device))
+            .take();
+        transaction.execute(&update).await?;
+        Ok(())
+    }
+}
+
+/// A value as the column takes it; a null has a type as well.
+fn bound(field: &Field, value: &Value) -> SimpleExpr {
+    Expr::val(match field.kind {
+        Kind::Number => sea_query::Value::BigInt(value.as_i64()),
+        Kind::Flag => sea_query::Value::Bool(value.as_bool()),
+        _ => sea_query::Value::String(value.as_str().map(str::to_owned)),
+    })
+}

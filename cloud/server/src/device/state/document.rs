@@ -1,0 +1,293 @@
+//! The document of a target state, out of its rows: the same rows make the same bytes (cloud behaviour 4.2).
+
+use std::collections::BTreeMap;
+
+use resources::Branding;
+use serde_json::{Map, Value, json};
+
+use super::rows::{App, Image, Level, Part, Rows};
+
+/// What devices poll at least this often, in milliseconds (cloud behaviour 4.2).
+pub(crate) const POLL: i64 = 600_000;
+const POLL_NAME: &str = "SUPERVISOR_POLL_INTERVAL";
+
+/// What is nested deeper in a composition or contract is left out: a device's parser takes 128 levels, some of
+/// which the document around it needs.
+const DEEPEST: usize = 64;
+
+impl Rows {
+    /// `GET /device/v3/:uuid/state`
+    pub(crate) fn document(&self, branding: &Branding) -> Value {
+        let inside = json!({
+            "name": self.name, "config": self.config(branding), "apps": self.apps(branding),
+        });
+        Value::Object(Map::from_iter([(self.uuid.clone(), inside)]))
+    }
+
+    /// `GET /device/v2/:uuid/state`: the fleet's app alone, by numbers.
+    pub(crate) fn older_document(&self, branding: &Branding) -> Value {
+        let mut apps = Map::new();
+        if let Some(app) = self.apps.get(&Part::Fleet) {
+            let mut told = json!({ "name": app.name });
+            let composition = Composition::of(app);
+            if let Some(release) = &app.release {
+                told["commit"] = json!(release.commit);
+                told["releaseId"] = json!(release.id);
+                let mut services = Map::new();
+                for (name, image) in &app.images {
+                    let mut service = composition.service(name).unwrap_or_default();
+                    let about = json!({
+                        "imageId": image.id, "serviceName": name, "image": image.reference(), "running": true,
+                        "environment": self.environment(app, image),
+                        "labels": self.labels_of(Part::Fleet, image, branding),
+                    });
+                    if let Value::Object(about) = about {
+                        service.extend(about);
+                    }
+                    if let Some(contract) = image.contract() {
+                        service.insert("contract".to_owned(), contract);
+                    }
+                    services.insert(image.service.to_string(), Value::Object(service));
+                }
+                told["services"] = Value::Object(services);
+            }
+            for (name, part) in composition.shared() {
+                told[name] = part;
+            }
+            apps.insert(app.id.to_string(), told);
+        }
+        json!({
+            "local": { "name": self.name, "config": self.config(branding), "apps": apps },
+            "dependent": { "apps": {}, "devices": {} },
+        })
+    }
+
+    /// How often it is to poll, in milliseconds.
+    pub(crate) fn poll_interval(&self, branding: &Branding) -> i64 {
+        let said = self.settings(branding).remove(POLL_NAME);
+        let said = said.and_then(|text| text.trim().parse::<i64>().ok());
+        said.unwrap_or(POLL).max(POLL)
+    }
+
+    /// Configuration variables by their names without a prefix: what the device has wins over its fleet, the
+    /// current prefix over older ones.
+    fn settings(&self, branding: &Branding) -> BTreeMap<String, String> {
+        let mut settings = BTreeMap::new();
+        for level in [Level::FLEET, Level::DEVICE] {
+            let prefixes: Vec<&str> = branding.env_prefixes().collect();
+            for prefix in prefixes.into_iter().rev() {
+                for ((of, name), value) in &self.config {
+                    if let (true, Some(bare)) = (*of == level, name.strip_prefix(prefix)) {
+                        settings.insert(bare.to_owned(), value.clone());
+                    }
+                }
+            }
+        }
+        settings
+    }
+
+    fn config(&self, branding: &Branding) -> Map<String, Value> {
+        let mut settings = self.settings(branding);
+        // These are for people's interfaces, and for devices of long ago.
+        settings.retain(|name, _| !name.starts_with("UI") && name != "HOST_LOG_TO_DISPLAY");
+        let poll = self.poll_interval(branding).to_string();
+        settings.insert(POLL_NAME.to_owned(), poll);
+        let mut config = BTreeMap::new();
+        for prefix in written(branding.env_prefixes(), branding) {
+            for (name, value) in &settings {
+                config.insert(format!("{prefix}{name}"), json!(value));
+            }
+        }
+        config.into_iter().collect()
+    }
+
+    fn apps(&self, branding: &Branding) -> Map<String, Value> {
+        let mut apps = BTreeMap::new();
+        for (part, app) in &self.apps {
+            let mut told = json!({
+                "id": app.id, "name": app.name, "is_host": app.is_host, "class": app.class,
+            });
+            if let Some(release) = &app.release {
+                let inside = self.release(*part, app, release.id, branding);
+                told["releases"] =
+                    Value::Object(Map::from_iter([(release.commit.clone(), inside)]));
+            }
+            apps.insert(app.uuid.clone(), told);
+        }
+        apps.into_iter().collect()
+    }
+
+    fn release(&self, part: Part, app: &App, id: i64, branding: &Branding) -> Value {
+        let composition = Composition::of(app);
+        let mut release = json!({ "id": id });
+        let mut services = Map::new();
+        for (name, image) in &app.images {
+            let mut service = json!({
+                "id": image.service, "image_id": image.id, "image": image.reference(),
+                "environment": self.environment(app, image),
+                "labels": self.labels_of(part, image, branding),
+            });
+            if let Some(contract) = image.contract() {
+                service["contract"] = contract;
+            }
+            if let Some(fields) = composition.service(name) {
+                service["composition"] = Value::Object(fields);
+            }
+            services.insert(name.clone(), service);
+        }
+        if !services.is_empty() {
+            release["services"] = Value::Object(services);
+        }
+        for (name, shared) in composition.shared() {
+            release[name] = shared;
+        }
+        release
+    }
+
+    fn environment(&self, app: &App, image: &Image) -> Map<String, Value> {
+        let levels = [
+            (Level::IMAGE, image.release_image),
+            (Level::FLEET, app.id),
+            (Level::SERVICE, image.service),
+            (Level::DEVICE, 0),
+            (Level::DEVICE_SERVICE, image.service),
+        ];
+        merged(levels.iter().filter_map(|level| self.variables.get(level)))
+    }
+
+    fn labels_of(&self, part: Part, image: &Image, branding: &Branding) -> Map<String, Value> {
+        let levels = [
+            (Level::IMAGE, image.release_image),
+            (Level::SERVICE, image.service),
+        ];
+        let mut labels = merged(levels.iter().filter_map(|level| self.labels.get(level)));
+        let mut unless_there = |name: &str, value: &str| {
+            for namespace in written(branding.label_namespaces(), branding) {
+                let name = format!("{namespace}.{name}");
+                if !labels.contains_key(&name) {
+                    labels.insert(name, json!(value));
+                }
+            }
+        };
+        match part {
+            Part::Supervisor => {}
+            Part::System => unless_there("image.store", "root"),
+            Part::Fleet => {
+                let settings = self.settings(branding);
+                for (setting, label) in [
+                    ("SUPERVISOR_UPDATE_STRATEGY", "update.strategy"),
+                    ("SUPERVISOR_HANDOVER_TIMEOUT", "update.handover-timeout"),
+                ] {
+                    // A label under any of its names is one.
+                    let there = branding
+                        .label_namespaces()
+                        .any(|namespace| labels_have(&self.labels, &levels, namespace, label));
+                    if let (Some(value), false) = (settings.get(setting), there) {
+                        unless_there(label, value);
+                    }
+                }
+            }
+        }
+        let sorted: BTreeMap<String, Value> = labels.into_iter().collect();
+        sorted.into_iter().collect()
+    }
+}
+
+fn labels_have(
+    labels: &BTreeMap<(i64, i64), BTreeMap<String, String>>,
+    levels: &[(i64, i64)],
+    namespace: &str,
+    label: &str,
+) -> bool {
+    let name = format!("{namespace}.{label}");
+    let mut of = levels.iter().filter_map(|level| labels.get(level));
+    of.any(|of| of.contains_key(&name))
+}
+
+/// The current name, and the older ones that devices are sent as well.
+fn written<'a>(
+    names: impl Iterator<Item = &'a str>,
+    branding: &'a Branding,
+) -> impl Iterator<Item = &'a str> {
+    names
+        .enumerate()
+        .filter(|(at, name)| *at == 0 || branding.written.iter().any(|one| one == name))
+        .map(|(_, name)| name)
+}
+
+/// Later ones win; in the order of their names.
+fn merged<'a>(levels: impl Iterator<Item = &'a BTreeMap<String, String>>) -> Map<String, Value> {
+    let mut all: BTreeMap<&str, &str> = BTreeMap::new();
+    for level in levels {
+        all.extend(
+            level
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str())),
+        );
+    }
+    all.into_iter()
+        .map(|(name, value)| (name.to_owned(), json!(value)))
+        .collect()
+}
+
+impl Image {
+    /// What a device pulls.
+    fn reference(&self) -> String {
+        let reference = match self.hash.as_deref() {
+            None | Some("") => self.location.clone(),
+            Some(hash) => format!("{}@{hash}", self.location),
+        };
+        reference.to_lowercase()
+    }
+
+    fn contract(&self) -> Option<Value> {
+        let contract: Value = serde_json::from_str(self.contract.as_deref()?).ok()?;
+        (!contract.is_null() && is_flat_enough(&contract, DEEPEST)).then_some(contract)
+    }
+}
+
+/// What somebody built, of which nothing is known until it is looked at.
+struct Composition(Map<String, Value>);
+
+impl Composition {
+    fn of(app: &App) -> Self {
+        let text = app
+            .release
+            .as_ref()
+            .map(|release| release.composition.as_str());
+        Composition(match text.map(serde_json::from_str) {
+            Some(Ok(Value::Object(parts))) => parts,
+            _ => Map::new(),
+        })
+    }
+
+    /// What it says of a service, without what is only for builds.
+    fn service(&self, name: &str) -> Option<Map<String, Value>> {
+        let service = self.0.get("services")?.get(name)?;
+        let mut fields = service
+            .as_object()
+            .filter(|_| is_flat_enough(service, DEEPEST))?
+            .clone();
+        fields.shift_remove("build");
+        Some(fields)
+    }
+
+    /// Networks and volumes.
+    fn shared(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        ["networks", "volumes"].into_iter().filter_map(|name| {
+            let part = self.0.get(name)?;
+            (part.is_object() && is_flat_enough(part, DEEPEST)).then(|| (name, part.clone()))
+        })
+    }
+}
+
+fn is_flat_enough(value: &Value, levels: usize) -> bool {
+    let Some(below) = levels.checked_sub(1) else {
+        return false;
+    };
+    match value {
+        Value::Array(values) => values.iter().all(|value| is_flat_enough(value, below)),
+        Value::Object(fields) => fields.values().all(|value| is_flat_enough(value, below)),
+        _ => true,
+    }
+}

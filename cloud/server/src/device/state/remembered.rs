@@ -1,0 +1,135 @@
+//! Target states that were made already, and who was refused one.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::body::Bytes;
+use http::HeaderValue;
+use sha2::{Digest, Sha256};
+
+use crate::device::Known;
+
+/// Bytes of documents that are remembered.
+const MOST_BYTES: usize = 256 << 20;
+/// What one costs beside its document, about, in bytes.
+const EACH: usize = 512;
+
+/// How long somebody is refused without another look (cloud behaviour 4.2).
+const REFUSED: Duration = Duration::from_secs(600);
+/// Refusals that are remembered.
+const MOST_REFUSED: usize = 100_000;
+
+/// A state as it was made.
+#[derive(Debug, Clone)]
+pub(crate) struct Remembered {
+    pub(crate) device: Known,
+    /// The fleets that it is made from.
+    pub(crate) depends: Vec<i64>,
+    pub(crate) generation: i64,
+    /// How often the device is to poll, in milliseconds.
+    pub(crate) poll: i64,
+    pub(crate) tag: HeaderValue,
+    pub(crate) document: Bytes,
+}
+
+/// Target states, by the device's uuid.
+#[derive(Default)]
+pub(crate) struct States {
+    made: Mutex<Made>,
+    refused: Mutex<HashMap<(i64, i64), Instant>>,
+}
+
+#[derive(Default)]
+struct Made {
+    by_uuid: HashMap<String, Remembered>,
+    bytes: usize,
+}
+
+impl States {
+    fn made(&self) -> MutexGuard<'_, Made> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn get(&self, uuid: &str) -> Option<Remembered> {
+        self.made().by_uuid.get(uuid).cloned()
+    }
+
+    pub(crate) fn keep(&self, uuid: &str, remembered: &Remembered) {
+        let mut made = self.made();
+        made.remove(uuid);
+        let bytes = EACH + remembered.document.len();
+        if made.bytes + bytes > MOST_BYTES {
+            // All devices poll, each in its turn: none is worth more than another.
+            made.by_uuid.clear();
+            made.bytes = 0;
+        }
+        made.bytes += bytes;
+        made.by_uuid.insert(uuid.to_owned(), remembered.clone());
+    }
+
+    pub(crate) fn forget(&self, uuid: &str) {
+        self.made().remove(uuid);
+    }
+
+    /// Whether an actor was refused the state of a device a short while ago.
+    pub(super) fn is_refused(&self, device: i64, actor: i64) -> bool {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = refused.get(&(device, actor));
+        since.is_some_and(|since| since.elapsed() < REFUSED)
+    }
+
+    pub(super) fn refuse(&self, device: i64, actor: i64) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.len() >= MOST_REFUSED {
+            refused.retain(|_, since| since.elapsed() < REFUSED);
+            if refused.len() >= MOST_REFUSED {
+                refused.clear();
+            }
+        }
+        refused.insert((device, actor), Instant::now());
+    }
+}
+
+impl Made {
+    fn remove(&mut self, uuid: &str) {
+        if let Some(gone) = self.by_uuid.remove(uuid) {
+            self.bytes -= EACH + gone.document.len();
+        }
+    }
+}
+
+/// The ETag of a document.
+pub(super) fn tag(document: &str) -> HeaderValue {
+    let hash = Sha256::digest(document.as_bytes());
+    let tag = format!("W/\"{}\"", hex::encode(hash.get(..16).unwrap_or(&hash)));
+    // Hexadecimal digits can be in a header.
+    HeaderValue::from_str(&tag).unwrap_or(HeaderValue::from_static("W/\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_documents_than_there_is_room_for_make_room() {
+        let states = States::default();
+        let remembered = Remembered {
+            device: Known { id: 1, actor: 1 },
+            depends: Vec::new(),
+            generation: 0,
+            poll: 0,
+            tag: tag(""),
+            document: Bytes::from(vec![b'x'; 1 << 20]),
+        };
+        for device in 0..300 {
+            states.keep(&device.to_string(), &remembered);
+        }
+        assert!(states.made().bytes <= MOST_BYTES);
+        assert!(states.get("299").is_some(), "the latest one");
+        assert!(states.get("0").is_none(), "the first one");
+        states.forget("299");
+        let left = states.made().by_uuid.len() * (EACH + (1 << 20));
+        assert_eq!(states.made().bytes, left);
+    }
+}

@@ -1,0 +1,100 @@
+//! `PATCH /device/v3/tags`: labels that devices give themselves (cloud behaviour 4.4).
+
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use data::write::{WriteError, Writer};
+use data::{Retries, sql};
+use http::StatusCode;
+use resources::Method;
+use serde_json::{Map, Value, json};
+
+use crate::answer::Refusal;
+use crate::body;
+use crate::cloud::{Cloud, Shared};
+use crate::credential::Identity;
+use crate::device::Known;
+
+/// Tags in one request.
+const MOST: usize = 500;
+
+/// `PATCH /device/v3/tags`
+pub(crate) async fn patch(
+    State(cloud): State<Shared>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    let identity = cloud.admit_key(&parts).await?;
+    let body = body::object(&parts.headers, body, cloud.configuration.limits.body).await?;
+    let mut wanted: Vec<(Known, &str, &str)> = Vec::new();
+    for (uuid, tags) in &body {
+        let Value::Object(tags) = tags else {
+            return Err(Refusal::Wrong(format!(
+                "the tags of `{uuid}` must be an object"
+            )));
+        };
+        let device = cloud.device(uuid).await?.ok_or(Refusal::Unauthorized)?;
+        if !cloud.may(&identity, device, Method::Update).await? {
+            return Err(Refusal::Unauthorized);
+        }
+        for (key, value) in tags {
+            let Value::String(value) = value else {
+                return Err(Refusal::Wrong(format!("the tag `{key}` must be text")));
+            };
+            wanted.push((device, key, value));
+        }
+        if wanted.len() > MOST {
+            return Err(Refusal::Wrong(format!("more than {MOST} tags at once")));
+        }
+    }
+    if wanted.is_empty() {
+        return Err(Refusal::Wrong("the body has no tags".to_owned()));
+    }
+    let mut retries = Retries::default();
+    loop {
+        match once(&cloud, &identity, &wanted).await {
+            Ok(()) => return Ok(StatusCode::OK.into_response()),
+            Err(WriteError::Data(error)) if retries.again(&error) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+async fn once(
+    cloud: &Cloud,
+    identity: &Identity,
+    wanted: &[(Known, &str, &str)],
+) -> Result<(), WriteError> {
+    let mut transaction = cloud.database.begin().await?;
+    let mut writer = Writer::new(
+        &mut transaction,
+        cloud.setting(&identity.caller),
+        &cloud.environment,
+    );
+    let mut changed = false;
+    for (device, key, value) in wanted {
+        let present = sql("SELECT id, value FROM device_tag WHERE device = ? AND tag_key = ?")
+            .with(device.id)
+            .with(*key);
+        match writer.transaction().row(&present).await? {
+            Some(row) if row.some_text(1)? == *value => {}
+            Some(row) => {
+                let body = Map::from_iter([("value".to_owned(), json!(value))]);
+                writer.change("device_tag", &[row.id(0)?], &body).await?;
+                changed = true;
+            }
+            None => {
+                let body = Map::from_iter([
+                    ("device".to_owned(), json!(device.id)),
+                    ("tag_key".to_owned(), json!(key)),
+                    ("value".to_owned(), json!(value)),
+                ]);
+                writer.create("device_tag", &body).await?;
+                changed = true;
+            }
+        }
+    }
+    match changed {
+        true => Ok(transaction.commit().await?),
+        false => Ok(()),
+    }
+}

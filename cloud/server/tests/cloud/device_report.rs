@@ -1,0 +1,475 @@
+//! What devices say of themselves (cloud behaviour 4.3 and 4.4, and rows 15 and 17 of part 7).
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use data::sql;
+
+use crate::harness::{on_both, read};
+use crate::shop::{Device, Shop, uuid};
+
+const V3: &str = "/device/v3/state";
+
+#[tokio::test]
+async fn what_a_device_says_is_written_and_cut_to_what_fits() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        let device = shop.device(1).await;
+        let said = json!({
+            "status": "x".repeat(60), "os_version": "Platform OS 2.88.4 (dev)", "supervisor_version": "v1.2.3",
+            "provisioning_progress": null, "provisioning_state": "", "ip_address": "10.0.0.1 10.0.0.2",
+            "mac_address": "00:11:22:33:44:55", "api_port": 48484, "api_secret": "s".repeat(80),
+            "cpu_id": "ABCD", "is_undervolted": true, "is_online": true,
+            "memory_usage": 5_000_000_000_i64, "memory_total": 2048, "storage_usage": 12, "storage_total": 100,
+            "storage_block_device": "/dev/mmcblk0p6", "cpu_temp": 51, "cpu_usage": 7, "unknown": { "x": 1 },
+        });
+        assert_eq!(device.report(said).await, StatusCode::OK);
+        let path = format!("/v7/device({})", device.id);
+        let row = shop.ann.rows(&path).await.remove(0);
+        for (field, value) in [
+            ("status", json!("x".repeat(50))),
+            ("os_version", json!("Platform OS 2.88.4")),
+            ("os_variant", json!("dev")),
+            ("supervisor_version", json!("v1.2.3")),
+            ("provisioning_state", json!("")),
+            ("ip_address", json!("10.0.0.1 10.0.0.2")),
+            ("api_port", json!(48484)),
+            ("cpu_id", json!("abcd")),
+            ("is_undervolted", json!(true)),
+            ("is_online", json!(true)),
+            ("memory_usage", json!(2_147_483_647)),
+            ("cpu_temp", json!(51)),
+            ("storage_block_device", json!("/dev/mmcblk0p6")),
+            ("public_address", json!("127.0.0.1")),
+        ] {
+            assert_eq!(row[field], value, "{field}");
+        }
+        assert!(!row["last_connectivity_event"].is_null());
+        let secret = format!("{path}?$select=api_secret");
+        assert_eq!(shop.ann.get(&secret).await.0, StatusCode::BAD_REQUEST, "never readable");
+        // The same once more changes nothing.
+        let before = shop.fields(&device, "modified_at").await;
+        assert_eq!(device.report(json!({ "status": "x".repeat(55), "cpu_id": "aBcD" })).await, StatusCode::OK);
+        assert_eq!(shop.fields(&device, "modified_at").await, before);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn measurements_alone_are_written_once_a_minute_and_else_with_the_rest() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        let device = shop.device(1).await;
+        for (said, cpu, status) in [
+            (json!({ "cpu_usage": 1 }), 1, Value::Null),
+            (json!({ "cpu_usage": 2 }), 1, Value::Null),
+            (
+                json!({ "cpu_usage": 3, "status": "Idle" }),
+                3,
+                json!("Idle"),
+            ),
+            (json!({ "cpu_usage": 4 }), 3, json!("Idle")),
+            (
+                json!({ "cpu_usage": 5, "status": "Idle" }),
+                3,
+                json!("Idle"),
+            ),
+        ] {
+            assert_eq!(device.report(said.clone()).await, StatusCode::OK, "{said}");
+            let expected = json!({ "cpu_usage": cpu, "status": status });
+            assert_eq!(
+                shop.fields(&device, "cpu_usage,status").await,
+                expected,
+                "{said}"
+            );
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_report_that_is_wrong_or_not_of_the_caller_is_refused_as_a_whole() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        let [one, two] = [shop.device(1).await, shop.device(2).await];
+        let me = || one.uuid.clone();
+        for (body, status) in [
+            (json!({}), 400),
+            (json!([]), 400),
+            (json!({ me(): 1 }), 400),
+            (json!({ me(): { "status": 1 } }), 400),
+            (json!({ me(): { "apps": [] } }), 400),
+            (json!({ me(): { "memory_usage": "x" } }), 400),
+            (
+                json!({ me(): { "status": "Idle" }, &two.uuid: { "status": "Idle" } }),
+                401,
+            ),
+            (
+                json!({ me(): { "status": "Idle" }, uuid(77): { "status": "Idle" } }),
+                401,
+            ),
+            (json!({ "nonsense": { "status": "Idle" } }), 401),
+        ] {
+            let (got, answer) = one.signed.send(Method::PATCH, V3, body.clone()).await;
+            assert_eq!(got.as_u16(), status, "{body}: {answer}");
+        }
+        let good = json!({ me(): { "status": "Idle" } });
+        assert_eq!(shop.fields(&one, "status").await["status"], Value::Null);
+        assert_eq!(
+            shop.ann.send(Method::PATCH, V3, good.clone()).await.0,
+            401,
+            "a session is no key"
+        );
+        let nobody = cloud
+            .ask(Method::PATCH, V3)
+            .json(&good)
+            .send()
+            .await
+            .expect("an answer");
+        assert_eq!(nobody.status(), StatusCode::UNAUTHORIZED);
+        assert_eq!(
+            cloud
+                .by(shop.key.clone())
+                .send(Method::PATCH, V3, good.clone())
+                .await
+                .0,
+            401
+        );
+        let broken = one
+            .signed
+            .ask(Method::PATCH, V3)
+            .header("content-type", "application/json")
+            .body("{");
+        assert_eq!(one.signed.answer(broken).await.0, 400);
+        let long = json!({ me(): { "status": "x".repeat(600_000) } });
+        assert_eq!(one.signed.send(Method::PATCH, V3, long).await.0, 413);
+        assert_eq!(
+            one.signed.send(Method::PATCH, V3, good).await,
+            (StatusCode::OK, Value::Null)
+        );
+    })
+    .await;
+}
+
+/// A report of services of the shop's release.
+fn apps(shop: &Shop<'_>, services: &[(&str, usize, &str, Value)]) -> Value {
+    let services: serde_json::Map<String, Value> = services
+        .iter()
+        .map(|(name, at, status, progress)| {
+            let image = format!("{}@sha256:00", shop.release.locations[*at]);
+            let told = json!({ "image": image, "status": status, "download_progress": progress });
+            ((*name).to_owned(), told)
+        })
+        .collect();
+    json!({ "apps": { &shop.uuid: { "releases": { "shop-one": { "services": services } } } } })
+}
+
+async fn installs(shop: &Shop<'_>, device: &Device<'_>) -> Vec<Value> {
+    let path = format!(
+        "/v7/image_install?$filter=device eq {}&$orderby=installs__image&$select=status,download_progress",
+        device.id
+    );
+    shop.ann.rows(&path).await
+}
+
+fn install(status: &str, progress: Value) -> Value {
+    json!({ "status": status, "download_progress": progress })
+}
+
+#[tokio::test]
+async fn images_follow_what_the_device_reports() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        let device = shop.device(1).await;
+        let report = |services: Vec<(&'static str, usize, &'static str, Value)>| {
+            let body = apps(&shop, &services);
+            device.report(body)
+        };
+        assert_eq!(
+            report(vec![("main", 0, "Downloading", json!(10))]).await,
+            200
+        );
+        assert_eq!(
+            installs(&shop, &device).await,
+            [install("Downloading", json!(10))]
+        );
+        // Another step of the same download waits for its time.
+        assert_eq!(
+            report(vec![("main", 0, "Downloading", json!(11))]).await,
+            200
+        );
+        assert_eq!(
+            installs(&shop, &device).await,
+            [install("Downloading", json!(10))]
+        );
+        let older =
+            sql("UPDATE image_install SET modified_at = modified_at - 31000 WHERE device = ?");
+        shop.execute(older.with(device.id)).await;
+        assert_eq!(
+            report(vec![("main", 0, "Downloading", json!(12))]).await,
+            200
+        );
+        assert_eq!(
+            installs(&shop, &device).await,
+            [install("Downloading", json!(12))]
+        );
+        // Its end does not.
+        assert_eq!(
+            report(vec![("main", 0, "Downloading", json!(100))]).await,
+            200
+        );
+        assert_eq!(
+            installs(&shop, &device).await,
+            [install("Downloading", json!(100))]
+        );
+        let both = vec![
+            ("main", 0, "Running", Value::Null),
+            ("side", 1, "Dancing", json!(3)),
+        ];
+        assert_eq!(report(both).await, 200);
+        let expected = [
+            install("Running", Value::Null),
+            install("Unknown", json!(3)),
+        ];
+        assert_eq!(
+            installs(&shop, &device).await,
+            expected,
+            "a word that is none is dropped"
+        );
+        // A report without apps leaves them alone; one without an image says that it is gone.
+        assert_eq!(device.report(json!({ "status": "Idle" })).await, 200);
+        assert_eq!(installs(&shop, &device).await, expected);
+        assert_eq!(report(vec![("main", 0, "Running", Value::Null)]).await, 200);
+        let expected = [
+            install("Running", Value::Null),
+            install("deleted", Value::Null),
+        ];
+        assert_eq!(installs(&shop, &device).await, expected);
+        assert_eq!(device.report(json!({ "apps": {} })).await, 200);
+        let gone = [
+            install("deleted", Value::Null),
+            install("deleted", Value::Null),
+        ];
+        assert_eq!(installs(&shop, &device).await, gone);
+        let path = format!(
+            "/v7/image_install?$filter=device eq {}&$select=is_provided_by__release",
+            device.id
+        );
+        for row in shop.ann.rows(&path).await {
+            assert_eq!(
+                row["is_provided_by__release"]["__id"],
+                json!(shop.release.id)
+            );
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn releases_that_a_device_cannot_have_refuse_its_report() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        let other = Shop::named(&cloud, "other").await;
+        let device = shop.device(1).await;
+        let failed = json!({
+            "status": "failed", "belongs_to__application": shop.fleet, "commit": "broken", "composition": {},
+            "source": "cloud", "start_timestamp": "2026-11-21T10:00:00Z",
+        });
+        shop.ann.create("release", failed).await;
+        let app = |uuid: &str, commit: &str, image: &str| {
+            let services = json!({ "main": { "image": image, "status": "Running" } });
+            json!({ "status": "told", "apps": { uuid: { "releases": { commit: { "services": services } } } } })
+        };
+        let (mine, others) = (&shop.release.locations[0], &other.release.locations[0]);
+        for (body, status) in [
+            (app(&shop.uuid, "unknown", mine), 401),
+            (app(&shop.uuid, "broken", mine), 401),
+            (app(&shop.uuid, "other-one", mine), 401),
+            (app(&uuid(5), "shop-one", mine), 401),
+            (app(&shop.uuid, "shop-one", "registry.example/v2/none"), 401),
+            (app(&shop.uuid, "shop-one", others), 401),
+            (app(&shop.uuid, "shop-one", ""), 401),
+        ] {
+            assert_eq!(device.report(body.clone()).await.as_u16(), status, "{body}");
+        }
+        assert_eq!(shop.fields(&device, "status").await["status"], Value::Null, "nothing was written");
+        assert_eq!(device.report(app(&shop.uuid, "shop-one", &mine.to_uppercase())).await, 200);
+        assert_eq!(device.report(app(&other.uuid, "other-one", others)).await, 200, "another app that it has");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_it_runs_and_how_its_update_fares_are_those_of_its_own_fleet() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        let other = Shop::named(&cloud, "other").await;
+        let device = shop.device(1).await;
+        let running = || async {
+            shop.fields(
+                &device,
+                "is_running__release,update_status,last_update_status_event",
+            )
+            .await
+        };
+        let of = |uuid: &str, body: Value| json!({ "apps": { uuid: body } });
+        assert_eq!(
+            device
+                .report(of(&other.uuid, json!({ "release_uuid": "other-one" })))
+                .await,
+            200
+        );
+        assert_eq!(running().await["is_running__release"], Value::Null);
+        assert_eq!(
+            device
+                .report(of(&shop.uuid, json!({ "release_uuid": "shop-one" })))
+                .await,
+            200
+        );
+        assert_eq!(
+            running().await["is_running__release"]["__id"],
+            json!(shop.release.id)
+        );
+        for commit in ["unknown", "other-one"] {
+            assert_eq!(
+                device
+                    .report(of(&shop.uuid, json!({ "release_uuid": commit })))
+                    .await,
+                200
+            );
+            assert_eq!(
+                running().await["is_running__release"]["__id"],
+                json!(shop.release.id),
+                "{commit}"
+            );
+        }
+        shop.release("shop-two", json!({})).await;
+        let states = |first: &str, second: &str| {
+            let releases = json!({
+                "shop-one": { "update_status": first }, "shop-two": { "update_status": second },
+            });
+            of(&shop.uuid, json!({ "releases": releases }))
+        };
+        for (first, second, expected) in [
+            ("done", "downloading", "downloading"),
+            ("done", "applying changes", "applying changes"),
+            ("aborted", "downloading", "aborted"),
+            ("done", "rejected", "rejected"),
+            ("done", "unheard of", "done"),
+        ] {
+            assert_eq!(device.report(states(first, second)).await, 200);
+            let row = running().await;
+            assert_eq!(row["update_status"], json!(expected), "{first} {second}");
+            assert!(!row["last_update_status_event"].is_null());
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn version_2_reports_by_numbers_and_a_device_that_is_gone_is_left_in_peace() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        let device = shop.device(1).await;
+        let path = format!("/device/v2/{}/state", device.uuid);
+        let service = json!({ "status": "Downloading", "releaseId": shop.release.id, "download_progress": 5 });
+        let body = json!({ "local": {
+            "name": "pump-house", "note": "by the lake", "status": "Idle", "download_progress": 5,
+            "is_on__commit": "shop-one",
+            "apps": { shop.fleet.to_string(): { "services": { shop.release.images[0].to_string(): service } } },
+        } });
+        let (status, answer) = device.signed.send(Method::PATCH, &path, body).await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+        let row = shop.fields(&device, "device_name,note,status,download_progress,is_running__release").await;
+        let expected = json!({
+            "device_name": "pump-house", "note": "by the lake", "status": "Idle", "download_progress": 5,
+            "is_running__release": row["is_running__release"],
+        });
+        assert_eq!(row, expected);
+        assert_eq!(row["is_running__release"]["__id"], json!(shop.release.id));
+        assert_eq!(installs(&shop, &device).await, [install("Downloading", json!(5))]);
+        for (body, status) in [
+            (json!({}), 400),
+            (json!({ "local": [] }), 400),
+            (json!({ "local": { "status": 1 } }), 400),
+            (json!({ "local": { "apps": { "1": { "services": { "x": {} } } } } }), 400),
+            (json!({ "local": { "apps": { "1": { "services": { "99999": { "releaseId": 1 } } } } } }), 401),
+        ] {
+            let (got, answer) = device.signed.send(Method::PATCH, &path, body.clone()).await;
+            assert_eq!(got.as_u16(), status, "{body}: {answer}");
+        }
+        let good = json!({ "local": { "status": "Idle" } });
+        assert_eq!(shop.ann.send(Method::PATCH, &path, good.clone()).await.0, 401, "a session is no key");
+        let (status, _) = shop.ann.answer(shop.ann.ask(Method::DELETE, &format!("/v7/device({})", device.id))).await;
+        assert_eq!(status, StatusCode::OK);
+        assert_eq!(device.signed.send(Method::PATCH, &path, good).await.0, 200, "version 2");
+        assert_eq!(device.report(json!({ "status": "Idle" })).await, 401, "version 3");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_device_labels_itself() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        let [one, two] = [shop.device(1).await, shop.device(2).await];
+        let path = "/device/v3/tags";
+        let tags = || async {
+            let path = format!(
+                "/v7/device_tag?$filter=device eq {}&$orderby=tag_key&$select=tag_key,value",
+                one.id
+            );
+            shop.ann.rows(&path).await
+        };
+        for (said, expected) in [
+            (json!({ "place": "cellar" }), vec![("place", "cellar")]),
+            (
+                json!({ "place": "roof", "a": "" }),
+                vec![("a", ""), ("place", "roof")],
+            ),
+            (json!({ "a": "1" }), vec![("a", "1"), ("place", "roof")]),
+        ] {
+            let answer = one
+                .signed
+                .send(Method::PATCH, path, json!({ &one.uuid: said }))
+                .await;
+            assert_eq!(answer, (StatusCode::OK, Value::Null), "{said}");
+            let expected: Vec<Value> = expected
+                .iter()
+                .map(|(key, value)| json!({ "tag_key": key, "value": value }))
+                .collect();
+            assert_eq!(tags().await, expected, "{said}");
+        }
+        for (body, status) in [
+            (json!({}), 400),
+            (json!({ &one.uuid: {} }), 400),
+            (json!({ &one.uuid: [] }), 400),
+            (json!({ &one.uuid: { "a": 1 } }), 400),
+            (json!({ &one.uuid: { "b": "new", "has space": "x" } }), 400),
+            (json!({ &one.uuid: { "io.platform.x": "x" } }), 400),
+            (
+                json!({ &one.uuid: { "b": "new" }, &two.uuid: { "b": "new" } }),
+                401,
+            ),
+            (json!({ uuid(9): { "b": "new" } }), 401),
+        ] {
+            let (got, answer) = one.signed.send(Method::PATCH, path, body.clone()).await;
+            assert_eq!(got.as_u16(), status, "{body}: {answer}");
+        }
+        assert_eq!(tags().await.len(), 2, "nothing of what was refused");
+        let body = json!({ &one.uuid: { "c": "x" } });
+        assert_eq!(
+            shop.ann.send(Method::PATCH, path, body.clone()).await.0,
+            401,
+            "a session is no key"
+        );
+        let nobody = cloud
+            .ask(Method::PATCH, path)
+            .json(&body)
+            .send()
+            .await
+            .expect("an answer");
+        assert_eq!(read(nobody).await.0, StatusCode::UNAUTHORIZED);
+    })
+    .await;
+}
