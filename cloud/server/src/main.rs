@@ -17,6 +17,7 @@ mod arguments;
 mod body;
 mod bus;
 mod charge;
+mod clients;
 mod cloud;
 mod configuration;
 mod cors;

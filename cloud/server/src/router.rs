@@ -9,6 +9,7 @@ use http::StatusCode;
 use tower_http::compression::CompressionLayer;
 
 use crate::accounts::{keys, sessions, users, whoami};
+use crate::clients::{access, device_types, download_config, settings};
 use crate::cloud::Shared;
 use crate::device::{logs, register, report, state, tags};
 use crate::reach::{proxy, tunnel};
@@ -49,6 +50,24 @@ pub(crate) fn router(cloud: Shared) -> Router {
         .route("/api-key/v2", post(keys::generic))
         .route("/api-key/v2/", post(keys::generic))
         .route("/auth/v1/token", get(token::give))
+        .route("/config", get(settings::config))
+        .route("/config/vars", get(settings::variables))
+        .route("/os/v1/config", get(settings::of_hosts))
+        .route("/os/v1/config/", get(settings::of_hosts))
+        .route("/device-types/v1", get(device_types::all))
+        .route("/device-types/v1/", get(device_types::all))
+        .route("/device-types/v1/{slug}", get(device_types::one))
+        .route(
+            "/device-types/v1/{slug}/images/{version}/download-size",
+            get(device_types::download_size),
+        )
+        .route(
+            "/download-config",
+            get(download_config::make).post(download_config::make),
+        )
+        .route("/auth/v1/public-keys/{username}", get(access::public_keys))
+        .route("/access/v1/hostos/{uuid}", get(access::host))
+        .route("/services/vpn/auth/{uuid}", get(access::tunnel))
         .route("/device/register", post(register::register))
         .route(
             "/device/v2/{uuid}/state",

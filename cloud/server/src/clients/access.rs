@@ -1,0 +1,70 @@
+//! Who may get to a device's host: questions that its own programs ask, and people's.
+
+use axum::extract::{Path, Request, State};
+use axum::response::{IntoResponse, Response};
+use data::sql;
+use http::{StatusCode, header};
+use resources::{Action, Role};
+
+use crate::answer::Refusal;
+use crate::cloud::Shared;
+
+/// `GET /auth/v1/public-keys/:username`: SSH keys of somebody who may get to the device that asks, one a line.
+pub(crate) async fn public_keys(
+    State(cloud): State<Shared>,
+    Path(username): Path<String>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, _) = request.into_parts();
+    let identity = cloud.admit_key(&parts).await?;
+    let (Role::DeviceKey, Some(actor)) = (identity.role(), identity.actor()) else {
+        return Err(Refusal::Unauthorized);
+    };
+    // Anybody else is nobody for it.
+    let select = sql(
+        "SELECT k.public_key FROM user__has__public_key AS k JOIN \"user\" AS u ON u.id = k.\"user\" \
+         WHERE u.username = ? AND EXISTS (SELECT 1 FROM device AS d \
+         JOIN application AS a ON a.id = d.belongs_to__application \
+         JOIN organization_membership AS m ON m.is_member_of__organization = a.organization \
+         WHERE d.actor = ? AND m.\"user\" = u.id) ORDER BY k.id",
+    )
+    .with(username.to_lowercase())
+    .with(actor);
+    let mut text = String::new();
+    for key in cloud.database.texts(&select).await?.into_iter().flatten() {
+        // A key is one line, whatever somebody put there.
+        text.extend(key.lines().next());
+        text.push('\n');
+    }
+    Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response())
+}
+
+/// `GET /access/v1/hostos/:uuid`: whether the holder of a credential may get a shell there.
+pub(crate) async fn host(
+    State(cloud): State<Shared>,
+    Path(uuid): Path<String>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, _) = request.into_parts();
+    let identity = cloud.admit(&parts).await?;
+    let device = cloud.device(&uuid).await?.ok_or(Refusal::Unauthorized)?;
+    match cloud.may_act(&identity, device, Action::SshHost).await? {
+        true => Ok(StatusCode::OK.into_response()),
+        false => Err(Refusal::Unauthorized),
+    }
+}
+
+/// `GET /services/vpn/auth/:uuid`: whether a key is one of that device, as a tunnel server asks.
+pub(crate) async fn tunnel(
+    State(cloud): State<Shared>,
+    Path(uuid): Path<String>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, _) = request.into_parts();
+    let identity = cloud.admit_key(&parts).await?;
+    let device = cloud.device(&uuid).await?.ok_or(Refusal::Unauthorized)?;
+    match device.is_own_key(&identity) {
+        true => Ok(StatusCode::OK.into_response()),
+        false => Err(Refusal::Unauthorized),
+    }
+}

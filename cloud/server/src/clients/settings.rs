@@ -1,0 +1,169 @@
+//! What clients and devices may know of this cloud without a credential.
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use http::StatusCode;
+use resources::Branding;
+use serde_json::{Value, json};
+
+use super::address;
+use crate::answer::{Refusal, json as json_answer};
+use crate::cloud::Shared;
+use crate::device::nobody;
+
+/// `GET /config`
+pub(crate) async fn config(
+    State(cloud): State<Shared>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, _) = request.into_parts();
+    cloud.charge(&nobody(), &parts)?;
+    let url = address(&cloud, &parts.headers);
+    let told = json!({
+        "deployment": null,
+        "deploymentType": "self-hosted",
+        "apiUrl": url,
+        "adminUrl": url,
+        "deviceUrlsBase": "",
+        "gitServerUrl": "",
+        "registry2Url": cloud.configuration.registry,
+        "deltaUrl": null,
+        "deviceTypes": [],
+        "features": {},
+        "ga": null,
+        "mixpanelToken": null,
+        "signupCodeRequired": false,
+        "supportedSocialProviders": [],
+    });
+    Ok(json_answer(StatusCode::OK, told.to_string()))
+}
+
+/// `GET /config/vars?deviceType=`: what variables may be called. The lists are for people's interfaces;
+/// the data API goes by its own rules.
+pub(crate) async fn variables(
+    State(cloud): State<Shared>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, _) = request.into_parts();
+    cloud.charge(&nobody(), &parts)?;
+    let told = rules(&cloud.configuration.branding);
+    Ok(json_answer(StatusCode::OK, told.to_string()))
+}
+
+/// Settings of the supervisor that people change, with what they are for.
+const SETTINGS: [(&str, &str, &str, &str); 6] = [
+    (
+        "HOST_CONFIG_gpu_mem",
+        "integer",
+        "16",
+        "Memory of the graphics processor, in MB.",
+    ),
+    (
+        "SUPERVISOR_POLL_INTERVAL",
+        "integer",
+        "600000",
+        "How often the device asks for its target, in milliseconds.",
+    ),
+    (
+        "SUPERVISOR_LOG_CONTROL",
+        "boolean",
+        "true",
+        "Whether the device sends the logs of its services.",
+    ),
+    (
+        "SUPERVISOR_VPN_CONTROL",
+        "boolean",
+        "true",
+        "Whether the device holds its tunnel.",
+    ),
+    (
+        "SUPERVISOR_OVERRIDE_LOCK",
+        "boolean",
+        "false",
+        "Whether updates pass over update locks.",
+    ),
+    (
+        "SUPERVISOR_PERSISTENT_LOGGING",
+        "boolean",
+        "false",
+        "Whether the journal outlives a reboot.",
+    ),
+];
+
+/// Settings of a board that keep it from starting.
+const BLOCKED: [&str; 6] = [
+    "arm_64bit",
+    "bootcode",
+    "initramfs",
+    "kernel",
+    "ramfsaddr",
+    "ramfsfile",
+];
+
+fn rules(branding: &Branding) -> Value {
+    let prefix = &branding.env_prefix;
+    let name = |bare: &str| format!("{prefix}{bare}");
+    let reserved: Vec<&str> = branding.reserved_variables().collect();
+    let namespaces: Vec<&str> = branding.env_prefixes().collect();
+    let properties: serde_json::Map<String, Value> = SETTINGS
+        .iter()
+        .map(|(bare, kind, default, description)| {
+            let words = match *kind {
+                "boolean" => json!({ "enum": ["true", "false"], "type": "string" }),
+                _ => json!({ "pattern": "^[0-9]+$", "type": "string" }),
+            };
+            let mut told = words;
+            told["default"] = json!(default);
+            told["description"] = json!(description);
+            (name(bare), told)
+        })
+        .collect();
+    json!({
+        "reservedNames": reserved,
+        "reservedNamespaces": namespaces,
+        "invalidRegex": "/^\\d|\\W/",
+        "configVarInvalidRegex": "/^\\d|[^A-Za-z0-9_:]|^:/",
+        "whiteListedNames": SETTINGS.iter().map(|(bare, ..)| name(bare)).collect::<Vec<_>>(),
+        "whiteListedNamespaces": [name("HOST_CONFIG_"), name("HOST_ODMDATA"), name("HOST_EXTLINUX_")],
+        "blackListedNames": BLOCKED.map(|bare| name(&format!("HOST_CONFIG_{bare}"))),
+        "configVarSchema": {
+            "type": "object",
+            "$schema": "http://json-schema.org/draft-06/schema#",
+            "properties": properties,
+        },
+    })
+}
+
+/// `GET /os/v1/config/`: what the host's own programs are configured with.
+pub(crate) async fn of_hosts(
+    State(cloud): State<Shared>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, _) = request.into_parts();
+    cloud.charge(&nobody(), &parts)?;
+    // Devices hold their tunnel themselves, and people's SSH keys are asked for one by one.
+    let told = json!({
+        "services": { "openvpn": { "config": "" }, "ssh": { "authorized_keys": "" } },
+        "schema_version": "1.0.0",
+    });
+    Ok(json_answer(StatusCode::OK, told.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_variables_are_those_of_the_vendor() {
+        let branding = Branding {
+            env_prefix: "ACME_".to_owned(),
+            ..Branding::default()
+        };
+        let rules = rules(&branding);
+        assert_eq!(rules["reservedNames"], json!(["ACME", "LEGACY", "USER"]));
+        assert_eq!(rules["reservedNamespaces"], json!(["ACME_", "LEGACY_"]));
+        assert!(
+            rules["configVarSchema"]["properties"]["ACME_SUPERVISOR_POLL_INTERVAL"].is_object()
+        );
+    }
+}

@@ -1,0 +1,196 @@
+//! What existing clients and devices ask beside the data API (cloud behaviour 4.7).
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::harness::{Cloud, on_both, read};
+use crate::shop::{Shop, uuid};
+
+async fn public(cloud: &Cloud, path: &str) -> (StatusCode, Value) {
+    read(
+        cloud
+            .ask(Method::GET, path)
+            .send()
+            .await
+            .expect("an answer"),
+    )
+    .await
+}
+
+#[tokio::test]
+async fn clients_learn_what_they_need_to_know_without_a_credential() {
+    on_both(async |cloud| {
+        assert_eq!(public(&cloud, "/ping").await, (StatusCode::OK, json!("OK")));
+        for method in [Method::GET, Method::HEAD, Method::POST] {
+            let answer = cloud
+                .ask(method, "/connectivity-check")
+                .send()
+                .await
+                .expect("an answer");
+            assert_eq!(answer.status(), StatusCode::NO_CONTENT);
+        }
+        let (status, config) = public(&cloud, "/config").await;
+        assert_eq!(
+            (status, &config["apiUrl"]),
+            (StatusCode::OK, &json!(cloud.url))
+        );
+        let (status, rules) = public(&cloud, "/config/vars?deviceType=raspberrypi4-64").await;
+        assert_eq!(status, StatusCode::OK);
+        for name in [
+            "reservedNames",
+            "reservedNamespaces",
+            "invalidRegex",
+            "configVarInvalidRegex",
+            "whiteListedNames",
+            "whiteListedNamespaces",
+            "blackListedNames",
+            "configVarSchema",
+        ] {
+            assert!(!rules[name].is_null(), "{name}");
+        }
+        let (status, config) = public(&cloud, "/os/v1/config/").await;
+        assert_eq!(
+            (status, &config["schema_version"]),
+            (StatusCode::OK, &json!("1.0.0"))
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn boards_are_listed_and_found_by_any_of_their_names() {
+    on_both(async |cloud| {
+        let (status, all) = public(&cloud, "/device-types/v1").await;
+        assert_eq!(status, StatusCode::OK);
+        let all = all.as_array().expect("an array");
+        let board = all
+            .iter()
+            .find(|one| one["slug"] == json!("raspberrypi4-64"))
+            .expect("it");
+        assert_eq!(board["arch"], json!("aarch64"));
+        for one in all {
+            let aliases = one["aliases"].as_array().expect("names");
+            assert!(aliases.contains(&one["slug"]), "{one}");
+        }
+        let aliased = all.iter().find_map(|one| {
+            let mut aliases = one["aliases"].as_array().expect("names").iter();
+            let alias = aliases.find(|alias| **alias != one["slug"])?;
+            Some((alias.as_str().expect("text").to_owned(), one))
+        });
+        if let Some((alias, one)) = aliased {
+            assert_eq!(
+                &public(&cloud, &format!("/device-types/v1/{alias}")).await.1,
+                one
+            );
+        }
+        for path in [
+            "/device-types/v1/toaster",
+            "/device-types/v1/raspberrypi4-64/images/2.0.0/download-size",
+        ] {
+            assert_eq!(
+                public(&cloud, path).await.0,
+                StatusCode::NOT_FOUND,
+                "{path}"
+            );
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_configuration_of_a_fleet_lets_devices_register() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        let path = "/download-config";
+        let given = json!({ "appId": shop.fleet, "appUpdatePollInterval": 15, "wifiSsid": "net", "developmentMode": true });
+        let (status, made) = shop.ann.send(Method::POST, path, given).await;
+        assert_eq!(status, StatusCode::OK, "{made}");
+        for (field, value) in [
+            ("applicationId", json!(shop.fleet)),
+            ("deviceType", json!("raspberrypi4-64")),
+            ("apiEndpoint", json!(cloud.url)),
+            ("appUpdatePollInterval", json!(900_000)),
+            ("wifiSsid", json!("net")),
+            ("developmentMode", json!(true)),
+        ] {
+            assert_eq!(made[field], value, "{field}: {made}");
+        }
+        let by_key = cloud.by(made["apiKey"].as_str().expect("a key").to_owned());
+        let body = json!({ "application": shop.fleet, "device_type": made["deviceType"], "uuid": uuid(1) });
+        let (status, answer) = by_key.send(Method::POST, "/device/register", body).await;
+        assert_eq!(status, StatusCode::CREATED, "{answer}");
+
+        let in_query = format!("{path}?appId={}&deviceType=raspberrypi3", shop.fleet);
+        let (status, made) = shop.ann.get(&in_query).await;
+        assert_eq!((status, &made["deviceType"]), (StatusCode::OK, &json!("raspberrypi3")));
+        for (given, status) in [
+            (json!({}), 400),
+            (json!({ "appId": "x" }), 400),
+            (json!({ "appId": shop.fleet, "appUpdatePollInterval": -1 }), 400),
+            (json!({ "appId": shop.fleet, "deviceType": "toaster" }), 404),
+            (json!({ "appId": 99_999 }), 401),
+        ] {
+            let (got, answer) = shop.ann.send(Method::POST, path, given.clone()).await;
+            assert_eq!(got.as_u16(), status, "{given}: {answer}");
+        }
+        let body = json!({ "appId": shop.fleet });
+        assert_eq!(by_key.send(Method::POST, path, body.clone()).await.0, StatusCode::UNAUTHORIZED);
+        let nobody = cloud.ask(Method::POST, path).json(&body).send().await.expect("an answer");
+        assert_eq!(nobody.status(), StatusCode::UNAUTHORIZED);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_may_get_to_a_device_is_told_to_those_who_have_to_know() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        let [one, two] = [shop.device(1).await, shop.device(2).await];
+        let user = shop.ann.get("/user/v1/whoami").await.1["id"].clone();
+        for (title, key) in [
+            ("laptop", "ssh-ed25519 AAAA a"),
+            ("desk", "ssh-ed25519 BBBB b"),
+        ] {
+            shop.ann
+                .create(
+                    "user__has__public_key",
+                    json!({ "user": user, "title": title, "public_key": key }),
+                )
+                .await;
+        }
+        let keys = |username: &str| format!("/auth/v1/public-keys/{username}");
+        let (status, text) = one.signed.get(&keys("Admin")).await;
+        assert_eq!(
+            (status, text),
+            (
+                StatusCode::OK,
+                json!("ssh-ed25519 AAAA a\nssh-ed25519 BBBB b\n")
+            )
+        );
+        assert_eq!(
+            one.signed.get(&keys("nobody")).await,
+            (StatusCode::OK, Value::Null)
+        );
+        assert_eq!(
+            shop.ann.get(&keys("admin")).await.0,
+            StatusCode::UNAUTHORIZED
+        );
+        assert_eq!(
+            public(&cloud, &keys("admin")).await.0,
+            StatusCode::UNAUTHORIZED
+        );
+
+        let host = format!("/access/v1/hostos/{}", one.uuid);
+        assert_eq!(shop.ann.get(&host).await.0, StatusCode::OK);
+        assert_eq!(two.signed.get(&host).await.0, StatusCode::UNAUTHORIZED);
+        assert_eq!(public(&cloud, &host).await.0, StatusCode::UNAUTHORIZED);
+        let unknown = format!("/access/v1/hostos/{}", uuid(9));
+        assert_eq!(shop.ann.get(&unknown).await.0, StatusCode::UNAUTHORIZED);
+
+        let tunnel = format!("/services/vpn/auth/{}", one.uuid);
+        assert_eq!(one.signed.get(&tunnel).await.0, StatusCode::OK);
+        assert_eq!(two.signed.get(&tunnel).await.0, StatusCode::UNAUTHORIZED);
+        assert_eq!(shop.ann.get(&tunnel).await.0, StatusCode::UNAUTHORIZED);
+    })
+    .await;
+}
