@@ -20,8 +20,8 @@ async fn until_it_is(shop: &Shop<'_>, device: &Device<'_>, wanted: &str) {
     .await;
 }
 
-/// Milliseconds that the device has left.
-async fn left(shop: &Shop<'_>, device: &Device<'_>) -> Option<i64> {
+/// When the device counts as silent, in milliseconds.
+async fn deadline(shop: &Shop<'_>, device: &Device<'_>) -> Option<i64> {
     let options = Options {
         connections: 2,
         ..Options::default()
@@ -33,8 +33,14 @@ async fn left(shop: &Shop<'_>, device: &Device<'_>) -> Option<i64> {
     let row = database.row(&select).await.expect("its statement");
     let deadline = row.map(|row| row.id(0).expect("a number"));
     database.close().await;
+    deadline
+}
+
+/// Milliseconds that the device has left.
+async fn left(shop: &Shop<'_>, device: &Device<'_>) -> Option<i64> {
     let now = std::time::UNIX_EPOCH.elapsed().expect("a time").as_millis();
-    deadline.map(|deadline| deadline - i64::try_from(now).expect("a time"))
+    let now = i64::try_from(now).expect("a time");
+    deadline(shop, device).await.map(|deadline| deadline - now)
 }
 
 async fn let_time_pass(shop: &Shop<'_>, device: &Device<'_>) {
@@ -61,10 +67,10 @@ async fn a_device_that_polls_is_online_and_one_that_stops_is_so_no_more() {
         let remaining = left(&shop, &device).await.expect("a deadline");
         assert!((800_000..=900_000).contains(&remaining), "{remaining}");
         // Only a change is written.
-        let before_again = left(&shop, &device).await;
+        let first = deadline(&shop, &device).await;
         device.state().await;
         until("the next deadline", || async {
-            left(&shop, &device).await > before_again
+            deadline(&shop, &device).await > first
         })
         .await;
         let same = state(&shop, &device).await;
