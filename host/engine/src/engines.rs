@@ -7,11 +7,15 @@ use std::sync::Arc;
 
 use model::{EngineKind, Image, ImageRef};
 
-use crate::{Engine, EngineError, PullProgress, RegistryAuth, image_kind};
+use crate::{Engine, EngineError, PullProgress, RegistryAuth, image_kind, registry};
 
 /// The engines of one device, at most one of a kind. Cheap to clone.
 #[derive(Clone)]
-pub struct Engines(Arc<[Arc<dyn Engine>]>);
+pub struct Engines {
+    engines: Arc<[Arc<dyn Engine>]>,
+    /// The registry where the device has an account, and the account.
+    account: Option<Arc<(String, RegistryAuth)>>,
+}
 
 impl Engines {
     /// The first engine of each kind counts. The first of all is the default.
@@ -23,25 +27,45 @@ impl Engines {
                 kept.push(engine);
             }
         }
-        Engines(kept.into())
+        Engines {
+            engines: kept.into(),
+            account: None,
+        }
+    }
+
+    /// The same with an account at one registry, `host` with its port where it has one.
+    #[must_use]
+    pub fn with_account(self, host: impl Into<String>, account: RegistryAuth) -> Self {
+        Engines {
+            account: Some(Arc::new((host.into(), account))),
+            ..self
+        }
+    }
+
+    /// Who the device is to the registry of this image: nobody, but at the one where it has an account. A
+    /// registry names whom its clients are to give their password to, so no other one is told it.
+    #[must_use]
+    pub fn account_for(&self, image: &ImageRef) -> Option<&RegistryAuth> {
+        let (host, account) = self.account.as_deref()?;
+        registry::is_at(image, host).then_some(account)
     }
 
     /// The engine of this kind, where the device has one.
     #[must_use]
     pub fn get(&self, kind: EngineKind) -> Option<&Arc<dyn Engine>> {
-        self.0.iter().find(|engine| engine.kind() == kind)
+        self.engines.iter().find(|engine| engine.kind() == kind)
     }
 
     /// Every engine, the default one first.
     pub fn all(&self) -> impl Iterator<Item = &Arc<dyn Engine>> {
-        self.0.iter()
+        self.engines.iter()
     }
 
     /// The kind that is meant where nothing says which: networks and volumes that no service uses
     /// yet. `None` for an empty set.
     #[must_use]
     pub fn default_kind(&self) -> Option<EngineKind> {
-        self.0.first().map(|engine| engine.kind())
+        self.engines.first().map(|engine| engine.kind())
     }
 
     /// Makes sure that `image` is in the engine that runs its kind, and answers it there. An image
@@ -78,7 +102,7 @@ impl Engines {
         image: &ImageRef,
         auth: Option<&RegistryAuth>,
     ) -> Result<EngineKind, EngineError> {
-        if let [only] = &*self.0
+        if let [only] = &*self.engines
             && !image.is_file()
         {
             return Ok(only.kind());

@@ -48,6 +48,11 @@ pub fn check_reference(image: &ImageRef) -> Result<(), EngineError> {
     Location::of(image).map(|_| ())
 }
 
+/// Whether `image` is at this registry.
+pub(crate) fn is_at(image: &ImageRef, host: &str) -> bool {
+    Location::of(image).is_ok_and(|location| location.host.eq_ignore_ascii_case(host))
+}
+
 /// One image's repository in its registry.
 pub struct Repository {
     image: ImageRef,

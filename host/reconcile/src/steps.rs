@@ -153,18 +153,19 @@ async fn pull_image(
         world.progress.set(image, at.percent);
         first.call_once(|| world.reached("in-pull"));
     };
+    let account = world.engines.account_for(image);
     let pulling = async {
         let kind = match engine {
             Some(kind) => kind,
             None => {
-                let kind = world.engines.kind_of(image, None).await?;
+                let kind = world.engines.kind_of(image, account).await?;
                 // Told before the image is there, so that its networks are made meanwhile.
                 world.tell(Message::Kind(image.clone(), kind));
                 kind
             }
         };
         match world.engines.get(kind) {
-            Some(engine) => engine.pull_image(image, None, &progress).await,
+            Some(engine) => engine.pull_image(image, account, &progress).await,
             None => Err(EngineError::Invalid(format!(
                 "it runs on the {kind} engine, which this device does not have"
             ))),

@@ -20,6 +20,7 @@ mod memory;
 mod outlook;
 mod plugins_list;
 mod power;
+mod registry_account;
 mod remove_services;
 mod run;
 mod systemd;

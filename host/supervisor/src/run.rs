@@ -27,6 +27,7 @@ use crate::host::Host;
 use crate::host_name::HostName;
 use crate::host_settings::HostSettings;
 use crate::power::Power;
+use crate::registry_account;
 use crate::variables::Variables;
 use crate::{engines, happenings, listeners, systemd};
 
@@ -186,6 +187,10 @@ impl Parts {
             branding: branding.clone(),
         };
         let engines = engines::choose(configuration, scope, cache.clone(), addresses).await?;
+        let engines = match registry_account::of(&host.config_json, store, membership.access()) {
+            Some((registry, account)) => engines.with_account(registry, account),
+            None => engines,
+        };
         let has_docker = engines::has_docker(&engines);
 
         let host_facts = HostFacts {

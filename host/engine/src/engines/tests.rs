@@ -202,3 +202,24 @@ fn first_engine_of_a_kind_counts_and_the_first_of_all_is_the_default() {
     assert!(Arc::ptr_eq(engines.get(EngineKind::Wasm).unwrap(), &first));
     assert_eq!(Engines::new(Vec::new()).default_kind(), None);
 }
+
+#[test]
+fn the_device_is_known_to_the_registry_where_it_has_an_account_and_to_no_other() {
+    let account = RegistryAuth {
+        user: "d_1".to_owned(),
+        password: "secret".to_owned(),
+    };
+    let engines = Engines::new(Vec::new()).with_account("registry.acme.example:5000", account);
+    for (image, is) in [
+        ("registry.acme.example:5000/v2/ab12", true),
+        ("Registry.acme.example:5000/v2/ab12@sha256:00", true),
+        ("registry.acme.example/v2/ab12", false),
+        ("registry.acme.example.evil.example:5000/v2/ab12", false),
+        ("evil.example/registry.acme.example:5000/v2", false),
+        ("v2/ab12", false),
+        ("busybox", false),
+    ] {
+        let image: ImageRef = image.parse().unwrap();
+        assert_eq!(engines.account_for(&image).is_some(), is, "{image}");
+    }
+}

@@ -1,0 +1,28 @@
+//! Who the device is to the registry of its cloud: `registryEndpoint` of config.json, and the device's own key.
+
+use engine::RegistryAuth;
+use model::compose::CloudAccess;
+use os::ConfigJson;
+use store::Store;
+
+/// The registry's host and the account there; none where there is no cloud, or it names no registry.
+pub(crate) fn of(
+    config: &ConfigJson,
+    store: &Store,
+    access: Option<CloudAccess>,
+) -> Option<(String, RegistryAuth)> {
+    let access = access?;
+    let held = config
+        .read()
+        .inspect_err(|error| tracing::warn!(%error, "images are pulled without an account"))
+        .ok()?;
+    let endpoint = held.get("registryEndpoint")?.as_str()?;
+    let host = endpoint
+        .split_once("://")
+        .map_or(endpoint, |(_, host)| host);
+    let account = RegistryAuth {
+        user: format!("d_{}", store.device_uuid()),
+        password: access.key.reveal().to_owned(),
+    };
+    Some((host.trim_end_matches('/').to_owned(), account))
+}
