@@ -36,7 +36,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Build everything and start one device in local mode with two sample services
+    /// Build everything and start a cloud, a registry and a device that follows a sample release
     Run(run::Arguments),
     /// Run all tests of the workspace, doing their set-up first
     Test(test::Arguments),

@@ -1,5 +1,6 @@
-//! `cargo xtask run`: one device in local mode, with a sample target state of two services that talk to
-//! each other. Ctrl-C stops it, and takes its services and its temporary state with it.
+//! `cargo xtask run`: a cloud with its registry, and a device that registers, pulls a sample release of two
+//! services that talk to each other, and runs it. With `--local` the device alone, in local mode. Ctrl-C
+//! stops everything, and takes services and temporary state with it.
 
 use std::fs;
 use std::io::Write as _;
@@ -15,10 +16,13 @@ use crate::cargo::Steps;
 use crate::layout::{self, Layout};
 use crate::samples::Samples;
 
+mod cloud;
 mod device;
 mod engine_choice;
+mod registry;
 mod traces;
 
+use cloud::Cloud;
 use device::Device;
 pub(crate) use engine_choice::Engine;
 use traces::Traces;
@@ -33,16 +37,27 @@ pub(crate) struct Arguments {
     listen: SocketAddr,
     /// Keep state here rather than in a temporary folder; it stays when the device is stopped, and so
     /// do the volumes of its services
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", requires = "local")]
     state_dir: Option<PathBuf>,
     /// Where services run: Docker if it answers, else wasm
     #[arg(long, default_value = "auto", value_parser = ["auto", "docker", "wasm"])]
     engine: String,
+    /// No cloud: one device in local mode, with the sample as its local target
+    #[arg(long)]
+    local: bool,
+    /// Where the cloud listens; port 0 takes a free one
+    #[arg(
+        long,
+        default_value = "127.0.0.1:8080",
+        value_name = "ADDR:PORT",
+        conflicts_with = "local"
+    )]
+    cloud: SocketAddr,
     /// Start with no services, or with those that the folder of --state-dir remembers
     #[arg(long)]
     no_sample: bool,
     /// Keep the temporary state folder when the device is stopped, and the volumes of its services
-    #[arg(long)]
+    #[arg(long, requires = "local")]
     keep: bool,
 }
 
@@ -56,6 +71,15 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
     // What can fail early does so before the build, which may take minutes.
     let killed = traces::of_killed_runs();
     let listen = free_address(arguments.listen)?;
+    let cloud_at = match arguments.local {
+        true => None,
+        false => Some(free_address(arguments.cloud).context(
+            "the cloud's address is given by --cloud, and --local does without a cloud",
+        )?),
+    };
+    if cloud_at.is_some() {
+        registry::install()?;
+    }
     let choice = runtime.block_on(engine_choice::choose(&arguments.engine))?;
     println!("engine: {} ({})", choice.engine.name(), choice.why);
 
@@ -67,7 +91,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
         true => None,
         false => {
             steps.begin("the sample services");
-            Some(Samples::build(&choice.engine)?)
+            // A release in the registry is of components: every device runs those.
+            let engine = match arguments.local {
+                true => &choice.engine,
+                false => &Engine::Wasm,
+            };
+            Some(Samples::build(engine)?)
         }
     };
     runtime.block_on(async {
@@ -75,7 +104,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
             let cleaned = traces.remove_services(&layout).await;
             warn_of(cleaned.and_then(|()| traces.remove_folder()));
         }
-        session(arguments, listen, choice.engine, &layout, samples).await
+        let addresses = Addresses {
+            device: listen,
+            cloud: cloud_at,
+        };
+        session(arguments, addresses, choice.engine, &layout, samples).await
     })
 }
 
@@ -87,9 +120,16 @@ fn free_address(address: SocketAddr) -> Result<SocketAddr> {
     Ok(listener.local_addr()?)
 }
 
+/// Where things listen.
+struct Addresses {
+    device: SocketAddr,
+    /// Missing where there is no cloud.
+    cloud: Option<SocketAddr>,
+}
+
 async fn session(
     arguments: Arguments,
-    listen: SocketAddr,
+    addresses: Addresses,
     engine: Engine,
     layout: &Layout,
     samples: Option<Samples>,
@@ -116,19 +156,47 @@ async fn session(
     traces.record()?;
 
     let mut device = None;
-    let serving = serve(
-        layout,
-        listen,
-        &traces,
-        samples.as_ref(),
-        &owner,
-        &mut device,
-    );
+    let mut cloud = None;
+    let serving = async {
+        match addresses.cloud {
+            None => {
+                let listen = addresses.device;
+                serve(
+                    layout,
+                    listen,
+                    &traces,
+                    samples.as_ref(),
+                    &owner,
+                    &mut device,
+                )
+                .await
+            }
+            Some(at) => {
+                let running = cloud.insert(Cloud::start(layout, at, &traces.folder).await?);
+                let listen = addresses.device;
+                follow(
+                    layout,
+                    listen,
+                    &traces,
+                    samples.as_ref(),
+                    running,
+                    &mut device,
+                )
+                .await
+            }
+        }
+    };
     let outcome = tokio::select! {
         ended = serving => ended,
         () = signals.received() => Ok(()),
     };
-    stop(layout, device, &traces).await;
+    let all_gone = stop(layout, device, &traces).await;
+    if let Some(cloud) = cloud {
+        warn_of(cloud.end().await.context("failed to stop the cloud"));
+    }
+    if all_gone {
+        tell_of_what_stays(&traces);
+    }
     outcome
 }
 
@@ -159,6 +227,50 @@ async fn serve(
     }
 }
 
+/// Starts a device of the cloud, which runs the sample as its fleet's first release, and stays as long as
+/// both run.
+async fn follow(
+    layout: &Layout,
+    listen: SocketAddr,
+    traces: &Traces,
+    samples: Option<&Samples>,
+    cloud: &mut Cloud,
+    device: &mut Option<Device>,
+) -> Result<()> {
+    describe_board(&traces.host_root())?;
+    let components: Vec<_> = samples
+        .iter()
+        .flat_map(|samples| samples.components())
+        .collect();
+    let fleet = cloud.first_fleet(&board()).await?;
+    if !components.is_empty() && cloud.has_registry() {
+        fleet.first_release(&components).await?;
+    }
+    let key = fleet.provisioning_key().await?;
+    let config = fleet.device_config(&key);
+    fs::write(
+        traces.host_root().join("mnt/boot/config.json"),
+        config.to_string(),
+    )?;
+    let device = device.insert(Device::start(layout, listen, traces)?);
+    device.until_it_answers(layout, &traces.state).await?;
+    device.until_plugins_are_loaded().await?;
+    let services = match cloud.has_registry() {
+        true => components.len(),
+        false => 0,
+    };
+    if !device.follows(services).await? {
+        say("\nnot all services of the release run yet; the log says why");
+    }
+    let uuid = fleet.device_is_reached().await?;
+    cloud.introduce(device, &uuid, &key);
+    loop {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        device.must_run()?;
+        cloud.must_run()?;
+    }
+}
+
 fn introduce(device: &Device, traces: &Traces, services_run: bool) {
     if !services_run {
         say("\nnot all services run yet; the log says why");
@@ -181,8 +293,8 @@ fn introduce(device: &Device, traces: &Traces, services_run: bool) {
     ));
 }
 
-/// Ends the supervisor and takes its services and what else it left with it.
-async fn stop(layout: &Layout, device: Option<Device>, traces: &Traces) {
+/// Ends the supervisor and takes its services and what else it left with it; whether all of it is gone.
+async fn stop(layout: &Layout, device: Option<Device>, traces: &Traces) -> bool {
     say("\nstopping the device and its services");
     if let Some(mut device) = device {
         // The images of the sample go, so the state that stays must not ask for them.
@@ -194,8 +306,13 @@ async fn stop(layout: &Layout, device: Option<Device>, traces: &Traces) {
     if let Err(error) = traces.remove_services(layout).await {
         warn_of(Err(error));
         say("the next `cargo xtask run` tries again to take away what is left");
-        return;
+        return false;
     }
+    true
+}
+
+/// Removes the temporary folder, and says what of the run there still is.
+fn tell_of_what_stays(traces: &Traces) {
     warn_of(traces.remove_folder());
     if traces.keep {
         say(&format!(
@@ -233,12 +350,23 @@ impl Signals {
 fn describe_board(host_root: &Path) -> Result<()> {
     let boot = host_root.join("mnt/boot");
     fs::create_dir_all(&boot)?;
-    let arch = match std::env::consts::ARCH {
+    let description = json!({ "slug": board(), "arch": arch() });
+    Ok(fs::write(
+        boot.join("device-type.json"),
+        description.to_string(),
+    )?)
+}
+
+fn arch() -> &'static str {
+    match std::env::consts::ARCH {
         "x86_64" => "amd64",
         other => other,
-    };
-    let board = json!({ "slug": format!("generic-{arch}"), "arch": arch });
-    Ok(fs::write(boot.join("device-type.json"), board.to_string())?)
+    }
+}
+
+/// The kind of board, as catalogues call it.
+fn board() -> String {
+    format!("generic-{}", arch())
 }
 
 /// The random end of a temporary folder's name, in the characters that an image name may have.

@@ -57,6 +57,16 @@ impl Samples {
         }
     }
 
+    /// The services by their names, as components; none where they were built as programs.
+    pub(crate) fn components(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let files: &[PathBuf] = match self {
+            Samples::Programs(_) => &[],
+            Samples::Components(files) => files,
+        };
+        let names = SERVICES.iter().map(|(service, _)| *service);
+        names.zip(files.iter().map(PathBuf::as_path))
+    }
+
     /// Makes images of the programs.
     pub(crate) async fn import(&self, address: &str, owner: &str) -> Result<()> {
         let Samples::Programs(programs) = self else {

@@ -563,11 +563,16 @@ async fn bounded(mut answer: Response) -> Result<Vec<u8>, CloudError> {
 
 /// The beginning of a refusal's text, on one line.
 async fn beginning(mut answer: Response) -> String {
+    let packed = answer.headers().get(CONTENT_ENCODING);
+    let packed = packed.is_some_and(|name| name.as_bytes().eq_ignore_ascii_case(b"gzip"));
     let mut text = Vec::new();
     while text.len() < MAX_REASON
         && let Ok(Some(piece)) = answer.chunk().await
     {
         text.extend_from_slice(&piece);
+    }
+    if packed {
+        text = payload::beginning(&text, MAX_REASON);
     }
     text.truncate(MAX_REASON);
     let text = String::from_utf8_lossy(&text);

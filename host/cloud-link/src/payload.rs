@@ -37,6 +37,15 @@ pub(crate) fn parse(body: Vec<u8>, gzip: bool) -> Result<Value, PayloadError> {
     serde_json::from_slice(&body).map_err(PayloadError::Json)
 }
 
+/// As much of a packed text as there is in its first bytes, up to `most` bytes of it.
+pub(crate) fn beginning(packed: &[u8], most: usize) -> Vec<u8> {
+    let mut text = Vec::new();
+    let mut decoder = GzDecoder::new(packed).take(most as u64);
+    // What is cut off, or no packed text, ends it.
+    let _ = decoder.read_to_end(&mut text);
+    text
+}
+
 fn unpack(packed: &[u8]) -> Result<Vec<u8>, PayloadError> {
     let mut body = Vec::new();
     let mut decoder = GzDecoder::new(packed).take(MAX_BODY as u64 + 1);
@@ -63,6 +72,18 @@ mod tests {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
         encoder.write_all(body).unwrap();
         encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn the_beginning_of_a_packed_text_is_told_as_far_as_it_came() {
+        let whole = packed(br#""the fleet wants another system""#);
+        assert_eq!(beginning(&whole, 10), br#""the fleet"#);
+        assert_eq!(
+            beginning(&whole, 1000),
+            br#""the fleet wants another system""#
+        );
+        assert!(br#""the fleet wants another system""#.starts_with(&beginning(&whole[..20], 1000)));
+        assert_eq!(beginning(b"plain", 1000), b"");
     }
 
     #[test]

@@ -22,6 +22,8 @@ const START: Duration = Duration::from_secs(60);
 const PLUGINS: Duration = Duration::from_secs(60);
 /// How long the sample may take to run before it is said that it does not yet.
 const SERVICES: Duration = Duration::from_secs(20);
+/// How long a new device may take to register, to pull and to start its first release.
+const FOLLOWS: Duration = Duration::from_secs(60);
 /// How long the supervisor may take to end; services are taken away after that.
 const END: Duration = Duration::from_millis(1200);
 
@@ -58,6 +60,24 @@ impl Device {
             client: reqwest::Client::new(),
             key: String::new(),
         })
+    }
+
+    /// Waits until all services run that the cloud wants; `false` where they take long.
+    pub(super) async fn follows(&mut self, services: usize) -> Result<bool> {
+        let deadline = Instant::now() + FOLLOWS;
+        while Instant::now() < deadline {
+            self.must_run()?;
+            let answer = self.client.get(self.url("/v2/state/status")).send().await?;
+            let state: Value = answer.json().await?;
+            let running = state["containers"].as_array().is_some_and(|all| {
+                all.len() == services && all.iter().all(|one| one["status"] == "Running")
+            });
+            if running {
+                return Ok(true);
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+        Ok(false)
     }
 
     /// Waits until it answers, and reads its key.

@@ -150,7 +150,7 @@ pub(super) fn apart_from_the_terminal(command: &mut Command) -> &mut Command {
     command.process_group(0).stdin(Stdio::null())
 }
 
-/// Ends the supervisors of runs that were killed, and answers what else they left.
+/// Ends the supervisors, clouds and registries of runs that were killed, and answers what else they left.
 pub(super) fn of_killed_runs() -> Vec<Traces> {
     let mut found = Vec::new();
     for entry in fs::read_dir(std::env::temp_dir())
@@ -182,7 +182,7 @@ pub(super) fn of_killed_runs() -> Vec<Traces> {
         for process in processes::that_name(&traces.folder) {
             let command = processes::command_line(process);
             // Not the services: their engine stops them in order.
-            if command.split('\0').nth(1) == Some("run") {
+            if matches!(command.split('\0').nth(1), Some("run" | "serve")) {
                 processes::end(process, END);
             }
         }

@@ -80,12 +80,15 @@ impl Provisioning {
         let user = number(held, "userId")?;
         let told = self.newcomer.description();
         let identity = self.client.identity();
+        // A cloud takes the version of a supervisor for that of an operating system that it knows, and none
+        // without (cloud behaviour 4.1); the first report says it all the same.
+        let supervisor_version = told.os_version.as_ref().map(|_| &told.supervisor_version);
         let mut body = json!({
             "application": application,
             "uuid": identity.uuid.as_str(),
             "device_type": text(held, "deviceType")?.unwrap_or(&told.device_type),
             "api_key": identity.device_key().reveal(),
-            "supervisor_version": told.supervisor_version,
+            "supervisor_version": supervisor_version,
             "os_version": told.os_version,
             "os_variant": told.os_variant,
             "mac_address": told.mac_address,
