@@ -30,3 +30,4 @@ mod state;
 mod strategies;
 mod systemd;
 mod tunnel;
+mod with_its_cloud;

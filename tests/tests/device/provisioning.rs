@@ -48,7 +48,14 @@ async fn a_new_device_registers_and_follows_its_fleet() {
     let mut config = cloud.new_config_json();
     config["initialDeviceName"] = json!("roof");
     config["persistentLogging"] = json!(true);
-    let device = Supervisor::on_wasm().config_json(config).start().await;
+    let device = Supervisor::on_wasm()
+        .config_json(config)
+        .host_file(
+            "etc/os-release",
+            "PRETTY_NAME=\"Some OS 1.2\"\nVERSION_ID=1.2\n",
+        )
+        .start()
+        .await;
     until_runs(&device).await;
     let config = config_of(&device);
     assert_eq!(config["deviceId"], 7);

@@ -65,6 +65,8 @@ async fn a_registry_takes_our_tokens_for_what_they_say_and_as_long_as_they_say()
     ] {
         let token = token.expect("a token");
         let manifest = format!("http://{host}/v2/v2/a/manifests/none");
+        // A build of the whole workspace gives reqwest TLS without a provider.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let request = reqwest::Client::new().get(&manifest).bearer_auth(token);
         let answer = request.send().await.expect("an answer");
         assert_eq!(answer.status().as_u16(), status, "{case}");

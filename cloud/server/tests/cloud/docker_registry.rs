@@ -52,7 +52,10 @@ impl DockerRegistry {
         };
         let begun = Instant::now();
         let answers = format!("http://{host}/v2/");
-        while reqwest::get(&answers).await.is_err() {
+        // A build of the whole workspace gives reqwest TLS without a provider.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::new();
+        while client.get(&answers).send().await.is_err() {
             assert!(begun.elapsed() < Duration::from_secs(30), "no registry");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

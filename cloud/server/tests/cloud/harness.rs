@@ -11,6 +11,14 @@ use serde_json::{Value, json};
 pub(crate) const EMAIL: &str = "ann@acme.example";
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
+/// A client. It needs no TLS, but a build of the whole workspace gives reqwest the device's TLS without a
+/// provider, and then a client cannot even be made without one.
+pub(crate) fn client() -> reqwest::Client {
+    // An error says that there is one already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::new()
+}
+
 /// A running cloud; it ends with the value.
 pub(crate) struct Cloud {
     child: Child,
@@ -66,7 +74,7 @@ impl Cloud {
             child,
             url,
             database: database.to_owned(),
-            client: reqwest::Client::new(),
+            client: client(),
             _folder: folder,
         }
     }

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use data::testing::on_fresh;
-use reqwest::{Client, Method, Response, StatusCode};
+use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -40,7 +40,7 @@ async fn at_registry(
         true => "application/vnd.oci.image.manifest.v1+json",
         false => "application/octet-stream",
     };
-    Client::new()
+    crate::harness::client()
         .request(method, address)
         .bearer_auth(given["token"].as_str().expect("a token"))
         .header("content-type", kind)

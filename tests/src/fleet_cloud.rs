@@ -1,0 +1,150 @@
+//! The real fleet cloud, for tests of a device with it.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+
+use crate::client::client;
+use crate::layout::distribution;
+
+const EMAIL: &str = "ann@acme.example";
+const PASSWORD: &str = "correct horse battery";
+
+/// A running fleet cloud on a database of its own, and its administrator. It ends when it is dropped.
+pub struct FleetCloud {
+    child: Child,
+    url: String,
+    client: reqwest::Client,
+    token: String,
+    _folder: tempfile::TempDir,
+}
+
+impl FleetCloud {
+    /// Starts one whose images are kept in this registry, which asks nobody who they are.
+    ///
+    /// # Panics
+    /// Where it does not start.
+    pub async fn start(registry: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = format!("sqlite:{}", folder.path().join("cloud.sqlite").display());
+        let mut child = Command::new(distribution().join("bin/fleet-cloud"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--registry", registry])
+            .args(["--database", &database])
+            .args(["--admin-email", EMAIL, "--admin-password", PASSWORD])
+            .env("RUST_LOG", "info")
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("`bin/fleet-cloud` of the layout, which `cargo xtask build` makes");
+        let mut log = BufReader::new(child.stderr.take().expect("its log"));
+        let mut line = String::new();
+        let url = loop {
+            line.clear();
+            assert!(
+                log.read_line(&mut line).expect("a line") > 0,
+                "the cloud ended by itself"
+            );
+            if let Some((_, url)) = line.trim().split_once("listening at ") {
+                break url.to_owned();
+            }
+        };
+        // Somebody has to read on, or the program waits for it.
+        std::thread::spawn(move || {
+            let _ = log.read_to_end(&mut Vec::new());
+        });
+        let mut cloud = FleetCloud {
+            child,
+            url,
+            client: client(),
+            token: String::new(),
+            _folder: folder,
+        };
+        let login = cloud.client.post(format!("{}/login_", cloud.url));
+        let login = login.json(&json!({ "username": EMAIL, "password": PASSWORD }));
+        let answer = login.send().await.expect("an answer");
+        cloud.token = answer.text().await.expect("a token");
+        cloud
+    }
+
+    /// A request as the administrator.
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client
+            .request(method, format!("{}{path}", self.url))
+            .bearer_auth(&self.token)
+    }
+
+    /// What a request answers.
+    ///
+    /// # Panics
+    /// Where it does not succeed.
+    pub async fn answer(&self, request: RequestBuilder) -> Value {
+        let answer = request.send().await.expect("an answer");
+        let (status, path) = (answer.status(), answer.url().path().to_owned());
+        let text = answer.text().await.expect("a body");
+        assert!(status.is_success(), "{path}: {status}: {text}");
+        serde_json::from_str(&text).unwrap_or(Value::String(text))
+    }
+
+    /// The rows that a GET of the data API shows.
+    ///
+    /// # Panics
+    /// Where it does not succeed.
+    pub async fn rows(&self, path: &str) -> Vec<Value> {
+        let answer = self.answer(self.request(Method::GET, path)).await;
+        answer["d"].as_array().expect("rows").clone()
+    }
+
+    /// Makes a fleet for this kind of board; its number.
+    ///
+    /// # Panics
+    /// Where the cloud refuses it.
+    pub async fn fleet(&self, name: &str, board: &str) -> i64 {
+        let path = format!("/v7/device_type(slug='{board}')?$select=id");
+        let board = self.rows(&path).await[0]["id"].clone();
+        let fleet = json!({ "app_name": name, "organization": 1, "is_for__device_type": board });
+        let request = self.request(Method::POST, "/v7/application").json(&fleet);
+        self.answer(request).await["id"].as_i64().expect("an id")
+    }
+
+    /// config.json of a new device that is to join a fleet.
+    ///
+    /// # Panics
+    /// Where the cloud gives no key.
+    pub async fn config_json(&self, fleet: i64, board: &str) -> Value {
+        let path = format!("/api-key/application/{fleet}/provisioning");
+        let key = self
+            .answer(self.request(Method::POST, &path).json(&json!({})))
+            .await;
+        json!({
+            "applicationId": fleet, "deviceType": board, "apiEndpoint": self.url, "apiKey": key,
+        })
+    }
+
+    /// Runs the command line as the administrator, in a folder.
+    ///
+    /// # Panics
+    /// Where it fails.
+    #[must_use]
+    pub fn command_line(&self, folder: &Path, words: &[&str]) -> Output {
+        let output = Command::new(distribution().join("bin/fleet"))
+            .args(words)
+            .current_dir(folder)
+            .env("FLEET_URL", &self.url)
+            .env("FLEET_TOKEN", &self.token)
+            .output()
+            .expect("`bin/fleet` of the layout");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "fleet {words:?}: {said}");
+        output
+    }
+}
+
+impl Drop for FleetCloud {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
