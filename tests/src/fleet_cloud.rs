@@ -30,7 +30,8 @@ impl FleetCloud {
     pub async fn start(registry: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let database = format!("sqlite:{}", folder.path().join("cloud.sqlite").display());
-        let mut child = Command::new(distribution().join("bin/fleet-cloud"))
+        let client = client();
+        let child = Command::new(distribution().join("bin/fleet-cloud"))
             .args(["serve", "--listen", "127.0.0.1:0", "--registry", registry])
             .args(["--database", &database])
             .args(["--admin-email", EMAIL, "--admin-password", PASSWORD])
@@ -39,9 +40,17 @@ impl FleetCloud {
             .stderr(Stdio::piped())
             .spawn()
             .expect("`bin/fleet-cloud` of the layout, which `cargo xtask build` makes");
-        let mut log = BufReader::new(child.stderr.take().expect("its log"));
+        // From here on it ends whatever happens.
+        let mut cloud = FleetCloud {
+            child,
+            url: String::new(),
+            client,
+            token: String::new(),
+            _folder: folder,
+        };
+        let mut log = BufReader::new(cloud.child.stderr.take().expect("its log"));
         let mut line = String::new();
-        let url = loop {
+        cloud.url = loop {
             line.clear();
             assert!(
                 log.read_line(&mut line).expect("a line") > 0,
@@ -55,13 +64,6 @@ impl FleetCloud {
         std::thread::spawn(move || {
             let _ = log.read_to_end(&mut Vec::new());
         });
-        let mut cloud = FleetCloud {
-            child,
-            url,
-            client: client(),
-            token: String::new(),
-            _folder: folder,
-        };
         let login = cloud.client.post(format!("{}/login_", cloud.url));
         let login = login.json(&json!({ "username": EMAIL, "password": PASSWORD }));
         let answer = login.send().await.expect("an answer");

@@ -40,7 +40,8 @@ impl Cloud {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("cloud.toml");
         std::fs::write(&file, configuration).expect("a file");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_fleet-cloud"))
+        let client = client();
+        let child = Command::new(env!("CARGO_BIN_EXE_fleet-cloud"))
             .args(["serve", "--listen", "127.0.0.1:0", "--database", database])
             .args(["--admin-email", EMAIL, "--admin-password", PASSWORD])
             .arg("--config")
@@ -50,13 +51,21 @@ impl Cloud {
             .stdout(Stdio::null())
             .spawn()
             .expect("the program");
-        let mut log = BufReader::new(child.stderr.take().expect("its log"));
+        // From here on it ends whatever happens.
+        let mut cloud = Cloud {
+            child,
+            url: String::new(),
+            database: database.to_owned(),
+            client,
+            _folder: folder,
+        };
+        let mut log = BufReader::new(cloud.child.stderr.take().expect("its log"));
         let mut line = String::new();
         let begun = Instant::now();
-        let url = loop {
+        cloud.url = loop {
             line.clear();
             let read = log.read_line(&mut line).expect("a line");
-            assert!(read > 0, "the cloud ended: {:?}", child.wait());
+            assert!(read > 0, "the cloud ended: {:?}", cloud.child.wait());
             if let Some((_, address)) = line.trim().split_once("listening at ") {
                 break address.to_owned();
             }
@@ -70,13 +79,7 @@ impl Cloud {
                 eprintln!("{}", String::from_utf8_lossy(&rest));
             }
         });
-        Cloud {
-            child,
-            url,
-            database: database.to_owned(),
-            client: client(),
-            _folder: folder,
-        }
+        cloud
     }
 
     /// Tells it to end, and waits until it has.
