@@ -230,25 +230,15 @@ fn one_record(
 
 fn reading(compiler: &Compiler<'_>, path: &ResourcePath, options: &Options) -> Result<Read, Fault> {
     let (row, mut conditions) = addressed(compiler, path)?;
+    let at = path.resource.at;
+    conditions.extend(compiler.permitted(&row, Method::Read.into(), false, at)?);
     match &path.tail {
         Tail::Records => {
-            conditions.extend(compiler.permitted(
-                &row,
-                Method::Read.into(),
-                false,
-                path.resource.at,
-            )?);
-            let listing = compiler.listing(&row, conditions, options, path.resource.at)?;
+            let listing = compiler.listing(&row, conditions, options, at)?;
             Ok(Read::Records(compiler.texts(listing)?))
         }
         Tail::Count => {
             let mut select = from(row.resource.table, &row.alias);
-            conditions.extend(compiler.permitted(
-                &row,
-                Method::Read.into(),
-                false,
-                path.resource.at,
-            )?);
             conditions.extend(filter(compiler, &row, options.filter.as_ref())?);
             for one in conditions {
                 select.and_where(one);
@@ -258,12 +248,6 @@ fn reading(compiler: &Compiler<'_>, path: &ResourcePath, options: &Options) -> R
         Tail::Links(link) => {
             let to = row_behind(compiler, &row, link)?;
             let mut select = from(row.resource.table, &row.alias);
-            conditions.extend(compiler.permitted(
-                &row,
-                Method::Read.into(),
-                false,
-                path.resource.at,
-            )?);
             for one in conditions {
                 select.and_where(one);
             }

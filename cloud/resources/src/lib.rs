@@ -29,6 +29,6 @@ pub use field::{Column, Constant, Default, Field, Input, OnDelete, Type, Writer}
 pub use model::{Model, v7};
 pub use release_version::{Finality, NoVersion, ReleaseVersion, split_os_version};
 pub use resource::{Navigation, Resource, Source, Step};
-pub use value::{MAX_JSON_DEPTH, Taken, ValueError};
+pub use value::{MAX_JSON_DEPTH, Taken, ValueError, moment};
 pub use version::{Shape, Version, of_version};
 pub use written::{Lookup, Written};

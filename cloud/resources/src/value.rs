@@ -249,8 +249,10 @@ fn timestamp(given: &Value) -> Option<i64> {
 }
 
 /// Milliseconds since 1970 of a time in ISO 8601. (A `jiff::Timestamp` ends a day before the year 9999 does,
-/// and `9999-12-31T23:59:59Z` is how clients write "never".)
-fn moment(text: &str) -> Option<i64> {
+/// and `9999-12-31T23:59:59Z` is how clients write "never".) Without an offset it is in UTC, and a day alone is
+/// its first moment.
+#[must_use]
+pub fn moment(text: &str) -> Option<i64> {
     // No form of a time is as long.
     if text.len() > 64 {
         return None;

@@ -38,15 +38,12 @@ impl<'a> Compiler<'a> {
             }
             Operand::In(value, list) => {
                 let value = self.value(scope, value)?;
-                let mut any: Option<Expr> = None;
-                for item in list {
+                let each = list.iter().map(|item| {
                     let item = self.value(scope, item)?;
-                    let one = self.compare(Comparison::Equal, value.clone(), item, strict)?;
-                    any = Some(match any {
-                        None => one,
-                        Some(before) => before.or(one),
-                    });
-                }
+                    self.compare(Comparison::Equal, value.clone(), item, strict)
+                });
+                let each = each.collect::<Result<Vec<_>, Fault>>()?;
+                let any = each.into_iter().reduce(Expr::or);
                 any.ok_or_else(|| {
                     Fault::refused(expression.at, "`in` needs at least one value".to_owned())
                 })
@@ -73,14 +70,9 @@ impl<'a> Compiler<'a> {
         strict: bool,
         join: fn(Expr, Expr) -> Expr,
     ) -> Result<Expr, Fault> {
-        let mut all: Option<Expr> = None;
-        for part in parts {
-            let one = self.condition(scope, part, strict)?;
-            all = Some(match all {
-                None => one,
-                Some(before) => join(before, one),
-            });
-        }
+        let each = parts.iter().map(|part| self.condition(scope, part, strict));
+        let each = each.collect::<Result<Vec<_>, Fault>>()?;
+        let all = each.into_iter().reduce(join);
         all.ok_or_else(|| Fault::broken("a chain of no conditions".to_owned()))
     }
 
@@ -379,22 +371,10 @@ impl<'a> Compiler<'a> {
         if !whole {
             return self.key(row, &odata::Key::Fields(fields.to_vec()), rule);
         }
-        let mut all: Option<Expr> = None;
-        for (name, value) in fields {
-            let field = self
-                .named_field(row.resource, &name.text)
-                .ok_or_else(|| no_field(row, name))?;
-            let value = self
-                .constant(value, name.at, rule)?
-                .read_as(Kind::of(&field.kind))
-                .map_err(|why| Fault::refused(name.at, why))?;
-            let one = self.field(row, field)?.eq(value.sql);
-            all = Some(match all {
-                None => one,
-                Some(before) => before.and(one),
-            });
-        }
-        all.ok_or_else(|| Fault::broken("a key of no fields".to_owned()))
+        let given = fields
+            .iter()
+            .map(|(name, value)| (name.text.as_str(), value, name.at));
+        self.equal(row, given, rule)
     }
 
     fn lambda(&self, scope: &Scope<'a>, lambda: &Lambda) -> Result<Expr, Fault> {

@@ -389,22 +389,29 @@ impl<'a> Compiler<'a> {
                 ),
             ));
         }
-        let mut all: Option<Expr> = None;
-        for (name, value, at) in given {
+        self.equal(row, given, rule)
+    }
+
+    /// What holds for the rows whose fields have these values.
+    pub(super) fn equal<'g>(
+        &self,
+        row: &Row<'a>,
+        given: impl IntoIterator<Item = (&'g str, &'g Value, usize)>,
+        rule: bool,
+    ) -> Result<Expr, Fault> {
+        let each = given.into_iter().map(|(name, value, at)| {
             let field = self.named_field(row.resource, name).ok_or_else(|| {
                 Fault::refused(at, format!("`{}` has no field `{name}`", row.resource.name))
             })?;
-            let value = self.constant(value, at, rule)?;
-            let value = value
+            let value = self
+                .constant(value, at, rule)?
                 .read_as(Kind::of(&field.kind))
                 .map_err(|why| Fault::refused(at, why))?;
-            let one = self.field(row, field)?.eq(value.sql);
-            all = Some(match all {
-                None => one,
-                Some(before) => before.and(one),
-            });
-        }
-        all.ok_or_else(|| Fault::refused(at, "a key has a value".to_owned()))
+            Ok(self.field(row, field)?.eq(value.sql))
+        });
+        let each = each.collect::<Result<Vec<_>, Fault>>()?;
+        let all = each.into_iter().reduce(Expr::and);
+        all.ok_or_else(|| Fault::refused(0, "a key has a value".to_owned()))
     }
 
     /// A constant, or the value of a parameter.

@@ -1,7 +1,6 @@
 //! Values in conditions: of what kind they are, and constants read as what they are compared with.
 
-use jiff::civil::{Date, DateTime};
-use jiff::{Span, SpanRelativeTo, Timestamp, Unit};
+use jiff::{Span, SpanRelativeTo, Unit};
 use odata::Literal;
 use resources::Type;
 use sea_query::Expr;
@@ -183,25 +182,14 @@ pub(super) fn short(text: &str) -> String {
     }
 }
 
-/// A moment in ISO 8601: with an offset, or without one in UTC, or a day alone.
+/// A moment in ISO 8601, read as one that is written.
 fn moment(text: &str) -> Result<i64, String> {
-    let parsed = text
-        .parse::<Timestamp>()
-        .or_else(|_| {
-            let civil = text
-                .parse::<DateTime>()
-                .or_else(|_| text.parse::<Date>().map(|day| day.at(0, 0, 0, 0)))?;
-            civil
-                .to_zoned(jiff::tz::TimeZone::UTC)
-                .map(|zoned| zoned.timestamp())
-        })
-        .map_err(|_| {
-            format!(
-                "`{}` is no time; it is written `2026-01-02T03:04:05.678Z`",
-                short(text)
-            )
-        })?;
-    Ok(parsed.as_millisecond())
+    resources::moment(text).ok_or_else(|| {
+        format!(
+            "`{}` is no time; it is written `2026-01-02T03:04:05.678Z`",
+            short(text)
+        )
+    })
 }
 
 /// A duration in ISO 8601 of days, hours, minutes and seconds.
@@ -241,6 +229,7 @@ mod tests {
     fn moments_and_durations_are_read_in_iso_8601() {
         assert_eq!(moment("1970-01-01T00:00:01.500Z"), Ok(1500));
         assert_eq!(moment("1970-01-01T01:00:00+01:00"), Ok(0));
+        assert_eq!(moment("9999-12-31T23:59:59Z"), Ok(253_402_300_799_000));
         assert_eq!(moment("1970-01-02"), Ok(86_400_000));
         assert_eq!(moment("1970-01-02T00:00:00"), Ok(86_400_000));
         assert!(moment("yesterday").is_err());
