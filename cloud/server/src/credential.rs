@@ -210,6 +210,12 @@ impl Keys {
             });
         }
     }
+
+    /// Forgets all of them, since any may have changed.
+    pub(crate) fn forget_all(&self) {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.clear();
+    }
 }
 
 /// The hash by which a key is kept.

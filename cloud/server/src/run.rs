@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
 use crate::arguments::{LogFormat, Serve};
-use crate::bus::Bus;
+use crate::bus::{Bus, News};
 use crate::cloud::Cloud;
 use crate::configuration::Configuration;
 use crate::credential::Keys;
@@ -96,10 +96,13 @@ async fn run(configuration: Configuration) -> Result<()> {
         first.print();
     }
     let heeding = cloud.clone();
-    cloud.bus.listen(move |effects| {
-        heeding.keys.heed(effects);
-        heeding.devices.heed(effects);
-        heeding.reach.heed(effects);
+    cloud.bus.listen(move |news| match news {
+        News::Effects(effects) => {
+            heeding.keys.heed(effects);
+            heeding.devices.heed(effects);
+            heeding.reach.heed(effects);
+        }
+        News::Missed => heeding.keys.forget_all(),
     });
     let telling = cloud.clone();
     database.listen(move |effects| telling.bus.tell(effects));
