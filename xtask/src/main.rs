@@ -6,6 +6,7 @@ mod bench;
 mod busybox;
 mod cargo;
 mod check;
+mod chromium;
 mod docker_address;
 mod host_stand_ins;
 mod interrupted;

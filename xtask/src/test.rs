@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::cargo;
+use crate::chromium::ChromiumForTests;
 use crate::host_stand_ins::HostStandIns;
 use crate::layout::{self, build_components, components_folder, crates_in, guest_crates};
 use crate::private_docker::{PrivateDocker, install_packages_if_debian_root};
@@ -45,6 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let stand_ins = HostStandIns::find();
     let docker = DockerForTests::find(arguments.docker);
     let postgres = PostgresForTests::find();
+    let chromium = ChromiumForTests::find();
     println!("running the tests");
     let mut test = cargo::cargo(["test", "--no-fail-fast"]);
     test.env("SUPERVISOR_DIST", &layout.folder)
@@ -52,6 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         .args(&arguments.rest);
     docker.give_to(&mut test);
     postgres.give_to(&mut test);
+    chromium.give_to(&mut test);
     cargo::finish(test)?;
     if arguments.rest.is_empty() {
         // They are no default members, since a bare `cargo build` would build them for this machine.
@@ -80,6 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     stand_ins.account_for_skips()?;
     postgres.account_for_skips()?;
+    chromium.account_for_skips()?;
     docker.account_for_skips()
 }
 

@@ -1,0 +1,386 @@
+//! What a person does before a page.
+
+use serde_json::{Value, json};
+
+use super::{Visitor, until};
+
+/// What can be pressed.
+const PRESSED: &[&str] = &[
+    "button",
+    "link",
+    "checkbox",
+    "switch",
+    "radio",
+    "tab",
+    "menuitem",
+    "DisclosureTriangle",
+];
+/// What can be written in.
+const FILLED: &[&str] = &["textbox", "searchbox", "spinbutton"];
+/// What one of several is chosen in.
+const CHOSEN: &[&str] = &["combobox", "listbox", "MenuListPopup"];
+/// Presses of the tab key before giving up.
+const TABS: usize = 300;
+
+/// The part of a page that is called so: a region, dialog, form or group by its name, or the row or entry with
+/// a cell, heading or link of just this text.
+const PART: &str = r"((root, name) => {
+    const shown = it => it.checkVisibility();
+    const text = it => it.innerText.trim();
+    const label = it => (it.getAttribute('aria-labelledby') || '').split(' ').filter(Boolean)
+        .map(id => document.getElementById(id)?.innerText.trim()).join(' ') || it.getAttribute('aria-label')
+        || it.querySelector(':scope > legend, :scope > caption, :scope > summary')?.innerText.trim();
+    const parts = [...root.querySelectorAll(
+        'section, dialog, form, fieldset, nav, article, aside, details, table, [role]')].filter(shown);
+    const rows = [...root.querySelectorAll('tr, li, article')].filter(shown);
+    return parts.find(it => label(it) === name) || rows.find(row =>
+        [...row.querySelectorAll('th, td, h2, h3, h4, a, b, strong, code, span, label')]
+            .some(it => text(it) === name));
+})";
+
+/// An element, found where it can be used.
+pub(super) struct Found {
+    /// Chromium's number of it.
+    node: Value,
+}
+
+impl Visitor {
+    /// Goes to an address of the site.
+    pub(crate) async fn open(&self, path: &str) {
+        let address = format!("{}{path}", self.site);
+        self.page.goto(address).await.expect(path);
+    }
+
+    /// Goes there again.
+    pub(crate) async fn reload(&self) {
+        self.command("Page.reload", json!({})).await;
+        self.loaded().await;
+    }
+
+    /// As the browser's button.
+    pub(crate) async fn back(&self) {
+        self.script("history.back()").await;
+    }
+
+    async fn loaded(&self) {
+        until("a page", async || {
+            match self.script("document.readyState").await == "complete" {
+                true => Ok(()),
+                false => Err("it is loading".to_owned()),
+            }
+        })
+        .await;
+    }
+
+    /// The address, without the site.
+    pub(crate) async fn path(&self) -> String {
+        let path = self.script("location.pathname + location.search").await;
+        path.as_str().expect("an address").to_owned()
+    }
+
+    /// Waits until the address is this.
+    pub(crate) async fn at(&self, path: &str) {
+        until(path, async || {
+            let found = self.path().await;
+            match found == path {
+                true => Ok(()),
+                false => Err(found),
+            }
+        })
+        .await;
+    }
+
+    /// Looks at a part of the page alone: a region, dialog, form or group by its name, or the row or entry
+    /// with a cell, heading or link of just this text.
+    pub(crate) fn within(&self, name: &str) -> Visitor {
+        let root = self.root();
+        Visitor {
+            within: Some(format!("{PART}({root}, {})", json!(name))),
+            ..self.clone()
+        }
+    }
+
+    fn root(&self) -> String {
+        self.within.clone().unwrap_or("document".to_owned())
+    }
+
+    /// What stands there, as a person reads it.
+    pub(crate) async fn text(&self) -> String {
+        let root = self.root();
+        let script =
+            format!("(it => it ? (it.body || it).innerText.replace(/\\s+/g, ' ') : '')({root})");
+        let text = self.script(&script).await;
+        text.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Waits until it can be read.
+    pub(crate) async fn see(&self, text: &str) {
+        until(&format!("`{text}`"), async || {
+            let found = self.text().await;
+            match found.contains(text) {
+                true => Ok(()),
+                false => Err(format!("`{text}` is not in: {found}")),
+            }
+        })
+        .await;
+    }
+
+    /// Waits until it cannot be read, before a page that has loaded.
+    pub(crate) async fn not_see(&self, text: &str) {
+        until(&format!("no `{text}`"), async || {
+            let found = self.text().await;
+            match found.contains(text) {
+                false => Ok(()),
+                true => Err(format!("`{text}` is in: {found}")),
+            }
+        })
+        .await;
+    }
+
+    /// Presses a button, link, switch or the like by its name, with the mouse.
+    pub(crate) async fn press(&self, name: &str) {
+        self.times_pressed(name, 1).await;
+    }
+
+    /// Presses it twice in a row, as impatient people do.
+    pub(crate) async fn press_twice(&self, name: &str) {
+        self.times_pressed(name, 2).await;
+    }
+
+    async fn times_pressed(&self, name: &str, times: usize) {
+        until(&format!("to press `{name}`"), async || {
+            let found = self.find(PRESSED, name).await?;
+            let [x, y] = self.place(&found).await?;
+            for count in 1..=times {
+                for kind in ["mousePressed", "mouseReleased"] {
+                    let event = json!({
+                        "type": kind, "x": x, "y": y, "button": "left", "clickCount": count,
+                    });
+                    self.try_command("Input.dispatchMouseEvent", event).await?;
+                }
+            }
+            Ok(())
+        })
+        .await;
+    }
+
+    /// Waits until there is something of this name to press.
+    pub(crate) async fn can_press(&self, name: &str) {
+        until(&format!("to press `{name}`"), async || {
+            self.find(PRESSED, name).await.map(|_| ())
+        })
+        .await;
+    }
+
+    /// Whether there is nothing of this name to press, before a page that has loaded.
+    pub(crate) async fn cannot_press(&self, name: &str) {
+        until(
+            &format!("nothing to press as `{name}`"),
+            async || match self.find(PRESSED, name).await {
+                Ok(_) => Err("there is".to_owned()),
+                Err(_) => Ok(()),
+            },
+        )
+        .await;
+    }
+
+    /// Writes into a field by its label, in place of what stands there.
+    pub(crate) async fn fill(&self, label: &str, text: &str) {
+        until(&format!("to fill `{label}`"), async || {
+            let found = self.find(FILLED, label).await?;
+            self.place(&found).await?;
+            self.try_command("DOM.focus", json!({ "backendNodeId": found.node }))
+                .await?;
+            self.script("document.activeElement.select?.()").await;
+            match text.is_empty() {
+                true => self.key("Delete").await,
+                false => {
+                    self.try_command("Input.insertText", json!({ "text": text }))
+                        .await?;
+                }
+            }
+            Ok(())
+        })
+        .await;
+    }
+
+    /// What stands in a field.
+    pub(crate) async fn value(&self, label: &str) -> String {
+        let fields = [FILLED, CHOSEN].concat();
+        let value = until(&format!("`{label}`"), async || {
+            let found = self.find(&fields, label).await?;
+            self.on(&found, "function() { return this.value }").await
+        })
+        .await;
+        value.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Chooses one of several by its text.
+    pub(crate) async fn choose(&self, label: &str, option: &str) {
+        let choose = format!(
+            "function() {{
+                const option = [...this.options].find(it => it.label.trim() === {});
+                if (!option) return false;
+                this.focus();
+                this.value = option.value;
+                this.dispatchEvent(new Event('input', {{ bubbles: true }}));
+                this.dispatchEvent(new Event('change', {{ bubbles: true }}));
+                return true;
+            }}",
+            json!(option)
+        );
+        until(&format!("to choose `{option}` of `{label}`"), async || {
+            let found = self.find(CHOSEN, label).await?;
+            match self.on(&found, &choose).await? == true {
+                true => Ok(()),
+                false => Err("it is none of those".to_owned()),
+            }
+        })
+        .await;
+    }
+
+    /// Waits until a switch, checkbox or button of this name is on, or off.
+    pub(crate) async fn is_on(&self, name: &str, on: bool) {
+        until(&format!("`{name}` on: {on}"), async || {
+            let found = self.find(PRESSED, name).await?;
+            let state = "function() { return this.checked ?? ['aria-checked', 'aria-pressed']
+                .some(it => this.getAttribute(it) === 'true') }";
+            match self.on(&found, state).await? == on {
+                true => Ok(()),
+                false => Err("it is not".to_owned()),
+            }
+        })
+        .await;
+    }
+
+    /// Presses a key: `Tab`, `Enter`, `Escape`, `Space`, `Delete`, an arrow, or a character.
+    pub(crate) async fn key(&self, key: &str) {
+        let (key, code, text) = match key {
+            "Tab" => ("Tab", 9, ""),
+            "Enter" => ("Enter", 13, "\r"),
+            "Escape" => ("Escape", 27, ""),
+            "Space" => (" ", 32, " "),
+            "Delete" => ("Delete", 46, ""),
+            "ArrowDown" => ("ArrowDown", 40, ""),
+            "ArrowUp" => ("ArrowUp", 38, ""),
+            other => (other, 0, other),
+        };
+        let event = |kind: &str| json!({ "type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code });
+        let mut down = event("keyDown");
+        if !text.is_empty() {
+            down["text"] = json!(text);
+        }
+        self.command("Input.dispatchKeyEvent", down).await;
+        self.command("Input.dispatchKeyEvent", event("keyUp")).await;
+    }
+
+    /// Writes where the cursor is.
+    pub(crate) async fn write(&self, text: &str) {
+        self.command("Input.insertText", json!({ "text": text }))
+            .await;
+    }
+
+    /// The name of what has the focus.
+    pub(crate) async fn focused(&self) -> String {
+        let asked = json!({ "expression": "document.activeElement" });
+        let element = self.command("Runtime.evaluate", asked).await;
+        let id = &element["result"]["objectId"];
+        let asked = json!({ "objectId": id, "fetchRelatives": false });
+        let tree = self
+            .try_command("Accessibility.getPartialAXTree", asked)
+            .await;
+        let tree = tree.unwrap_or_default();
+        tree["nodes"][0]["name"]["value"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    }
+
+    /// Goes on with the tab key until something of this name has the focus, which must be seen there.
+    pub(crate) async fn tab_to(&self, name: &str) {
+        let mut passed = Vec::new();
+        for _ in 0..TABS {
+            self.key("Tab").await;
+            let focused = self.focused().await;
+            if focused == name {
+                let marked = "(it => { const style = getComputedStyle(it);
+                    return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0
+                        || style.boxShadow !== 'none' })(document.activeElement)";
+                assert_eq!(
+                    self.script(marked).await,
+                    true,
+                    "no focus is seen at {name}"
+                );
+                return;
+            }
+            passed.push(focused);
+        }
+        panic!("the tab key does not reach `{name}`, but: {passed:?}");
+    }
+
+    /// What has one of these roles and this name, is shown and can be used.
+    async fn find(&self, roles: &[&str], name: &str) -> Result<Found, String> {
+        let asked = json!({ "expression": self.root() });
+        let root = self.try_command("Runtime.evaluate", asked).await?;
+        let Some(root) = root["result"]["objectId"].as_str() else {
+            return Err("that part of the page is not there".to_owned());
+        };
+        let asked = json!({ "objectId": root, "accessibleName": name });
+        let found = self.try_command("Accessibility.queryAXTree", asked).await?;
+        let nodes = found["nodes"].as_array().cloned().unwrap_or_default();
+        let others: Vec<&str> = nodes
+            .iter()
+            .filter_map(|node| node["role"]["value"].as_str())
+            .collect();
+        let node = nodes.iter().find(|node| {
+            let role = node["role"]["value"].as_str().unwrap_or_default();
+            let disabled = node["properties"].as_array().is_some_and(|properties| {
+                properties
+                    .iter()
+                    .any(|it| it["name"] == "disabled" && it["value"]["value"] == true)
+            });
+            node["ignored"] != true && roles.contains(&role) && !disabled
+        });
+        match node {
+            Some(node) => Ok(Found {
+                node: node["backendDOMNodeId"].clone(),
+            }),
+            None => Err(format!("there is none, but of that name {others:?}")),
+        }
+    }
+
+    /// Where it can be pressed: its middle, when nothing lies over it.
+    async fn place(&self, found: &Found) -> Result<[f64; 2], String> {
+        let look = "function() {
+            this.scrollIntoView({ block: 'center', inline: 'nearest', behavior: 'instant' });
+            const box = this.getBoundingClientRect();
+            const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+            const top = document.elementFromPoint(x, y);
+            const label = top && top.closest('label');
+            const hit = top && (this.contains(top) || top.contains(this) && this.labels
+                || label && label.control === this);
+            return hit ? [x, y] : 'covered by ' + (top && top.outerHTML.slice(0, 200));
+        }";
+        let place = self.on(found, look).await?;
+        match (place[0].as_f64(), place[1].as_f64()) {
+            (Some(x), Some(y)) => Ok([x, y]),
+            _ => Err(place.to_string()),
+        }
+    }
+
+    /// What a function says of it.
+    async fn on(&self, found: &Found, function: &str) -> Result<Value, String> {
+        let asked = json!({ "backendNodeId": found.node });
+        let object = self.try_command("DOM.resolveNode", asked).await?;
+        let asked = json!({
+            "objectId": object["object"]["objectId"],
+            "functionDeclaration": function,
+            "returnByValue": true,
+        });
+        let answer = self.try_command("Runtime.callFunctionOn", asked).await?;
+        match answer.get("exceptionDetails") {
+            None => Ok(answer["result"]["value"].clone()),
+            Some(why) => Err(why.to_string()),
+        }
+    }
+}
