@@ -162,7 +162,8 @@ pub(crate) fn install(from: &Path, to: &Path) -> Result<()> {
         fs::create_dir_all(parent)
             .with_context(|| format!("failed to make `{}`", parent.display()))?;
     }
-    let beside = to.with_extension("new");
+    // Another of us may be at it.
+    let beside = to.with_extension(format!("{}.new", std::process::id()));
     fs::copy(from, &beside).with_context(|| {
         format!(
             "failed to copy `{}` to `{}`",
@@ -178,7 +179,9 @@ fn remove_strangers(folder: &Path, plugins: &[String]) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        if !plugins.iter().any(|plugin| component_file(plugin) == name) {
+        // What somebody is about to put in place is no plugin yet.
+        let is_plugin = name.ends_with(".wasm");
+        if is_plugin && !plugins.iter().any(|plugin| component_file(plugin) == name) {
             fs::remove_file(entry.path())?;
         }
     }

@@ -1,6 +1,7 @@
 //! `cargo xtask run`: a cloud with its registry, and a device that registers, pulls a sample release of two
 //! services that talk to each other, and runs it. With `--local` the device alone, in local mode. Ctrl-C
-//! stops everything, and takes services and temporary state with it.
+//! stops everything, and takes services and temporary state with it; with `--state-dir` or `--keep` the next
+//! session goes on with the same cloud and the same device.
 
 use std::fs;
 use std::io::Write as _;
@@ -16,15 +17,19 @@ use crate::cargo::Steps;
 use crate::layout::{self, Layout};
 use crate::samples::Samples;
 
+mod alone;
 mod cloud;
 mod device;
 mod engine_choice;
+mod following;
+mod kept;
 mod registry;
+mod sample_fleet;
 mod traces;
 
-use cloud::Cloud;
 use device::Device;
 pub(crate) use engine_choice::Engine;
+use kept::Kept;
 use traces::Traces;
 
 #[derive(clap::Args)]
@@ -35,9 +40,9 @@ pub(crate) struct Arguments {
     /// Where the API listens; port 0 takes a free one
     #[arg(long, default_value = "127.0.0.1:48484", value_name = "ADDR:PORT")]
     listen: SocketAddr,
-    /// Keep state here rather than in a temporary folder; it stays when the device is stopped, and so
-    /// do the volumes of its services
-    #[arg(long, value_name = "DIR", requires = "local")]
+    /// Keep everything here rather than in a temporary folder: the device's state and identity, the cloud's
+    /// database and its registry, and with them the volumes of services. The next start goes on with it
+    #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
     /// Where services run: Docker if it answers, else wasm
     #[arg(long, default_value = "auto", value_parser = ["auto", "docker", "wasm"])]
@@ -53,11 +58,11 @@ pub(crate) struct Arguments {
         conflicts_with = "local"
     )]
     cloud: SocketAddr,
-    /// Start with no services, or with those that the folder of --state-dir remembers
+    /// Start with no sample release, or with what the folder of --state-dir remembers
     #[arg(long)]
     no_sample: bool,
-    /// Keep the temporary state folder when the device is stopped, and the volumes of its services
-    #[arg(long, requires = "local")]
+    /// Keep the temporary folder, as --state-dir does
+    #[arg(long)]
     keep: bool,
 }
 
@@ -91,12 +96,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
         true => None,
         false => {
             steps.begin("the sample services");
-            // A release in the registry is of components: every device runs those.
-            let engine = match arguments.local {
-                true => &choice.engine,
-                false => &Engine::Wasm,
-            };
-            Some(Samples::build(engine)?)
+            Some(Samples::build(&choice.engine)?)
         }
     };
     runtime.block_on(async {
@@ -140,49 +140,45 @@ async fn session(
         .tempdir()?
         .keep();
     let owner = short_name(&folder);
-    let traces = Traces {
-        state: match &arguments.state_dir {
-            Some(state) => std::path::absolute(state)?,
+    let kept = Kept {
+        folder: match &arguments.state_dir {
+            Some(folder) => std::path::absolute(folder)?,
             None => folder.join("state"),
         },
+    };
+    fs::create_dir_all(&kept.folder)?;
+    let images = registry::free_address()?;
+    let made = samples.as_ref().map(|samples| match addresses.cloud {
+        None => samples.image_names(&owner),
+        Some(_) => samples.pushed_names(images),
+    });
+    let traces = Traces {
         folder,
+        images: made.unwrap_or_default(),
+        kept,
         engine,
-        images: samples
-            .as_ref()
-            .map(|samples| samples.image_names(&owner))
-            .unwrap_or_default(),
         keep: arguments.keep || arguments.state_dir.is_some(),
     };
     traces.record()?;
 
     let mut device = None;
     let mut cloud = None;
+    let sample = samples.as_ref();
     let serving = async {
         match addresses.cloud {
             None => {
                 let listen = addresses.device;
-                serve(
-                    layout,
-                    listen,
-                    &traces,
-                    samples.as_ref(),
-                    &owner,
-                    &mut device,
-                )
-                .await
+                alone::serve(layout, listen, &traces, sample, &owner, &mut device).await
             }
             Some(at) => {
-                let running = cloud.insert(Cloud::start(layout, at, &traces.folder).await?);
-                let listen = addresses.device;
-                follow(
+                let places = following::Places {
                     layout,
-                    listen,
-                    &traces,
-                    samples.as_ref(),
-                    running,
-                    &mut device,
-                )
-                .await
+                    listen: addresses.device,
+                    cloud: at,
+                    images,
+                    traces: &traces,
+                };
+                following::follow(&places, sample, &mut cloud, &mut device).await
             }
         }
     };
@@ -190,7 +186,7 @@ async fn session(
         ended = serving => ended,
         () = signals.received() => Ok(()),
     };
-    let all_gone = stop(layout, device, &traces).await;
+    let all_gone = stop(layout, device, &traces, arguments.local).await;
     if let Some(cloud) = cloud {
         warn_of(cloud.end().await.context("failed to stop the cloud"));
     }
@@ -200,105 +196,12 @@ async fn session(
     outcome
 }
 
-/// Starts the device and stays as long as it runs.
-async fn serve(
-    layout: &Layout,
-    listen: SocketAddr,
-    traces: &Traces,
-    samples: Option<&Samples>,
-    owner: &str,
-    device: &mut Option<Device>,
-) -> Result<()> {
-    describe_board(&traces.host_root())?;
-    if let (Some(samples), Engine::Docker(address)) = (samples, &traces.engine) {
-        samples.import(address, owner).await?;
-    }
-    let device = device.insert(Device::start(layout, listen, traces)?);
-    device.until_it_answers(layout, &traces.state).await?;
-    if let Some(samples) = samples {
-        device.set_target(&samples.target(owner)).await?;
-    }
-    device.until_plugins_are_loaded().await?;
-    let services_run = device.services_run().await?;
-    introduce(device, traces, services_run);
-    loop {
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        device.must_run()?;
-    }
-}
-
-/// Starts a device of the cloud, which runs the sample as its fleet's first release, and stays as long as
-/// both run.
-async fn follow(
-    layout: &Layout,
-    listen: SocketAddr,
-    traces: &Traces,
-    samples: Option<&Samples>,
-    cloud: &mut Cloud,
-    device: &mut Option<Device>,
-) -> Result<()> {
-    describe_board(&traces.host_root())?;
-    let components: Vec<_> = samples
-        .iter()
-        .flat_map(|samples| samples.components())
-        .collect();
-    let fleet = cloud.first_fleet(&board()).await?;
-    if !components.is_empty() && cloud.has_registry() {
-        fleet.first_release(&components).await?;
-    }
-    let key = fleet.provisioning_key().await?;
-    let config = fleet.device_config(&key);
-    fs::write(
-        traces.host_root().join("mnt/boot/config.json"),
-        config.to_string(),
-    )?;
-    let device = device.insert(Device::start(layout, listen, traces)?);
-    device.until_it_answers(layout, &traces.state).await?;
-    device.until_plugins_are_loaded().await?;
-    let services = match cloud.has_registry() {
-        true => components.len(),
-        false => 0,
-    };
-    if !device.follows(services).await? {
-        say("\nnot all services of the release run yet; the log says why");
-    }
-    let uuid = fleet.device_is_reached().await?;
-    cloud.introduce(device, &uuid, &key);
-    loop {
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        device.must_run()?;
-        cloud.must_run()?;
-    }
-}
-
-fn introduce(device: &Device, traces: &Traces, services_run: bool) {
-    if !services_run {
-        say("\nnot all services run yet; the log says why");
-    }
-    say(&format!(
-        "\nthe device answers on {}\n\
-         API key: {}\n\
-         state:   {}\n\n\
-         try:\n\
-         \x20 curl '{}'\n\
-         \x20 curl -N '{}'\n\
-         \x20 curl '{}'\n\n\
-         Ctrl-C stops it",
-        device.base,
-        device.key,
-        traces.state.display(),
-        device.url("/v2/applications/state"),
-        device.url("/v2/local/logs"),
-        device.url("/v2/local/device-info"),
-    ));
-}
-
 /// Ends the supervisor and takes its services and what else it left with it; whether all of it is gone.
-async fn stop(layout: &Layout, device: Option<Device>, traces: &Traces) -> bool {
+async fn stop(layout: &Layout, device: Option<Device>, traces: &Traces, local: bool) -> bool {
     say("\nstopping the device and its services");
     if let Some(mut device) = device {
         // The images of the sample go, so the state that stays must not ask for them.
-        if traces.keep && !traces.images.is_empty() {
+        if traces.keep && local && !traces.images.is_empty() {
             warn_of(device.empty_target().await);
         }
         warn_of(device.end().await.context("failed to stop the supervisor"));
@@ -316,8 +219,8 @@ fn tell_of_what_stays(traces: &Traces) {
     warn_of(traces.remove_folder());
     if traces.keep {
         say(&format!(
-            "state is kept: `cargo xtask run --state-dir {}` goes on with it",
-            traces.state.display()
+            "everything is kept: `cargo xtask run --state-dir {}` goes on with it",
+            traces.kept.folder.display()
         ));
     } else {
         say("stopped, and nothing of it is left");

@@ -1,13 +1,17 @@
 //! The two sample services of `cargo xtask run`: a server that greets and a client that asks it, from
 //! one source for both engines.
 
+use std::fmt::Write as _;
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use bollard::Docker;
 use bollard::errors::Error;
-use bollard::query_parameters::{CreateImageOptionsBuilder, RemoveImageOptionsBuilder};
+use bollard::query_parameters::{
+    CreateImageOptionsBuilder, PushImageOptionsBuilder, RemoveImageOptionsBuilder,
+};
 use futures::TryStreamExt;
 use http_body_util::{Either, Full};
 use serde_json::{Value, json};
@@ -25,6 +29,9 @@ const STATIC_TARGET: &str = if cfg!(target_arch = "aarch64") {
 } else {
     "x86_64-unknown-linux-musl"
 };
+
+/// The first process of a container gets no signal that it does not ask for.
+const STOPS_AT_ONCE: &str = "    stop_signal: SIGKILL\n";
 
 /// The services, built; one file each, in the order of [`SERVICES`].
 pub(crate) enum Samples {
@@ -57,14 +64,67 @@ impl Samples {
         }
     }
 
-    /// The services by their names, as components; none where they were built as programs.
-    pub(crate) fn components(&self) -> impl Iterator<Item = (&'static str, &Path)> {
-        let files: &[PathBuf] = match self {
-            Samples::Programs(_) => &[],
-            Samples::Components(files) => files,
+    /// How many services there are.
+    pub(crate) fn count(&self) -> usize {
+        SERVICES.len()
+    }
+
+    /// The images that [`Samples::push`] has in the engine for a moment.
+    pub(crate) fn pushed_names(&self, registry: SocketAddr) -> Vec<String> {
+        match self {
+            Samples::Programs(_) => SERVICES
+                .map(|(_, name)| format!("{registry}/{name}:latest"))
+                .into(),
+            Samples::Components(_) => Vec::new(),
+        }
+    }
+
+    /// Makes images of the programs, and puts them into a registry; nothing of them stays in the engine.
+    pub(crate) async fn push(&self, address: &str, registry: SocketAddr) -> Result<()> {
+        let Samples::Programs(programs) = self else {
+            return Ok(());
         };
-        let names = SERVICES.iter().map(|(service, _)| *service);
-        names.zip(files.iter().map(PathBuf::as_path))
+        let docker = docker_address::connect(address).await?;
+        let names = self.pushed_names(registry);
+        for (((_, name), program), image) in SERVICES.iter().zip(programs).zip(&names) {
+            import(&docker, image, name, program).await?;
+            let repository = format!("{registry}/{name}");
+            let latest = PushImageOptionsBuilder::new().tag("latest").build();
+            docker
+                .push_image(&repository, Some(latest), None)
+                .try_for_each(|_| async { Ok(()) })
+                .await
+                .with_context(|| format!("failed to push `{image}`"))?;
+        }
+        remove_images(address, &names).await
+    }
+
+    /// A compose file of a release of both, whose server greets with this word. Images of programs are in
+    /// `registry`.
+    pub(crate) fn compose(&self, registry: SocketAddr, greeting: &str) -> String {
+        let mut text = String::from("services:\n");
+        for (index, (service, name)) in SERVICES.iter().enumerate() {
+            let _ = match self {
+                Samples::Programs(_) => write!(
+                    text,
+                    "  {service}:\n    image: {registry}/{name}:latest\n    command: [\"/{name}\"]\n\
+                     {STOPS_AT_ONCE}"
+                ),
+                Samples::Components(files) => write!(
+                    text,
+                    "  {service}:\n    image: {}\n",
+                    json!(files[index].to_string_lossy())
+                ),
+            };
+            if *service == "server" {
+                let _ = writeln!(
+                    text,
+                    "    environment:\n      GREETING: {}",
+                    json!(greeting)
+                );
+            }
+        }
+        text
     }
 
     /// Makes images of the programs.

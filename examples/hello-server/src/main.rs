@@ -1,4 +1,4 @@
-//! A service that greets whoever asks: HTTP on port 8080.
+//! A service that greets whoever asks, with the word in `GREETING`: HTTP on port 8080.
 //!
 //! The same source is a WebAssembly service and, built for musl, a container image. As a WebAssembly
 //! service it ends when its standard input does, which is how such a service is told to stop; a
@@ -19,11 +19,12 @@ const MAX_HEAD: u64 = 16 << 10;
 
 fn main() -> std::io::Result<()> {
     let clients = Clients::of_port(PORT)?;
+    let greeting = std::env::var("GREETING").unwrap_or_else(|_| "Hello".to_owned());
     println!("listening on port {PORT}");
     let mut count = 0_u64;
     while let Some(connection) = clients.next() {
         count += 1;
-        match connection.and_then(|connection| answer(connection, count)) {
+        match connection.and_then(|connection| answer(connection, &greeting, count)) {
             Ok(request) => println!("{request}: greeting number {count}"),
             Err(error) => eprintln!("a request failed: {error}"),
         }
@@ -33,7 +34,11 @@ fn main() -> std::io::Result<()> {
 }
 
 /// Answers one request and returns its first line.
-fn answer(mut connection: impl Read + Write, count: u64) -> std::io::Result<String> {
+fn answer(
+    mut connection: impl Read + Write,
+    greeting: &str,
+    count: u64,
+) -> std::io::Result<String> {
     let mut head = BufReader::new(Read::by_ref(&mut connection).take(MAX_HEAD));
     let mut request = String::new();
     head.read_line(&mut request)?;
@@ -41,7 +46,7 @@ fn answer(mut connection: impl Read + Write, count: u64) -> std::io::Result<Stri
     while head.read_line(&mut line)? > 0 && !line.trim().is_empty() {
         line.clear();
     }
-    let greeting = format!("Hello! You are visitor number {count}.\n");
+    let greeting = format!("{greeting}! You are visitor number {count}.\n");
     write!(
         connection,
         "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{greeting}",

@@ -1,58 +1,58 @@
-//! The cloud that `cargo xtask run` starts: its processes, and its first fleet with a sample release.
+//! The cloud that `cargo xtask run` starts: its process and its registry's, and the command line as its
+//! administrator.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use reqwest::{Client, Method, RequestBuilder};
+use reqwest::Client;
 use rustix::process::{Signal, kill_process};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::device::Device;
+use super::kept::Kept;
+use super::registry::Trust;
 use super::traces::apart_from_the_terminal;
-use super::{LOOK_AGAIN, registry, say};
+use super::{LOOK_AGAIN, registry};
 use crate::layout::Layout;
 use crate::processes;
 
-const EMAIL: &str = "admin@localhost.localdomain";
+pub(super) const EMAIL: &str = "admin@localhost.localdomain";
 /// Of a cloud for one session on one machine, in reach of its loopback alone.
-const PASSWORD: &str = "fleet-cloud";
-const FLEET: &str = "sample";
+pub(super) const PASSWORD: &str = "fleet-cloud";
 /// How long a start may take.
 const START: Duration = Duration::from_secs(60);
-/// How long the device's tunnel may take to be there.
-const REACHED: Duration = Duration::from_secs(30);
-/// How long each process may take to end.
+/// How long the processes may take to end.
 const END: Duration = Duration::from_millis(1500);
 
 /// The running cloud, with its registry.
 pub(super) struct Cloud {
     cloud: Child,
     registry: Option<Child>,
-    registry_host: String,
-    url: String,
-    client: Client,
+    /// The registry that releases' images come from.
+    images: Option<Child>,
+    pub(super) registry_at: SocketAddr,
+    pub(super) url: String,
+    /// The folder of the command line's program.
+    programs: std::path::PathBuf,
     /// Of the administrator.
     token: String,
 }
 
 impl Cloud {
-    /// Starts both, and signs in.
-    pub(super) async fn start(layout: &Layout, at: SocketAddr, folder: &Path) -> Result<Self> {
-        let program = layout.folder.join("bin/fleet-cloud");
-        let database = format!("sqlite:{}", folder.join("cloud.sqlite").display());
-        let registry_at = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-        let mut command = Command::new(&program);
+    /// Starts both on what `kept` has of them, and signs in.
+    pub(super) async fn start(
+        layout: &Layout,
+        at: SocketAddr,
+        registry_at: SocketAddr,
+        kept: &Kept,
+    ) -> Result<Self> {
+        let programs = layout.folder.join("bin");
+        let mut command = Command::new(programs.join("fleet-cloud"));
         command
-            .args([
-                "serve",
-                "--listen",
-                &at.to_string(),
-                "--database",
-                &database,
-            ])
+            .args(["serve", "--listen", &at.to_string()])
+            .args(["--database", &kept.database()])
             .args(["--registry", &registry_at.to_string()])
             .args(["--admin-email", EMAIL, "--admin-password", PASSWORD])
             .env(
@@ -65,15 +65,13 @@ impl Cloud {
         let mut running = Cloud {
             cloud,
             registry: None,
-            registry_host: registry_at.to_string(),
+            images: None,
+            registry_at,
             url: format!("http://{at}"),
-            client: Client::new(),
+            programs,
             token: String::new(),
         };
-        let ready = running
-            .begin(&program, &database, registry_at, folder)
-            .await;
-        match ready {
+        match running.begin(kept).await {
             Ok(()) => Ok(running),
             Err(error) => {
                 running.end().await?;
@@ -82,34 +80,29 @@ impl Cloud {
         }
     }
 
-    async fn begin(
-        &mut self,
-        program: &Path,
-        database: &str,
-        registry_at: SocketAddr,
-        folder: &Path,
-    ) -> Result<()> {
+    async fn begin(&mut self, kept: &Kept) -> Result<()> {
+        let client = Client::new();
         let deadline = Instant::now() + START;
         let ping = format!("{}/ping", self.url);
-        while self.client.get(&ping).send().await.is_err() {
+        while client.get(&ping).send().await.is_err() {
             self.must_run()?;
             if Instant::now() > deadline {
                 bail!("the cloud did not answer on {} within {START:?}", self.url);
             }
             tokio::time::sleep(LOOK_AGAIN).await;
         }
-        let certificate = Command::new(program)
-            .args(["registry-certificate", "--database", database])
+        let certificate = Command::new(self.programs.join("fleet-cloud"))
+            .args(["registry-certificate", "--database", &kept.database()])
             .output()?;
-        let certificate = String::from_utf8(certificate.stdout)?;
-        let realm = format!("{}/auth/v1/token", self.url);
-        self.registry = registry::start(registry_at, folder, &realm, &certificate).await?;
-        let login = json!({ "username": EMAIL, "password": PASSWORD });
-        let login = self
-            .client
-            .post(format!("{}/login_", self.url))
-            .json(&login);
-        let answer = login.send().await?.error_for_status()?;
+        let trust = Trust {
+            realm: &format!("{}/auth/v1/token", self.url),
+            certificate: &String::from_utf8(certificate.stdout)?,
+        };
+        self.registry = registry::start(self.registry_at, &kept.registry(), Some(trust)).await?;
+        let login = client.post(format!("{}/login_", self.url));
+        let login = login.json(&json!({ "username": EMAIL, "password": PASSWORD }));
+        let answer = login.send().await?.error_for_status();
+        let answer = answer.context("the cloud does not take its administrator's password")?;
         self.token = answer.text().await?;
         Ok(())
     }
@@ -119,126 +112,87 @@ impl Cloud {
         self.registry.is_some()
     }
 
+    /// Starts the registry that images are built into, with its files in `folder`.
+    pub(super) async fn start_images(&mut self, at: SocketAddr, folder: &Path) -> Result<()> {
+        self.images = registry::start(at, folder, None).await?;
+        Ok(())
+    }
+
     /// Fails where the cloud or its registry has ended.
     pub(super) fn must_run(&mut self) -> Result<()> {
         if let Some(status) = self.cloud.try_wait()? {
             bail!("the cloud ended by itself ({status}); its log is above");
         }
-        if let Some(registry) = &mut self.registry
-            && let Some(status) = registry.try_wait()?
-        {
-            bail!("docker-registry ended by itself ({status})");
+        for registry in [&mut self.registry, &mut self.images].into_iter().flatten() {
+            if let Some(status) = registry.try_wait()? {
+                bail!("docker-registry ended by itself ({status})");
+            }
         }
         Ok(())
     }
 
-    fn ask(&self, method: Method, path: &str) -> RequestBuilder {
-        let request = self.client.request(method, format!("{}{path}", self.url));
-        request.bearer_auth(&self.token)
-    }
-
-    /// The JSON of an answer; nothing where there is none.
-    async fn answer(&self, request: RequestBuilder) -> Result<Value> {
-        let answer = request.send().await?;
-        let (status, path) = (answer.status(), answer.url().path().to_owned());
-        let text = answer.text().await?;
-        if !status.is_success() {
-            bail!("the cloud answered {status} to `{path}`: {text}");
+    /// What `fleet` says as JSON, as the administrator.
+    ///
+    /// # Errors
+    /// Where it fails, in its words.
+    pub(super) fn fleet(&self, words: &[&str]) -> Result<Value> {
+        let mut command = self.command_line(words);
+        let output = command.arg("--json").output();
+        let output = output.context("failed to start `fleet`")?;
+        let shown = words.join(" ");
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            bail!("`fleet {shown}` failed: {}", said.trim());
         }
-        // "OK" and nothing are no JSON.
-        Ok(serde_json::from_str(&text).unwrap_or(Value::Null))
+        serde_json::from_slice(&output.stdout)
+            .with_context(|| format!("`fleet {shown}` answered no JSON"))
     }
 
-    async fn rows(&self, path: &str) -> Result<Vec<Value>> {
-        let mut answer = self.answer(self.ask(Method::GET, path)).await?;
-        match answer["d"].take() {
-            Value::Array(rows) => Ok(rows),
-            other => bail!("the cloud answered `{other}` to `{path}`"),
+    /// Runs `fleet` as the administrator, before the eyes of whoever started us.
+    ///
+    /// # Errors
+    /// Where it fails.
+    pub(super) async fn fleet_shown(&self, words: &[&str]) -> Result<()> {
+        let mut process = self.command_line(words).spawn();
+        let process = process.as_mut();
+        let Ok(process) = process else {
+            bail!("failed to start `fleet`");
+        };
+        loop {
+            if let Some(status) = process.try_wait()? {
+                return match status.success() {
+                    true => Ok(()),
+                    false => bail!("`fleet {}` failed ({status})", words.join(" ")),
+                };
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
 
-    async fn create(&self, resource: &str, row: Value) -> Result<i64> {
-        let request = self
-            .ask(Method::POST, &format!("/v7/{resource}"))
-            .json(&row);
-        let made = self.answer(request).await?;
-        made["id"]
-            .as_i64()
-            .with_context(|| format!("no `{resource}` was made"))
+    fn command_line(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(self.programs.join("fleet"));
+        command
+            .args(words)
+            .env("FLEET_URL", &self.url)
+            .env("FLEET_TOKEN", &self.token);
+        command
     }
 
-    async fn change(&self, resource: &str, id: i64, fields: Value) -> Result<()> {
-        let request = self
-            .ask(Method::PATCH, &format!("/v7/{resource}({id})"))
-            .json(&fields);
-        self.answer(request).await.map(drop)
-    }
-
-    /// Makes a fleet for this kind of board.
-    pub(super) async fn first_fleet(&self, board: &str) -> Result<Fleet<'_>> {
-        let organizations = self.rows("/v7/organization?$select=id").await?;
-        let organization = organizations.first().context("there is no organization")?;
-        let path = format!("/v7/device_type(slug='{board}')?$select=id");
-        let boards = self.rows(&path).await?;
-        let device_type = boards
-            .first()
-            .with_context(|| format!("the catalogue has no board `{board}`"))?;
-        let id = self
-            .create(
-                "application",
-                json!({
-                    "app_name": FLEET,
-                    "organization": organization["id"],
-                    "is_for__device_type": device_type["id"],
-                }),
-            )
-            .await?;
-        Ok(Fleet {
-            cloud: self,
-            id,
-            board: board.to_owned(),
-        })
-    }
-
-    /// Tells where everything is.
-    pub(super) fn introduce(&self, device: &Device, uuid: &str, key: &str) {
-        let proxied = format!(
-            "curl -X POST {}/supervisor/v1/device -H 'authorization: Bearer '$TOKEN \\\n\
-             \x20   -H 'content-type: application/json' -d '{{\"uuid\":\"{uuid}\",\"method\":\"GET\"}}'",
-            self.url
-        );
-        say(&format!(
-            "\nthe cloud answers on {url}\n\
-             sign in: {EMAIL}, password {PASSWORD}\n\
-             registry: {registry}\n\
-             fleet:   admin/{FLEET}, provisioning key {key}\n\
-             device:  {uuid}, which answers on {base} with the API key {api_key}\n\n\
-             try:\n\
-             \x20 TOKEN=$(curl -s {url}/login_ -H 'content-type: application/json' \\\n\
-             \x20   -d '{{\"username\":\"{EMAIL}\",\"password\":\"{PASSWORD}\"}}')\n\
-             \x20 curl {url}/v7/device -H 'authorization: Bearer '$TOKEN\n\
-             \x20 {proxied}\n\n\
-             Ctrl-C stops it all",
-            url = self.url,
-            registry = match self.has_registry() {
-                true => self.registry_host.as_str(),
-                false =>
-                    "none, since docker-registry is not installed; so the fleet has no release",
-            },
-            base = device.base,
-            api_key = device.key,
-        ));
-    }
-
-    /// Ends it and its registry.
+    /// Ends it and its registries.
     pub(super) async fn end(self) -> Result<()> {
-        for mut process in [Some(self.cloud), self.registry].into_iter().flatten() {
+        let mut processes: Vec<Child> = [Some(self.cloud), self.registry, self.images]
+            .into_iter()
+            .flatten()
+            .collect();
+        for process in &mut processes {
             if let Some(pid) = processes::pid(process.id())
                 && process.try_wait()?.is_none()
             {
                 kill_process(pid, Signal::TERM)?;
             }
-            let deadline = Instant::now() + END;
+        }
+        let deadline = Instant::now() + END;
+        for process in &mut processes {
             while process.try_wait()?.is_none() {
                 if Instant::now() > deadline {
                     process.kill()?;
@@ -249,115 +203,5 @@ impl Cloud {
             }
         }
         Ok(())
-    }
-}
-
-/// The fleet of the session.
-pub(super) struct Fleet<'a> {
-    cloud: &'a Cloud,
-    id: i64,
-    board: String,
-}
-
-impl Fleet<'_> {
-    /// Pushes components, and makes the release of them that the fleet follows.
-    pub(super) async fn first_release(&self, components: &[(&str, &Path)]) -> Result<()> {
-        let cloud = self.cloud;
-        let began = "2025-01-01T00:00:00.000Z";
-        let mut images = Vec::new();
-        let mut services = Map::new();
-        for (name, component) in components {
-            let service = json!({ "service_name": name, "application": self.id });
-            let service = cloud.create("service", service).await?;
-            let image = json!({
-                "is_a_build_of__service": service, "status": "running", "start_timestamp": began,
-            });
-            let image = cloud.create("image", image).await?;
-            let path = format!("/v7/image({image})?$select=is_stored_at__image_location");
-            let rows = cloud.rows(&path).await?;
-            let location = rows.first().map(|row| &row["is_stored_at__image_location"]);
-            let location = location
-                .and_then(Value::as_str)
-                .context("the image has no place")?;
-            let digest = registry::push(location, &self.token(location).await?, component).await?;
-            let pushed = json!({
-                "status": "success", "push_timestamp": began, "content_hash": digest,
-            });
-            cloud.change("image", image, pushed).await?;
-            images.push(image);
-            services.insert((*name).to_owned(), json!({}));
-        }
-        let release = json!({
-            "belongs_to__application": self.id,
-            "commit": format!("{:032x}", std::process::id()),
-            "composition": { "version": "2.1", "services": services },
-            "status": "running",
-            "source": "cloud",
-            "start_timestamp": began,
-        });
-        let release = cloud.create("release", release).await?;
-        for image in images {
-            let part = json!({ "image": image, "is_part_of__release": release });
-            cloud.create("release_image", part).await?;
-        }
-        cloud
-            .change("release", release, json!({ "status": "success" }))
-            .await
-    }
-
-    /// A token of the registry to push there.
-    async fn token(&self, location: &str) -> Result<String> {
-        let (host, repository) = location.split_once('/').context("the image has no place")?;
-        let path = format!("/auth/v1/token?service={host}&scope=repository:{repository}:pull,push");
-        let given = self
-            .cloud
-            .answer(self.cloud.ask(Method::GET, &path))
-            .await?;
-        let token = given["token"]
-            .as_str()
-            .context("the cloud gives no token")?;
-        Ok(token.to_owned())
-    }
-
-    /// The key that devices register with.
-    pub(super) async fn provisioning_key(&self) -> Result<String> {
-        let path = format!("/api-key/application/{}/provisioning", self.id);
-        let key = self
-            .cloud
-            .answer(self.cloud.ask(Method::POST, &path).json(&json!({})))
-            .await?;
-        Ok(key.as_str().context("the cloud gives no key")?.to_owned())
-    }
-
-    /// What a device's config.json says so that it joins the fleet with this key.
-    pub(super) fn device_config(&self, key: &str) -> Value {
-        json!({
-            "applicationId": self.id,
-            "deviceType": self.board,
-            "apiEndpoint": self.cloud.url,
-            "registryEndpoint": self.cloud.registry_host,
-            "apiKey": key,
-        })
-    }
-
-    /// Waits until the fleet's device holds its tunnel; its uuid.
-    pub(super) async fn device_is_reached(&self) -> Result<String> {
-        let deadline = Instant::now() + REACHED;
-        let path = format!(
-            "/v7/device?$select=uuid&$filter=belongs_to__application%20eq%20{}%20and%20is_connected_to_vpn%20eq%20true",
-            self.id
-        );
-        loop {
-            let rows = self.cloud.rows(&path).await?;
-            if let Some(uuid) = rows.first().and_then(|row| row["uuid"].as_str()) {
-                return Ok(uuid.to_owned());
-            }
-            if Instant::now() > deadline {
-                bail!(
-                    "the device did not connect to the cloud within {REACHED:?}; the log says why"
-                );
-            }
-            tokio::time::sleep(LOOK_AGAIN).await;
-        }
     }
 }

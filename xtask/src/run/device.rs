@@ -45,9 +45,9 @@ impl Device {
             .args(["--host-actions", "rehearse"])
             .args(["--engine", traces.engine.name()])
             .arg("--state-dir")
-            .arg(&traces.state)
+            .arg(traces.kept.device())
             .arg("--host-root")
-            .arg(traces.host_root());
+            .arg(traces.kept.host_root());
         if let Engine::Docker(address) = &traces.engine {
             command.args(["--docker-host", address]);
         }

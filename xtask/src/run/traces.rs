@@ -12,6 +12,7 @@ use rustix::process::Pid;
 use serde_json::{Value, json};
 
 use super::engine_choice::Engine;
+use super::kept::Kept;
 use crate::layout::Layout;
 use crate::{processes, samples};
 
@@ -31,20 +32,16 @@ const END: Duration = Duration::from_secs(2);
 pub(super) struct Traces {
     /// The temporary folder.
     pub(super) folder: PathBuf,
-    pub(super) state: PathBuf,
+    /// What can be kept.
+    pub(super) kept: Kept,
     pub(super) engine: Engine,
     /// Those that were made for the sample.
     pub(super) images: Vec<String>,
-    /// The state folder stays, and with it volumes and pulled images.
+    /// It is, and with it volumes and pulled images.
     pub(super) keep: bool,
 }
 
 impl Traces {
-    /// The root of the host's file system as the device sees it.
-    pub(super) fn host_root(&self) -> PathBuf {
-        self.folder.join("host")
-    }
-
     /// Puts it on record, as this process's.
     pub(super) fn record(&self) -> Result<()> {
         let docker = match &self.engine {
@@ -53,7 +50,7 @@ impl Traces {
         };
         let record = json!({
             "owner": std::process::id(),
-            "state": self.state,
+            "state": self.kept.folder,
             "docker": docker,
             "images": self.images,
             "keep": self.keep,
@@ -71,7 +68,9 @@ impl Traces {
         let images = record["images"].as_array()?.iter();
         let traces = Traces {
             folder: folder.to_owned(),
-            state: record["state"].as_str()?.into(),
+            kept: Kept {
+                folder: record["state"].as_str()?.into(),
+            },
             engine: match record["docker"].as_str() {
                 Some(address) => Engine::Docker(address.to_owned()),
                 None => Engine::Wasm,
@@ -89,7 +88,7 @@ impl Traces {
     /// # Errors
     /// Where something stays. Left on record, the next run tries again.
     pub(super) async fn remove_services(&self, layout: &Layout) -> Result<()> {
-        if self.state.exists() {
+        if self.kept.device().exists() {
             self.ask_the_supervisor(layout).await?;
         }
         if let Engine::Docker(address) = &self.engine {
@@ -104,9 +103,9 @@ impl Traces {
             .args(["remove-services", "--engine", self.engine.name()])
             .args(["--grace", &GRACE.to_string()])
             .arg("--state-dir")
-            .arg(&self.state)
+            .arg(self.kept.device())
             .arg("--host-root")
-            .arg(self.host_root());
+            .arg(self.kept.host_root());
         if let Engine::Docker(address) = &self.engine {
             command.args(["--docker-host", address]);
         }
@@ -131,16 +130,22 @@ impl Traces {
         }
     }
 
-    /// Removes the temporary folder; of one whose state is kept in it, all but the state.
+    /// Removes the temporary folder; where the session is kept in it, all but that.
     pub(super) fn remove_folder(&self) -> Result<()> {
         let failed = || format!("failed to remove `{}`", self.folder.display());
-        if !(self.keep && self.state.starts_with(&self.folder)) {
+        if !(self.keep && self.kept.folder.starts_with(&self.folder)) {
             return fs::remove_dir_all(&self.folder).with_context(failed);
         }
-        if self.host_root().exists() {
-            fs::remove_dir_all(self.host_root()).with_context(failed)?;
+        let samples = self.samples();
+        if samples.exists() {
+            fs::remove_dir_all(samples).with_context(failed)?;
         }
         fs::remove_file(self.folder.join(RECORD)).with_context(failed)
+    }
+
+    /// The sample's compose files, and the registry that their images are in.
+    pub(super) fn samples(&self) -> PathBuf {
+        self.folder.join("sample")
     }
 }
 
@@ -179,7 +184,9 @@ pub(super) fn of_killed_runs() -> Vec<Traces> {
             "an earlier run (process {}) was killed: taking away what it left",
             owner.as_raw_nonzero()
         );
-        for process in processes::that_name(&traces.folder) {
+        let of_both =
+            [&traces.folder, &traces.kept.folder].map(|folder| processes::that_name(folder));
+        for process in of_both.into_iter().flatten() {
             let command = processes::command_line(process);
             // Not the services: their engine stops them in order.
             if matches!(command.split('\0').nth(1), Some("run" | "serve")) {
@@ -204,7 +211,9 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let traces = Traces {
                 folder: folder.path().to_owned(),
-                state: "/somewhere/state".into(),
+                kept: Kept {
+                    folder: "/somewhere/state".into(),
+                },
                 engine,
                 images: vec!["hello:latest".into()],
                 keep,
@@ -217,22 +226,24 @@ mod tests {
     }
 
     #[test]
-    fn kept_state_survives_the_temporary_folder_around_it() {
+    fn a_kept_session_survives_the_temporary_folder_around_it() {
         for keep in [true, false] {
             let parent = tempfile::tempdir().unwrap();
             let traces = Traces {
                 folder: parent.path().join("run"),
-                state: parent.path().join("run/state"),
+                kept: Kept {
+                    folder: parent.path().join("run/state"),
+                },
                 engine: Engine::Wasm,
                 images: Vec::new(),
                 keep,
             };
-            fs::create_dir_all(&traces.state).unwrap();
-            fs::create_dir_all(traces.host_root()).unwrap();
+            fs::create_dir_all(traces.kept.device()).unwrap();
+            fs::create_dir_all(traces.samples()).unwrap();
             traces.record().unwrap();
             traces.remove_folder().unwrap();
-            assert_eq!(traces.state.exists(), keep);
-            assert!(!traces.host_root().exists());
+            assert_eq!(traces.kept.device().exists(), keep);
+            assert!(!traces.samples().exists());
             assert_eq!(Traces::read(&traces.folder), None);
         }
     }

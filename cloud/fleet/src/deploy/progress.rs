@@ -63,7 +63,7 @@ impl Bar {
     pub(super) fn finish(&self, image: &str) {
         self.bar.finish();
         if self.told {
-            eprintln!("{}: {} is there", self.name, printable(image));
+            eprintln!("{}: copied {}", self.name, printable(image));
         }
     }
 }

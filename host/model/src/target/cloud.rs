@@ -177,12 +177,14 @@ fn service(
         fields::environment(problems, &path.at("environment"), entry.get("environment"));
     let labels = fields::labels(problems, &path.at("labels"), entry.get("labels"));
     let running = fields::flag(problems, &path.at("running"), entry.get("running"), true);
-    let composition = match entry.get("composition") {
+    let mut composition = match entry.get("composition") {
         None | Some(Value::Null) => Map::new(),
         some => fields::record(problems, &path.at("composition"), some)
             .cloned()
             .unwrap_or_default(),
     };
+    // Where the compose file had it from; the device pulls what the release says.
+    composition.remove("image");
     Some(TargetService {
         name: name?,
         id: ServiceId(id?),

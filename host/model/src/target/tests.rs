@@ -45,7 +45,7 @@ fn cloud_sample() -> Value {
                 "id": 1,
                 "services": { "web": {
                     "id": 3, "image_id": "5", "image": "r.io/web@sha256:ab", "environment": {}, "labels": {},
-                    "composition": { "ports": ["80"] }
+                    "composition": { "image": "hub.io/web:1", "ports": ["80"] }
                 } },
                 "volumes": {}, "networks": {}
             } } },
@@ -318,6 +318,11 @@ fn a_cloud_target_is_read() {
     );
     let web = &release.services[&"web".parse().unwrap()];
     assert_eq!((web.id.0, web.image_id.0, web.running), (3, 5, true));
+    assert_eq!(
+        (web.image.as_str(), web.composition.get("image")),
+        ("r.io/web@sha256:ab", None),
+        "where the compose file had it from is of no use to the device"
+    );
     let host = &state.apps[&"b2".parse().unwrap()];
     assert!(host.is_host && host.release.is_none());
 }

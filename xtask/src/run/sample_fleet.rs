@@ -1,0 +1,114 @@
+//! The fleet that `cargo xtask run` makes in its cloud, with a first release of the sample services and a
+//! second one to try: all by the command line, as a user would.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use super::cloud::Cloud;
+use super::engine_choice::Engine;
+use crate::samples::Samples;
+
+pub(super) const NAME: &str = "sample";
+/// The release that the fleet begins with, and the one to try.
+pub(super) const FIRST: &str = "1.0.0";
+pub(super) const SECOND: &str = "2.0.0";
+/// How long the device's tunnel may take to be there.
+const REACHED: Duration = Duration::from_secs(30);
+/// Between two looks at what the cloud knows of the device.
+const LOOK_AT_CLOUD: Duration = Duration::from_millis(250);
+
+/// Makes the fleet for this kind of board; its number, and the key that devices register with.
+pub(super) fn make(cloud: &Cloud, board: &str) -> Result<(i64, String)> {
+    let made = cloud.fleet(&["create", NAME, "--type", board])?;
+    let number = made["id"].as_i64().context("the fleet has no number")?;
+    let given = cloud.fleet(&["keys", "provisioning", NAME])?;
+    let key = given["key"].as_str().context("the cloud gives no key")?;
+    Ok((number, key.to_owned()))
+}
+
+/// The compose files of two releases.
+pub(super) struct Composed {
+    pub(super) first: PathBuf,
+    pub(super) second: PathBuf,
+}
+
+impl Composed {
+    /// Writes them into `folder`. What the images of `engine` are made of is put into `images` first.
+    pub(super) async fn write(
+        samples: &Samples,
+        engine: &Engine,
+        images: SocketAddr,
+        folder: &Path,
+    ) -> Result<Self> {
+        if let Engine::Docker(address) = engine {
+            samples.push(address, images).await.with_context(|| {
+                format!(
+                    "the Docker engine at {address} has to reach the registry that stands on this machine at \
+                     {images}; `--engine wasm` does without"
+                )
+            })?;
+        }
+        fs::create_dir_all(folder)?;
+        let written = |name: &str, greeting: &str| {
+            let file = folder.join(name);
+            let text = samples.compose(images, greeting);
+            fs::write(&file, text)
+                .with_context(|| format!("failed to write `{}`", file.display()))?;
+            anyhow::Ok(file)
+        };
+        Ok(Composed {
+            first: written("first.yml", "Hello")?,
+            second: written("second.yml", "Good day")?,
+        })
+    }
+}
+
+/// Deploys the first release.
+pub(super) async fn deploy(cloud: &Cloud, compose: &Path) -> Result<()> {
+    let compose = compose.to_string_lossy();
+    let words = [
+        "deploy",
+        &*compose,
+        "--fleet",
+        NAME,
+        "--release-version",
+        FIRST,
+    ];
+    cloud.fleet_shown(&words).await
+}
+
+/// What a device's config.json says so that it joins the fleet.
+pub(super) fn device_config(cloud: &Cloud, board: &str, fleet: &(i64, String)) -> Value {
+    json!({
+        "applicationId": fleet.0,
+        "deviceType": board,
+        "apiEndpoint": cloud.url,
+        "registryEndpoint": cloud.registry_at.to_string(),
+        "apiKey": fleet.1,
+    })
+}
+
+/// Waits until the device that answers to `uuid` holds its tunnel.
+pub(super) async fn is_reached(cloud: &mut Cloud, uuid: &str) -> Result<()> {
+    let deadline = Instant::now() + REACHED;
+    loop {
+        cloud.must_run()?;
+        let devices = cloud.fleet(&["devices", "--fleet", NAME])?;
+        let ours = devices.as_array().into_iter().flatten();
+        let mut ours = ours.filter(|device| device["uuid"] == uuid);
+        if ours.any(|device| device["connected"] == true)
+            && cloud.fleet(&["device", "ping", uuid]).is_ok()
+        {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            bail!("the device did not connect to the cloud within {REACHED:?}; the log says why");
+        }
+        tokio::time::sleep(LOOK_AT_CLOUD).await;
+    }
+}
