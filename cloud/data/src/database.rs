@@ -11,7 +11,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use crate::connection::Connection;
 use crate::effect::Effect;
@@ -68,6 +68,8 @@ type Listener = Box<dyn Fn(&[Effect]) + Send + Sync>;
 pub struct Database {
     pools: Pools,
     listener: Arc<OnceLock<Listener>>,
+    /// How often this program wrote anything.
+    written: Arc<watch::Sender<u64>>,
 }
 
 #[derive(Clone)]
@@ -122,6 +124,7 @@ impl Database {
         let database = Database {
             pools,
             listener: Arc::default(),
+            written: Arc::default(),
         };
         crate::schema::migrate(&database, resources::v7()).await?;
         Ok(database)
@@ -142,7 +145,16 @@ impl Database {
         let _ = self.listener.set(Box::new(listener));
     }
 
+    /// Changes whenever this program has written anything, effects or none: for whoever shows what is there
+    /// and looks again. What other programs write to the same database is not told.
+    #[must_use]
+    pub fn written(&self) -> watch::Receiver<u64> {
+        self.written.subscribe()
+    }
+
     pub(crate) fn tell(&self, effects: &[Effect]) {
+        self.written
+            .send_modify(|times| *times = times.wrapping_add(1));
         if let (false, Some(listener)) = (effects.is_empty(), self.listener.get()) {
             listener(effects);
         }
@@ -238,7 +250,7 @@ impl Database {
     /// Why the statement failed.
     pub async fn execute(&self, statement: &impl Statement) -> Result<u64, DataError> {
         let built = statement.built(self.dialect());
-        match &self.pools {
+        let rows = match &self.pools {
             Pools::Sqlite {
                 writer,
                 deadline,
@@ -250,7 +262,9 @@ impl Database {
                 Connection::Sqlite(&mut connection).execute(built).await
             }
             Pools::Postgres(pool) => Connection::PostgresPool(pool).execute(built).await,
-        }
+        };
+        self.tell(&[]);
+        rows
     }
 
     /// Begins a transaction. In SQLite it is the only one that writes until it ends.

@@ -66,7 +66,7 @@ impl From<DataError> for Refusal {
 
 impl Refusal {
     /// What the answer says, as text.
-    fn parts(self) -> (StatusCode, Option<String>, Option<u64>) {
+    pub(crate) fn parts(self) -> (StatusCode, Option<String>, Option<u64>) {
         match self {
             Refusal::Wrong(why) => (StatusCode::BAD_REQUEST, Some(why), None),
             Refusal::Unauthorized => (StatusCode::UNAUTHORIZED, None, None),

@@ -51,10 +51,6 @@ impl Bus {
     }
 
     /// The news of any replica from now on, until it is dropped. Nobody waits for who reads slowly.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the dashboard's live pages are to read it")
-    )]
     pub(crate) fn subscribe(&self) -> Subscription {
         Subscription {
             news: self.subscribers.subscribe(),
@@ -85,10 +81,6 @@ pub(crate) struct Subscription {
     news: broadcast::Receiver<News>,
 }
 
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the dashboard's live pages are to read it")
-)]
 impl Subscription {
     /// What comes next; none when nothing will. Nothing is lost where the future is dropped.
     pub(crate) async fn next(&mut self) -> Option<News> {

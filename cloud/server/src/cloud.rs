@@ -11,6 +11,7 @@ use resources::Version;
 use crate::bus::Bus;
 use crate::configuration::Configuration;
 use crate::credential::Keys;
+use crate::dashboard::live::Live;
 use crate::device::Devices;
 use crate::limits::RateLimits;
 use crate::reach::Reach;
@@ -36,6 +37,8 @@ pub(crate) struct Cloud {
     /// Who signs for the registry of images.
     pub(crate) registry: Registry,
     pub(crate) devices: Devices,
+    /// The pages that are open.
+    pub(crate) live: Live,
     /// Names of the configuration variable that switches the tunnel off, the current one first.
     pub(crate) tunnel_variables: Vec<String>,
 }

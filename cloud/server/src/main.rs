@@ -22,6 +22,7 @@ mod cloud;
 mod configuration;
 mod cors;
 mod credential;
+mod dashboard;
 mod data_api;
 mod device;
 mod first_start;

@@ -14,7 +14,7 @@ use crate::cloud::Shared;
 use crate::device::{logs, register, report, state, tags};
 use crate::reach::{proxy, tunnel};
 use crate::registry::token;
-use crate::{cors, data_api, request_log};
+use crate::{cors, dashboard, data_api, request_log};
 
 /// What answers requests.
 pub(crate) fn router(cloud: Shared) -> Router {
@@ -89,6 +89,8 @@ pub(crate) fn router(cloud: Shared) -> Router {
         )
         .route("/device/v2/{uuid}/log-stream", post(logs::upload::stream))
         .layer(from_fn(cors::allow))
+        // Pages are for people at this origin alone.
+        .merge(dashboard::routes(&cloud))
         .layer(from_fn_with_state(cloud.clone(), request_log::note))
         .with_state(cloud)
 }

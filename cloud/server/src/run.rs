@@ -21,6 +21,7 @@ use crate::bus::{Bus, News};
 use crate::cloud::Cloud;
 use crate::configuration::Configuration;
 use crate::credential::Keys;
+use crate::dashboard::live::Live;
 use crate::device::{self, Devices};
 use crate::limits::RateLimits;
 use crate::reach::Reach;
@@ -109,7 +110,7 @@ async fn run(configuration: Configuration) -> Result<()> {
     if let Some(url) = &cloud.configuration.public_url {
         tracing::info!("devices and people reach this cloud at {url}");
     }
-    let stop = CancellationToken::new();
+    let stop = cloud.live.stop.clone();
     let reaching = reach::run(cloud.clone(), stop.clone()).await?;
     tokio::spawn(tidying(cloud.clone(), stop.clone()));
     device::start(&cloud, &stop);
@@ -157,6 +158,7 @@ async fn assembled(configuration: Configuration, database: Database) -> Result<C
         reach: Reach::default(),
         registry: tokens,
         devices: Devices::new(&configuration.limits),
+        live: Live::default(),
         tunnel_variables: branding.variables("SUPERVISOR_VPN_CONTROL").collect(),
         environment: Environment {
             branding,

@@ -178,17 +178,32 @@ async fn made(cloud: &Cloud, actor: i64, role: Role, given: Given) -> Result<Res
         Some(key) => chosen(key)?,
         None => random_text(16).map_err(Refusal::Fault)?,
     };
-    let mut transaction = cloud.database.begin().await?;
-    let caller = Caller::Platform;
-    let mut writer = Writer::new(&mut transaction, cloud.setting(&caller), &cloud.environment);
     let more = Described {
         name: given.name,
         description: given.description,
         expiry_date: given.expiry_date,
     };
-    create(&mut writer, actor, role, &key, more).await?;
-    transaction.commit().await?;
+    kept(cloud, actor, role, &key, more).await?;
     Ok(json_answer(StatusCode::OK, Value::String(key).to_string()))
+}
+
+/// Puts a key into the database, in a transaction of its own.
+///
+/// # Errors
+/// As [`create`].
+pub(crate) async fn kept(
+    cloud: &Cloud,
+    actor: i64,
+    role: Role,
+    key: &str,
+    more: Described,
+) -> Result<(), Refusal> {
+    let mut transaction = cloud.database.begin().await?;
+    let caller = Caller::Platform;
+    let mut writer = Writer::new(&mut transaction, cloud.setting(&caller), &cloud.environment);
+    create(&mut writer, actor, role, key, more).await?;
+    transaction.commit().await?;
+    Ok(())
 }
 
 /// What people say of a key.

@@ -1,6 +1,6 @@
 //! Signing in, and staying signed in.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use axum::extract::{ConnectInfo, Request, State};
 use axum::response::{IntoResponse, Response};
@@ -31,19 +31,33 @@ pub(crate) async fn login(
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     let given: Login = body::typed(&parts.headers, body, cloud.configuration.limits.body).await?;
+    let token = signed_in(&cloud, &given.username, given.password, from.ip()).await?;
+    Ok(text(token))
+}
+
+/// The token of whoever has this name (or e-mail address) and this password.
+///
+/// # Errors
+/// 401 where nobody has; 429 where that was tried too often.
+pub(crate) async fn signed_in(
+    cloud: &Cloud,
+    username: &str,
+    password: String,
+    from: IpAddr,
+) -> Result<String, Refusal> {
     cloud
         .limits
-        .login(&given.username, from.ip())
+        .login(username, from)
         .map_err(Refusal::TooMany)?;
-    if given.username.len() > MOST || given.password.len() > MOST {
+    if username.len() > MOST || password.len() > MOST {
         return Err(Refusal::Unauthorized);
     }
     // Names and addresses are kept in one form (1.11); what has none is nobody's.
-    let (field, form) = match given.username.contains('@') {
+    let (field, form) = match username.contains('@') {
         true => ("email", Check::Email),
         false => ("username", Check::Username),
     };
-    let name = form.of(&given.username, &cloud.configuration.branding);
+    let name = form.of(username, &cloud.configuration.branding);
     let statement = Query::select()
         .columns(["id", "password", "jwt_secret"].map(Alias::new))
         .from(Alias::new("user"))
@@ -54,15 +68,13 @@ pub(crate) async fn login(
         Some(user) => user.text(1)?,
         None => None,
     };
-    let is = password::is(given.password, hash)
-        .await
-        .map_err(Refusal::Fault)?;
+    let is = password::is(password, hash).await.map_err(Refusal::Fault)?;
     let Some(user) = user.filter(|_| is) else {
         return Err(Refusal::Unauthorized);
     };
-    cloud.limits.login_passed(&given.username, from.ip());
+    cloud.limits.login_passed(username, from);
     let secret = user.text(2)?.unwrap_or_default();
-    token(&cloud, user.id(0)?, &secret, now())
+    token(cloud, user.id(0)?, &secret, now())
 }
 
 /// `/user/v1/refresh-token`: a token that is good from now on; with the password, one as after signing in.
@@ -109,20 +121,27 @@ pub(crate) async fn refresh(
             now()
         }
     };
-    token(&cloud, claims.id, &claims.secret, auth_time)
+    token(&cloud, claims.id, &claims.secret, auth_time).map(text)
 }
 
-/// The answer with a token.
+/// A token of a user who gave the password at `auth_time` (milliseconds).
+///
+/// # Errors
+/// Where it cannot be signed.
 pub(crate) fn token(
     cloud: &Cloud,
     user: i64,
     secret: &str,
     auth_time: i64,
-) -> Result<Response, Refusal> {
-    let token = cloud
+) -> Result<String, Refusal> {
+    cloud
         .sessions
         .token(user, secret, auth_time)
-        .map_err(Refusal::Fault)?;
+        .map_err(Refusal::Fault)
+}
+
+/// The answer with a token.
+pub(crate) fn text(token: String) -> Response {
     let kind = HeaderValue::from_static("text/plain; charset=utf-8");
-    Ok((StatusCode::OK, [(header::CONTENT_TYPE, kind)], token).into_response())
+    (StatusCode::OK, [(header::CONTENT_TYPE, kind)], token).into_response()
 }

@@ -1,6 +1,6 @@
 //! New users, and new passwords.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use axum::extract::{ConnectInfo, Request, State};
 use axum::response::Response;
@@ -131,35 +131,56 @@ pub(crate) async fn change_password(
     let Credential::Session(claims) = identity.credential else {
         return Err(Refusal::Unauthorized);
     };
-    let payer = format!("user {}", claims.id);
     cloud
         .limits
-        .login(&payer, from.ip())
+        .login(&payer(claims.id), from.ip())
         .map_err(Refusal::TooMany)?;
     let given: NewPassword =
         body::typed(&parts.headers, body, cloud.configuration.limits.body).await?;
+    let NewPassword {
+        current_password,
+        new_password,
+    } = given;
+    let passwords = (current_password, new_password);
+    let token = password_changed(&cloud, claims.id, passwords, from.ip()).await?;
+    Ok(sessions::text(token))
+}
+
+/// Whom the tries of a user's password are counted for.
+pub(crate) fn payer(user: i64) -> String {
+    format!("user {user}")
+}
+
+/// Gives a user who knows the current password the new one, and ends every session; the token of a new one. The
+/// try is to be counted before, for [`payer`].
+///
+/// # Errors
+/// 401 where the current one is another; 400 where the new one is none.
+pub(crate) async fn password_changed(
+    cloud: &Cloud,
+    user: i64,
+    (current, new): (String, String),
+    from: IpAddr,
+) -> Result<String, Refusal> {
     let row = cloud
         .database
-        .row(&select("user", &["password"], "id", claims.id))
+        .row(&select("user", &["password"], "id", user))
         .await?;
     let hash = row.map(|row| row.text(0)).transpose()?.flatten();
-    if !password::is(given.current_password, hash)
-        .await
-        .map_err(Refusal::Fault)?
-    {
+    if !password::is(current, hash).await.map_err(Refusal::Fault)? {
         return Err(Refusal::Unauthorized);
     }
-    cloud.limits.login_passed(&payer, from.ip());
-    let hash = hashed(given.new_password).await?;
+    cloud.limits.login_passed(&payer(user), from);
+    let hash = hashed(new).await?;
     let secret = random_text(16).map_err(Refusal::Fault)?;
     let update =
         sql("UPDATE \"user\" SET password = ?, jwt_secret = ?, modified_at = ? WHERE id = ?")
             .with(hash)
             .with(secret.as_str())
             .with(now())
-            .with(claims.id);
+            .with(user);
     cloud.database.execute(&update).await?;
-    sessions::token(&cloud, claims.id, &secret, now())
+    sessions::token(cloud, user, &secret, now())
 }
 
 async fn hashed(password: String) -> Result<String, Refusal> {

@@ -5,3 +5,4 @@
 
 mod browser;
 mod noticed;
+mod session;

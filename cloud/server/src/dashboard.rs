@@ -1,0 +1,53 @@
+//! The dashboard: web pages for people, under `/dashboard` (docs/dashboard.md).
+//!
+//! ```text
+//! request ── guard     no other site's requests; headers of each answer; how a refusal looks
+//!         ├─ visitor   who it is, by the cookie of the session, which the API does not take
+//!         ├─ data      what they may read and change: the data API's own statements, as them
+//!         ├─ page      the layout; each page is markup that escapes what it is given
+//!         └─ live      server-sent events: parts of an open page, sent where they have changed
+//! ```
+//!
+//! Nothing is shown or done here that the same user could not read or do by the API. Pages work without a
+//! script; with one, forms answer in place and pages follow what happens.
+
+#![allow(dead_code, reason = "pages to come use the rest")]
+
+pub(crate) mod account;
+mod assets;
+pub(crate) mod data;
+pub(crate) mod fleet;
+mod fleets;
+pub(crate) mod form;
+mod guard;
+pub(crate) mod live;
+pub(crate) mod page;
+pub(crate) mod problem;
+pub(crate) mod show;
+mod sign_in;
+pub(crate) mod visitor;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::response::Redirect;
+use axum::routing::get;
+use tower_http::compression::CompressionLayer;
+
+use crate::cloud::Shared;
+use problem::Problem;
+
+/// Every address of the dashboard, and `/`, which leads there.
+pub(crate) fn routes(cloud: &Shared) -> Router<Shared> {
+    let pages = Router::new()
+        .merge(sign_in::routes())
+        .merge(fleets::routes())
+        .merge(fleet::routes())
+        .merge(account::routes())
+        .merge(assets::routes())
+        .fallback(async || Problem::nothing_here())
+        .layer(CompressionLayer::new())
+        .layer(from_fn_with_state(cloud.clone(), guard::guard));
+    Router::new()
+        .route("/", get(async || Redirect::to("/dashboard")))
+        .nest("/dashboard", pages)
+}

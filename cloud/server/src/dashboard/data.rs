@@ -1,0 +1,187 @@
+//! What a visitor reads and changes: requests of the data API, made as them, within the program.
+
+use data::query::{self, Read};
+use data::write::{Verb, Write, Written, write};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use resources::Version;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::problem::Problem;
+use super::visitor::Visitor;
+use crate::answer::Refusal;
+use crate::cloud::Cloud;
+
+/// Bytes of rows that a page takes: a page that asks for more is wrong, and says so.
+const MOST: usize = 16 << 20;
+
+/// Text as a constant of the query language (`'it''s'`), percent-encoded: whatever somebody typed into a search
+/// stays a text.
+pub(crate) fn literal(text: &str) -> String {
+    let quoted = format!("'{}'", text.replace('\'', "''"));
+    utf8_percent_encode(&quoted, NON_ALPHANUMERIC).to_string()
+}
+
+/// A link in a row: `{"__id": 7}`, or the row that it leads to in an array of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+pub(crate) struct Id {
+    #[serde(rename = "__id")]
+    pub(crate) id: i64,
+}
+
+impl Visitor {
+    /// The rows of `GET /v7<path>?<query>`, as this user sees them. Spaces in the query need no encoding; text
+    /// of people goes through [`literal`].
+    ///
+    /// # Errors
+    /// Where the API refuses it, or the database fails.
+    pub(crate) async fn rows<T: DeserializeOwned>(
+        &self,
+        cloud: &Cloud,
+        path: &str,
+        query: &str,
+    ) -> Result<Vec<T>, Problem> {
+        let query = query.replace(' ', "%20");
+        let query = Some(query.as_str());
+        let request = odata::parse(path, query)?;
+        let setting = cloud.setting(self.caller());
+        let Read::Records(select) = query::read(&setting, &request, path, query)? else {
+            return Err(broken(format!("{path} lists no rows")));
+        };
+        let texts = cloud.database.texts(&select).await?;
+        let length: usize = texts.iter().flatten().map(String::len).sum();
+        if length > MOST {
+            return Err(broken(format!(
+                "{path} has {length} bytes, more than {MOST}"
+            )));
+        }
+        texts
+            .iter()
+            .flatten()
+            .map(|text| {
+                serde_json::from_str(text)
+                    .map_err(|error| broken(format!("a row of {path}: {error}")))
+            })
+            .collect()
+    }
+
+    /// The one row of `GET /v7<path>?<query>`.
+    ///
+    /// # Errors
+    /// 404 where there is none that this user sees; as [`Visitor::rows`].
+    pub(crate) async fn row<T: DeserializeOwned>(
+        &self,
+        cloud: &Cloud,
+        path: &str,
+        query: &str,
+    ) -> Result<T, Problem> {
+        let rows = self.rows(cloud, path, query).await?;
+        rows.into_iter().next().ok_or_else(Problem::nothing_here)
+    }
+
+    /// How many rows `GET /v7<path>/$count?<query>` counts.
+    ///
+    /// # Errors
+    /// As [`Visitor::rows`].
+    pub(crate) async fn count(
+        &self,
+        cloud: &Cloud,
+        path: &str,
+        query: &str,
+    ) -> Result<i64, Problem> {
+        let path = format!("{path}/$count");
+        let query = query.replace(' ', "%20");
+        let query = Some(query.as_str()).filter(|query| !query.is_empty());
+        let request = odata::parse(&path, query)?;
+        let setting = cloud.setting(self.caller());
+        let Read::Count(select) = query::read(&setting, &request, &path, query)? else {
+            return Err(broken(format!("{path} counts nothing")));
+        };
+        match cloud.database.row(&select).await? {
+            Some(row) => Ok(row.id(0)?),
+            None => Ok(0),
+        }
+    }
+
+    /// Changes rows as `POST`, `PATCH`, `PUT` or `DELETE /v7<path>?<query>` with this body would.
+    ///
+    /// # Errors
+    /// Where the API refuses it, or the database fails; then nothing is changed.
+    pub(crate) async fn change(
+        &self,
+        cloud: &Cloud,
+        verb: Verb,
+        path: &str,
+        query: &str,
+        body: Value,
+    ) -> Result<Written, Problem> {
+        let query = query.replace(' ', "%20");
+        let query = Some(query.as_str()).filter(|query| !query.is_empty());
+        let request = odata::parse(path, query)?;
+        let body = match body {
+            Value::Object(body) => body,
+            _ => Map::new(),
+        };
+        let wanted = Write {
+            version: Version::V7,
+            verb,
+            request: &request,
+            path,
+            query,
+            body: &body,
+        };
+        let setting = cloud.setting(self.caller());
+        Ok(write(&cloud.database, &cloud.environment, setting, wanted).await?)
+    }
+
+    /// Changes the one row at `path` (`/device(7)`).
+    ///
+    /// # Errors
+    /// 404 where this user may not change it, or there is none; as [`Visitor::change`].
+    pub(crate) async fn patch(
+        &self,
+        cloud: &Cloud,
+        path: &str,
+        body: Value,
+    ) -> Result<(), Problem> {
+        some(self.change(cloud, Verb::Patch, path, "", body).await?)
+    }
+
+    /// Deletes the one row at `path`.
+    ///
+    /// # Errors
+    /// As [`Visitor::patch`].
+    pub(crate) async fn delete(&self, cloud: &Cloud, path: &str) -> Result<(), Problem> {
+        some(
+            self.change(cloud, Verb::Delete, path, "", Value::Null)
+                .await?,
+        )
+    }
+
+    /// Makes a row of a resource (`/application`); its id.
+    ///
+    /// # Errors
+    /// As [`Visitor::change`].
+    pub(crate) async fn create(
+        &self,
+        cloud: &Cloud,
+        path: &str,
+        body: Value,
+    ) -> Result<i64, Problem> {
+        match self.change(cloud, Verb::Post, path, "", body).await? {
+            Written::Created { id, .. } => Ok(id),
+            Written::Changed(_) => Err(broken(format!("{path} made no row"))),
+        }
+    }
+}
+
+fn some(written: Written) -> Result<(), Problem> {
+    match written {
+        Written::Changed(0) => Err(Problem::nothing_here()),
+        Written::Changed(_) | Written::Created { .. } => Ok(()),
+    }
+}
+
+fn broken(why: String) -> Problem {
+    Problem(Refusal::Fault(anyhow::anyhow!(why)))
+}

@@ -1,0 +1,96 @@
+//! A fleet's pages: its devices, its releases, its variables and its settings.
+
+mod devices;
+
+use axum::Router;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::page::{Page, Section};
+use super::problem::Problem;
+use super::show::badge;
+use super::visitor::Visitor;
+use crate::cloud::{Cloud, Shared};
+
+pub(super) fn routes() -> Router<Shared> {
+    devices::routes()
+}
+
+/// What every page of a fleet shows.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Fleet {
+    pub(crate) id: i64,
+    pub(crate) app_name: String,
+    pub(crate) slug: String,
+    pub(crate) is_public: bool,
+    #[serde(rename = "is_for__device_type")]
+    pub(crate) device_type: Vec<Kind>,
+}
+
+/// A device type.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Kind {
+    pub(crate) name: String,
+}
+
+/// The pages of a fleet, in the order of their tabs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tab {
+    Devices,
+}
+
+impl Tab {
+    const ALL: [(Tab, &'static str, &'static str); 1] = [(Tab::Devices, "Devices", "")];
+}
+
+impl Fleet {
+    /// The fleet of a number.
+    ///
+    /// # Errors
+    /// 404 where the visitor does not see it.
+    pub(crate) async fn find(cloud: &Cloud, visitor: &Visitor, id: i64) -> Result<Self, Problem> {
+        let query = "$select=id,app_name,slug,is_public&$expand=is_for__device_type($select=name)";
+        let path = format!("/application({id})");
+        visitor.row(cloud, &path, query).await
+    }
+
+    /// Where its pages are.
+    pub(crate) fn place(&self) -> String {
+        format!("/dashboard/fleets/{}", self.id)
+    }
+
+    /// One of its pages.
+    pub(crate) fn page<'a>(
+        &'a self,
+        visitor: &'a Visitor,
+        tab: Tab,
+        live: Option<String>,
+        main: &Markup,
+    ) -> Page<'a> {
+        let main = html! {
+            header.head {
+                div {
+                    h1 { (self.app_name) @if self.is_public { " " (badge("none", "Public")) } }
+                    p.faint {
+                        (self.slug)
+                        @for kind in &self.device_type { " · " (kind.name) }
+                    }
+                }
+            }
+            nav.tabs aria-label="Of this fleet" {
+                @for (one, name, below) in Tab::ALL {
+                    a href={ (self.place()) (below) } aria-current=[(one == tab).then_some("page")] { (name) }
+                }
+            }
+            (main)
+        };
+        Page {
+            visitor,
+            section: Section::Fleets,
+            title: &self.app_name,
+            above: vec![("Fleets", "/dashboard".to_owned())],
+            live,
+            main,
+        }
+    }
+}

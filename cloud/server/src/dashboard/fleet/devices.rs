@@ -1,0 +1,344 @@
+//! A fleet's devices, as they are at this moment.
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::{Fleet, Tab};
+use crate::cloud::{Cloud, Shared};
+use crate::dashboard::data::{Id, literal};
+use crate::dashboard::form::{Form, Number, Search};
+use crate::dashboard::live::{Part, follow};
+use crate::dashboard::problem::Problem;
+use crate::dashboard::show::{self, progress, status};
+use crate::dashboard::visitor::Visitor;
+
+/// Devices on a page.
+const AT_ONCE: usize = 100;
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/fleets/{id}", get(page))
+        .route("/fleets/{id}/live", get(live))
+}
+
+/// The states that devices are looked for by: as the API has them, and for people.
+const STATES: [(&str, &str); 7] = [
+    ("operational", "Operational"),
+    ("updating", "Updating"),
+    ("configuring", "Configuring"),
+    ("reduced-functionality", "Reduced functionality"),
+    ("disconnected", "Disconnected"),
+    ("inactive", "Inactive"),
+    ("post-provisioning", "Setting up"),
+];
+
+/// What they are ordered by: in the address, as the API has it, and for people.
+const ORDERS: [(&str, &str, &str); 5] = [
+    ("name", "device_name asc", "Name"),
+    ("status", "overall_status asc,device_name asc", "Status"),
+    ("seen", "last_connectivity_event desc", "Last seen"),
+    (
+        "release",
+        "is_running__release/commit asc,device_name asc",
+        "Release",
+    ),
+    ("newest", "created_at desc", "Newest"),
+];
+
+/// Which devices are looked for.
+#[derive(Debug, Clone)]
+struct Wanted {
+    search: String,
+    status: String,
+    tag: String,
+    order: &'static str,
+    /// From 0.
+    page: usize,
+}
+
+impl Wanted {
+    fn of(search: &Form) -> Self {
+        let order = search.text("sort");
+        let order = ORDERS.iter().find(|(name, _, _)| *name == order);
+        let status = search.text("status");
+        let known = STATES.iter().any(|(state, _)| *state == status);
+        Wanted {
+            search: search.text("search").chars().take(100).collect(),
+            status: match known {
+                true => status.to_owned(),
+                false => String::new(),
+            },
+            tag: search.text("tag").chars().take(200).collect(),
+            order: order.map_or("name", |(name, _, _)| name),
+            page: search
+                .text("page")
+                .parse::<usize>()
+                .unwrap_or_default()
+                .min(100_000),
+        }
+    }
+
+    fn is_anything(&self) -> bool {
+        !(self.search.is_empty() && self.status.is_empty() && self.tag.is_empty())
+    }
+
+    /// As the query of an address.
+    fn query(&self, page: usize) -> String {
+        form_urlencoded::Serializer::new(String::new())
+            .append_pair("search", &self.search)
+            .append_pair("status", &self.status)
+            .append_pair("tag", &self.tag)
+            .append_pair("sort", self.order)
+            .append_pair("page", &page.to_string())
+            .finish()
+    }
+
+    fn filter(&self, fleet: i64) -> String {
+        let mut filter = format!("belongs_to__application eq {fleet}");
+        if !self.search.is_empty() {
+            let text = literal(&self.search.to_lowercase());
+            filter.push_str(&format!(
+                " and (contains(tolower(device_name),{text}) or startswith(uuid,{text}) \
+                 or device_tag/any(t:contains(tolower(t/tag_key),{text}) or contains(tolower(t/value),{text})))"
+            ));
+        }
+        if !self.status.is_empty() {
+            filter.push_str(&format!(" and overall_status eq {}", literal(&self.status)));
+        }
+        if !self.tag.is_empty() {
+            let condition = match self.tag.split_once('=') {
+                None => format!("t/tag_key eq {}", literal(self.tag.trim())),
+                Some((key, value)) => format!(
+                    "t/tag_key eq {} and t/value eq {}",
+                    literal(key.trim()),
+                    literal(value.trim())
+                ),
+            };
+            filter.push_str(&format!(" and device_tag/any(t:{condition})"));
+        }
+        filter
+    }
+
+    fn order_by(&self) -> &'static str {
+        let order = ORDERS.iter().find(|(name, _, _)| *name == self.order);
+        order.map_or("device_name asc", |(_, by, _)| by)
+    }
+}
+
+#[derive(Deserialize)]
+struct Device {
+    id: i64,
+    uuid: String,
+    device_name: String,
+    overall_status: String,
+    overall_progress: Option<i64>,
+    is_online: bool,
+    api_heartbeat_state: String,
+    last_connectivity_event: Option<String>,
+    #[serde(rename = "changed_api_heartbeat_state_on__date")]
+    last_heartbeat_event: Option<String>,
+    #[serde(rename = "is_running__release")]
+    running: Vec<Release>,
+    #[serde(rename = "should_be_running__release")]
+    target: Vec<Release>,
+    #[serde(rename = "is_pinned_on__release")]
+    pinned: Option<Id>,
+    device_tag: Vec<Tag>,
+}
+
+#[derive(Deserialize)]
+struct Release {
+    id: i64,
+    commit: String,
+    raw_version: String,
+}
+
+#[derive(Deserialize)]
+struct Tag {
+    tag_key: String,
+    value: String,
+}
+
+async fn page(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    Number(id): Number,
+    Search(search): Search,
+) -> Result<Response, Problem> {
+    let fleet = Fleet::find(&cloud, &visitor, id).await?;
+    let wanted = Wanted::of(&search);
+    let parts = parts(&cloud, &visitor, &fleet, &wanted).await?;
+    let place = fleet.place();
+    let main = html! {
+        form.filters role="search" action=(place) {
+            label { span.hidden { "Search devices by name, uuid or tag" }
+                input type="search" name="search" value=(wanted.search) maxlength="100" data-search
+                    placeholder="Search name, uuid, tag ( / )";
+            }
+            label { span.hidden { "Status" }
+                select name="status" {
+                    option value="" { "Any status" }
+                    @for (state, word) in STATES {
+                        option value=(state) selected[state == wanted.status] { (word) }
+                    }
+                }
+            }
+            label { span.hidden { "Tag, or tag=value" }
+                input name="tag" value=(wanted.tag) maxlength="200" placeholder="tag or tag=value" size="14";
+            }
+            label { span.hidden { "Order" }
+                select name="sort" {
+                    @for (name, _, word) in ORDERS {
+                        option value=(name) selected[name == wanted.order] { "By " (word.to_lowercase()) }
+                    }
+                }
+            }
+            button type="submit" { "Show" }
+            @if wanted.is_anything() { a.button.quiet href=(place) { "Show all" } }
+        }
+        @for part in &parts { (part.placed()) }
+    };
+    let live = format!("{place}/live?{}", wanted.query(wanted.page));
+    Ok(fleet
+        .page(&visitor, Tab::Devices, Some(live), &main)
+        .into_response())
+}
+
+async fn live(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    Number(id): Number,
+    Search(search): Search,
+) -> Result<Response, Problem> {
+    let wanted = Wanted::of(&search);
+    follow(cloud, visitor, move |cloud, visitor| {
+        let wanted = wanted.clone();
+        async move {
+            let fleet = Fleet::find(&cloud, &visitor, id).await?;
+            parts(&cloud, &visitor, &fleet, &wanted).await
+        }
+    })
+    .await
+}
+
+async fn parts(
+    cloud: &Cloud,
+    visitor: &Visitor,
+    fleet: &Fleet,
+    wanted: &Wanted,
+) -> Result<Vec<Part>, Problem> {
+    let filter = wanted.filter(fleet.id);
+    let count = visitor
+        .count(cloud, "/device", &format!("$filter={filter}"))
+        .await?;
+    let query = format!(
+        "$select=id,uuid,device_name,overall_status,overall_progress,is_online,api_heartbeat_state,\
+         last_connectivity_event,changed_api_heartbeat_state_on__date,is_pinned_on__release\
+         &$expand=is_running__release($select=id,commit,raw_version),\
+         should_be_running__release($select=id,commit,raw_version),\
+         device_tag($select=tag_key,value;$orderby=tag_key asc;$top=6)\
+         &$filter={filter}&$orderby={}&$top={AT_ONCE}&$skip={}",
+        wanted.order_by(),
+        wanted.page.saturating_mul(AT_ONCE)
+    );
+    let devices: Vec<Device> = visitor.rows(cloud, "/device", &query).await?;
+    let count = usize::try_from(count).unwrap_or_default();
+    Ok(vec![
+        Part::new("devices", list(fleet, wanted, &devices)),
+        Part::new("pages", pages(fleet, wanted, count)),
+    ])
+}
+
+fn list(fleet: &Fleet, wanted: &Wanted, devices: &[Device]) -> Markup {
+    html! {
+        @if devices.is_empty() && wanted.is_anything() {
+            p.empty { "No device is like this." }
+        } @else if devices.is_empty() {
+            div.empty {
+                p { "No device yet. A device joins with the " code { "config.json" } " of its fleet." }
+                p { a.button href={ (fleet.place()) "/add-device" } { "Add a device" } }
+            }
+        } @else {
+            table.rows {
+                caption.hidden { "Devices of " (fleet.app_name) }
+                thead { tr {
+                    th scope="col" { "Device" } th scope="col" { "Status" } th scope="col" { "Release" }
+                    th scope="col" { "Last seen" } th scope="col" { "Tags" }
+                } }
+                tbody { @for device in devices { (row(device)) } }
+            }
+        }
+    }
+}
+
+fn row(device: &Device) -> Markup {
+    let place = format!("/dashboard/devices/{}", device.uuid);
+    html! {
+        tr id={ "device-" (device.id) } {
+            th scope="row" {
+                a href=(place) { (device.device_name) }
+                span.under { code { (device.uuid.chars().take(7).collect::<String>()) } }
+            }
+            td data-label="Status" {
+                (status(&device.overall_status))
+                @if let Some(percent) = device.overall_progress { " " (progress("Progress", percent)) }
+            }
+            td data-label="Release" { (releases(device)) }
+            td data-label="Last seen" { (seen(device)) }
+            td data-label="Tags" {
+                @for tag in &device.device_tag { span.tag { (tag.tag_key) @if !tag.value.is_empty() { ": " (tag.value) } } " " }
+            }
+        }
+    }
+}
+
+fn releases(device: &Device) -> Markup {
+    let running = device.running.first();
+    let target = device.target.first();
+    let name = |release: &Release| show::release_name(&release.commit, &release.raw_version);
+    html! {
+        @match running {
+            Some(release) => a href={ "/dashboard/releases/" (release.id) } { (name(release)) },
+            None => span.none { "None" },
+        }
+        @if let Some(target) = target.filter(|target| running.map(|it| it.id) != Some(target.id)) {
+            span.under { "to be " a href={ "/dashboard/releases/" (target.id) } { (name(target)) } }
+        }
+        @if device.pinned.is_some() { span.under { "Pinned" } }
+    }
+}
+
+fn seen(device: &Device) -> Markup {
+    match (device.is_online, device.api_heartbeat_state.as_str()) {
+        (true, _) => html! { "Connected" },
+        (false, "online") => html! { "Polls" },
+        _ => {
+            let last = [
+                device.last_connectivity_event.as_deref(),
+                device.last_heartbeat_event.as_deref(),
+            ];
+            // Both are written in one form, so the later one is the greater text.
+            show::time(last.into_iter().flatten().max())
+        }
+    }
+}
+
+fn pages(fleet: &Fleet, wanted: &Wanted, count: usize) -> Markup {
+    let last = count.saturating_sub(1) / AT_ONCE;
+    let place = |page: usize| format!("{}?{}", fleet.place(), wanted.query(page));
+    html! {
+        p.faint.pages {
+            (count) @if count == 1 { " device" } @else { " devices" }
+            @if wanted.is_anything() { " found" }
+            @if last > 0 {
+                ", page " (wanted.page + 1) " of " (last + 1) " "
+                @if wanted.page > 0 { a href=(place(wanted.page - 1)) rel="prev" { "Previous" } " " }
+                @if wanted.page < last { a href=(place(wanted.page + 1)) rel="next" { "Next" } }
+            }
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! The first page: every fleet that the visitor sees, and making one.
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::data::literal;
+use super::form::{Form, Search};
+use super::live::{Part, follow};
+use super::page::{Page, Section};
+use super::problem::Problem;
+use super::show::{self, badge};
+use super::visitor::Visitor;
+use crate::cloud::{Cloud, Shared};
+
+/// Fleets on the page; a search finds the others.
+const MOST: usize = 200;
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/", get(list))
+        .route("/fleets", get(list).post(create))
+        .route("/fleets/live", get(live))
+        .route("/new-fleet", get(new))
+}
+
+#[derive(Deserialize)]
+struct Fleet {
+    id: i64,
+    app_name: String,
+    slug: String,
+    is_public: bool,
+    should_track_latest_release: bool,
+    #[serde(rename = "is_for__device_type")]
+    device_type: Vec<Named>,
+    #[serde(rename = "should_be_running__release")]
+    release: Vec<Release>,
+    #[serde(rename = "owns__device")]
+    devices: i64,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    id: i64,
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Release {
+    id: i64,
+    commit: String,
+    raw_version: String,
+}
+
+#[derive(Deserialize)]
+struct Online {
+    id: i64,
+    #[serde(rename = "owns__device")]
+    devices: i64,
+}
+
+async fn list(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    Search(search): Search,
+) -> Result<Response, Problem> {
+    let wanted = search.text("search").to_owned();
+    let part = table(&cloud, &visitor, &wanted).await?;
+    let query: String = form_urlencoded::byte_serialize(wanted.as_bytes()).collect();
+    let main = html! {
+        header.head {
+            h1 { "Fleets" }
+            a.button.primary href="/dashboard/new-fleet" { "New fleet" }
+        }
+        form.filters role="search" action="/dashboard/fleets" {
+            label { span.hidden { "Search fleets" }
+                input type="search" name="search" value=(wanted) placeholder="Search fleets ( / )" maxlength="100" data-search;
+            }
+            button type="submit" { "Search" }
+        }
+        (part.placed())
+    };
+    Ok(Page {
+        visitor: &visitor,
+        section: Section::Fleets,
+        title: "Fleets",
+        above: Vec::new(),
+        live: Some(format!("/dashboard/fleets/live?search={query}")),
+        main,
+    }
+    .into_response())
+}
+
+async fn live(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    Search(search): Search,
+) -> Result<Response, Problem> {
+    let wanted = search.text("search").to_owned();
+    follow(cloud, visitor, move |cloud, visitor| {
+        let wanted = wanted.clone();
+        async move { Ok(vec![table(&cloud, &visitor, &wanted).await?]) }
+    })
+    .await
+}
+
+async fn table(cloud: &Cloud, visitor: &Visitor, wanted: &str) -> Result<Part, Problem> {
+    let mut filter = "is_of__class eq 'fleet' and is_host eq false".to_owned();
+    if !wanted.is_empty() {
+        let wanted = literal(&wanted.to_lowercase());
+        filter.push_str(&format!(
+            " and (contains(tolower(app_name),{wanted}) or contains(slug,{wanted}))"
+        ));
+    }
+    let one_more = MOST + 1;
+    let query = format!(
+        "$select=id,app_name,slug,is_public,should_track_latest_release\
+         &$expand=is_for__device_type($select=id,name),should_be_running__release($select=id,commit,raw_version),owns__device/$count\
+         &$filter={filter}&$orderby=app_name asc&$top={one_more}"
+    );
+    let mut fleets: Vec<Fleet> = visitor.rows(cloud, "/application", &query).await?;
+    let more = fleets.len() > MOST;
+    fleets.truncate(MOST);
+    let query = format!(
+        "$select=id&$expand=owns__device/$count($filter={ONLINE})&$filter={filter}\
+         &$orderby=app_name asc&$top={MOST}"
+    );
+    let online: Vec<Online> = visitor.rows(cloud, "/application", &query).await?;
+    let online = |id: i64| {
+        let found = online.iter().find(|fleet| fleet.id == id);
+        found.map_or(0, |fleet| fleet.devices)
+    };
+    Ok(Part::new(
+        "fleets",
+        html! {
+            @if fleets.is_empty() && wanted.is_empty() {
+                div.empty {
+                    p { "No fleet yet. A fleet is a set of devices that run the same services." }
+                    p { a.button href="/dashboard/new-fleet" { "Make the first one" } }
+                }
+            } @else if fleets.is_empty() {
+                p.empty { "No fleet is called like this." }
+            } @else {
+                table.rows {
+                    caption.hidden { "Fleets" }
+                    thead { tr {
+                        th scope="col" { "Fleet" } th scope="col" { "Devices online" }
+                        th scope="col" { "Release" } th scope="col" { "Device type" }
+                    } }
+                    tbody { @for fleet in &fleets { (row(fleet, online(fleet.id))) } }
+                }
+            }
+            @if more { p.faint { "Only the first " (MOST) " are shown: search for the others." } }
+        },
+    ))
+}
+
+/// Who counts as online: who holds a tunnel or polls.
+pub(super) const ONLINE: &str = "is_online eq true or api_heartbeat_state eq 'online'";
+
+fn row(fleet: &Fleet, online: i64) -> Markup {
+    html! {
+        tr id={ "fleet-" (fleet.id) } {
+            th scope="row" {
+                a href={ "/dashboard/fleets/" (fleet.id) } { (fleet.app_name) }
+                @if fleet.is_public { " " (badge("none", "Public")) }
+                span.under { (fleet.slug) }
+            }
+            td data-label="Devices online" { (online) " of " (fleet.devices) }
+            td data-label="Release" {
+                @match fleet.release.first() {
+                    Some(release) => {
+                        a href={ "/dashboard/releases/" (release.id) } {
+                            (show::release_name(&release.commit, &release.raw_version))
+                        }
+                        span.under { @if fleet.should_track_latest_release { "Latest" } @else { "Pinned" } }
+                    }
+                    None => span.none { "None" }
+                }
+            }
+            td data-label="Device type" {
+                @for kind in &fleet.device_type { (kind.name) }
+            }
+        }
+    }
+}
+
+async fn new(State(cloud): State<Shared>, visitor: Visitor) -> Result<Response, Problem> {
+    let organizations: Vec<Named> = visitor
+        .rows(&cloud, "/organization", "$select=id,name&$orderby=name asc")
+        .await?;
+    let types: Vec<Named> = visitor
+        .rows(&cloud, "/device_type", "$select=id,name&$orderby=name asc")
+        .await?;
+    let main = html! {
+        h1 { "New fleet" }
+        form.card.stack method="post" action="/dashboard/fleets" hx-post="/dashboard/fleets"
+            hx-target="find .answer" hx-disabled-elt="find button" {
+            label { "Name"
+                input name="name" required minlength="4" maxlength="100" autocomplete="off" autofocus;
+            }
+            label { "Device type"
+                select name="device type" required {
+                    option value="" { "Choose …" }
+                    @for kind in &types { option value=(kind.id) { (kind.name) } }
+                }
+                small { "What most of its devices are. Others of the same architecture can join as well." }
+            }
+            @if organizations.len() == 1 {
+                @for one in &organizations { input type="hidden" name="organization" value=(one.id); }
+            } @else {
+                label { "Organization"
+                    select name="organization" required {
+                        @for one in &organizations { option value=(one.id) { (one.name) } }
+                    }
+                }
+            }
+            div.answer role="alert" {}
+            div.buttons {
+                button.primary type="submit" { "Make the fleet" }
+                a.button href="/dashboard" { "Cancel" }
+            }
+        }
+    };
+    Ok(Page {
+        visitor: &visitor,
+        section: Section::Fleets,
+        title: "New fleet",
+        above: vec![("Fleets", "/dashboard".to_owned())],
+        live: None,
+        main,
+    }
+    .into_response())
+}
+
+async fn create(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    form: Form,
+) -> Result<Response, Problem> {
+    let body = json!({
+        "app_name": form.text("name"),
+        "is_for__device_type": form.number("device type")?,
+        "organization": form.number("organization")?,
+    });
+    let id = visitor.create(&cloud, "/application", body).await?;
+    Ok(visitor.go(&format!("/dashboard/fleets/{id}")))
+}

@@ -1,0 +1,131 @@
+//! Forms: what people filled in, and what they get back.
+
+use axum::body::Body;
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::response::{IntoResponse, Redirect, Response};
+use http::request::Parts;
+use maud::html;
+
+use super::problem::Problem;
+use super::visitor::{Visitor, leave_for};
+use crate::body;
+use crate::cloud::Shared;
+
+/// Fields that a form may have.
+const MOST: usize = 2000;
+
+/// What was filled in: names and values, as the browser sent them.
+#[derive(Debug, Default)]
+pub(crate) struct Form(Vec<(String, String)>);
+
+impl Form {
+    /// What was filled in there, without space around it; nothing where the form has no such field.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.first(name).unwrap_or_default().trim()
+    }
+
+    /// The same, as it was typed.
+    pub(crate) fn exact(&self, name: &str) -> &str {
+        self.first(name).unwrap_or_default()
+    }
+
+    /// Whether a box was ticked, or a button with that name pressed.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.first(name).is_some()
+    }
+
+    /// Every value of that name.
+    pub(crate) fn all<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
+        let fields = self.0.iter();
+        fields
+            .filter(move |(field, _)| field == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    fn first(&self, name: &str) -> Option<&str> {
+        let fields = &mut self.0.iter();
+        fields
+            .find(|(field, _)| field == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// A number of a row.
+    ///
+    /// # Errors
+    /// 400 where it is none.
+    pub(crate) fn number(&self, name: &str) -> Result<i64, Problem> {
+        self.text(name)
+            .parse()
+            .map_err(|_| Problem::wrong(format!("Choose a {name}.")))
+    }
+
+    fn read(text: &[u8]) -> Result<Self, Problem> {
+        let fields: Vec<(String, String)> = form_urlencoded::parse(text)
+            .take(MOST + 1)
+            .map(|(name, value)| (name.into_owned(), value.replace("\r\n", "\n")))
+            .collect();
+        match fields.len() > MOST {
+            true => Err(Problem::wrong(format!(
+                "The form has more than {MOST} fields."
+            ))),
+            false => Ok(Form(fields)),
+        }
+    }
+}
+
+impl FromRequest<Shared> for Form {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request<Body>, cloud: &Shared) -> Result<Self, Problem> {
+        let most = cloud.configuration.limits.body;
+        let bytes = body::bytes(request.into_body(), most).await?;
+        Form::read(&bytes)
+    }
+}
+
+/// The same of a query: what a search asks for.
+#[derive(Debug, Default)]
+pub(crate) struct Search(pub(crate) Form);
+
+impl FromRequestParts<Shared> for Search {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Problem> {
+        let query = parts.uri.query().unwrap_or_default();
+        Ok(Search(Form::read(query.as_bytes())?))
+    }
+}
+
+/// The number of a row in an address; an address with something else there leads nowhere.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Number(pub(crate) i64);
+
+impl FromRequestParts<Shared> for Number {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, cloud: &Shared) -> Result<Self, Problem> {
+        let Path(id) = Path::<i64>::from_request_parts(parts, cloud)
+            .await
+            .map_err(|_| Problem::nothing_here())?;
+        Ok(Number(id))
+    }
+}
+
+impl Visitor {
+    /// After a change: the page at `place`, by a reload that repeats nothing.
+    pub(crate) fn go(&self, place: &str) -> Response {
+        match self.in_place {
+            true => leave_for(place),
+            false => Redirect::to(place).into_response(),
+        }
+    }
+
+    /// After a change that the open page shows by itself: `word` at the form, or without a script the page at
+    /// `place`.
+    pub(crate) fn done(&self, word: &str, place: &str) -> Response {
+        match self.in_place {
+            true => html! { p.notice.good { (word) } }.into_response(),
+            false => Redirect::to(place).into_response(),
+        }
+    }
+}

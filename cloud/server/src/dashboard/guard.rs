@@ -1,0 +1,83 @@
+//! What holds for every answer of the dashboard, and for every request that changes something.
+//!
+//! A browser sends the cookie of a session with whatever asks it to. That another site's page cannot change
+//! anything by it rests on three things: the cookie is `SameSite=Lax`, a changing request must come from a page
+//! of this very origin, and the API does not look at cookies.
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+
+use super::problem::{self, Problem};
+use crate::answer::Refusal;
+use crate::cloud::{Cloud, Shared};
+
+/// Everything from this origin, nothing in the page itself: a hostile name that got through the escaping would
+/// still run nothing.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// Set by htmx on what it asks for.
+pub(crate) const IN_PLACE: HeaderName = HeaderName::from_static("hx-request");
+
+/// Looks at a request, and dresses its answer.
+pub(super) async fn guard(State(cloud): State<Shared>, request: Request, next: Next) -> Response {
+    let in_place = request.headers().contains_key(IN_PLACE);
+    let refused = !request.method().is_safe() && !from_here(&cloud, request.headers());
+    let mut response = match refused {
+        true => Problem(Refusal::Forbidden(
+            "This request did not come from a page of the dashboard. Open the dashboard itself and try again."
+                .to_owned(),
+        ))
+        .into_response(),
+        false => next.run(request).await,
+    };
+    if let Some(said) = response.extensions_mut().remove::<problem::Said>() {
+        response = problem::shown(response, &said, in_place);
+    }
+    let headers = response.headers_mut();
+    let mut say = |name: HeaderName, value: &'static str| {
+        headers
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
+    };
+    say(header::CACHE_CONTROL, "no-store");
+    say(header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY);
+    say(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    say(header::X_FRAME_OPTIONS, "DENY");
+    // Not `no-referrer`: browsers would then hide the origin of forms, which is looked at above.
+    say(header::REFERRER_POLICY, "same-origin");
+    say(
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    );
+    say(
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    );
+    say(
+        HeaderName::from_static("permissions-policy"),
+        "camera=(), geolocation=(), microphone=()",
+    );
+    response
+}
+
+/// Whether a page of this origin makes the request. Browsers say so in `Sec-Fetch-Site` where the connection is
+/// one that they trust, and else in `Origin`; who says neither is no browser, and has the API.
+fn from_here(cloud: &Cloud, headers: &HeaderMap) -> bool {
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    if let Some(site) = text(HeaderName::from_static("sec-fetch-site")) {
+        return site == "same-origin";
+    }
+    let Some(origin) = text(header::ORIGIN) else {
+        return false;
+    };
+    let Some((_, authority)) = origin.split_once("://") else {
+        return false;
+    };
+    let public = cloud.configuration.public_url.as_deref();
+    let public = public.and_then(|url| url.split_once("://"));
+    let public = public.map(|(_, rest)| rest.split('/').next().unwrap_or_default());
+    text(header::HOST) == Some(authority) || public == Some(authority)
+}

@@ -1,0 +1,223 @@
+//! Open pages follow what happens: parts of them are made again, and sent where they have become different.
+//!
+//! ```text
+//! GET <page>/live ── first look: every part
+//!                 └─ something was written (here, or perhaps elsewhere) ─ look again ─ parts that differ
+//! ```
+//!
+//! A page has one connection. It looks again at most twice a second, and not more than a twentieth of the time
+//! is spent on looking, however large the page is.
+
+use std::collections::{HashMap, VecDeque};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use maud::{Markup, html};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::problem::Problem;
+use super::visitor::Visitor;
+use crate::answer::Refusal;
+use crate::bus::Subscription;
+use crate::cloud::Shared;
+
+/// Between two looks at least.
+const REST: Duration = Duration::from_millis(500);
+/// Between two looks at most: other replicas do not tell of all that they write.
+const LOOK: Duration = Duration::from_secs(5);
+/// So many times as long as a look took is nothing looked at.
+const SPARED: u32 = 19;
+/// Between signs of life.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// Open pages of one user.
+const MOST: usize = 32;
+
+/// The open pages.
+#[derive(Default)]
+pub(crate) struct Live {
+    open: Arc<Mutex<HashMap<i64, usize>>>,
+    /// The program is about to end.
+    pub(crate) stop: CancellationToken,
+}
+
+impl Live {
+    fn enter(&self, user: i64) -> Result<Place, Problem> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let pages = open.entry(user).or_default();
+        if *pages >= MOST {
+            return Err(Problem(Refusal::TooMany(10)));
+        }
+        *pages += 1;
+        Ok(Place {
+            open: self.open.clone(),
+            user,
+        })
+    }
+}
+
+/// One open page; it is given back with the value.
+struct Place {
+    open: Arc<Mutex<HashMap<i64, usize>>>,
+    user: i64,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pages) = open.get_mut(&self.user) {
+            *pages -= 1;
+            if *pages == 0 {
+                open.remove(&self.user);
+            }
+        }
+    }
+}
+
+/// A part of a page that follows what happens. It stands there ([`Part::placed`]), and goes to the open page when
+/// it has become different. Its name is unique in its page, and neither `left` nor one that browsers use
+/// (`open`, `error`, `message`).
+#[derive(Debug, Clone)]
+pub(crate) struct Part {
+    name: &'static str,
+    markup: Markup,
+}
+
+impl Part {
+    pub(crate) fn new(name: &'static str, markup: Markup) -> Self {
+        Part { name, markup }
+    }
+
+    /// The part where it stands in its page.
+    pub(crate) fn placed(&self) -> Markup {
+        html! { div id={ "part-" (self.name) } data-part=(self.name) { (self.markup) } }
+    }
+}
+
+/// What an open page is told.
+struct Following<F> {
+    cloud: Shared,
+    visitor: Visitor,
+    look: F,
+    /// What this program writes,
+    written: watch::Receiver<u64>,
+    /// and what others tell of what they wrote.
+    news: Subscription,
+    waiting: VecDeque<Event>,
+    /// What was sent last of each part.
+    sent: HashMap<&'static str, String>,
+    /// Until when nothing is looked at.
+    rest: Instant,
+    over: bool,
+    _place: Place,
+}
+
+/// The events of a page: `look` makes its parts, as the visitor sees them at that moment.
+///
+/// An event is named for its part. `left` says that the page is to be loaded anew: the session has ended, or what
+/// it shows is no more.
+///
+/// # Errors
+/// Why the first look failed; where the user has too many pages open.
+pub(crate) async fn follow<F, L>(
+    cloud: Shared,
+    visitor: Visitor,
+    look: F,
+) -> Result<Response, Problem>
+where
+    F: Fn(Shared, Visitor) -> L + Send + 'static,
+    L: Future<Output = Result<Vec<Part>, Problem>> + Send,
+{
+    let first = look(cloud.clone(), visitor.clone()).await?;
+    let mut following = Following {
+        written: cloud.database.written(),
+        news: cloud.bus.subscribe(),
+        _place: cloud.live.enter(visitor.user)?,
+        cloud,
+        visitor,
+        look,
+        waiting: VecDeque::new(),
+        sent: HashMap::new(),
+        rest: Instant::now() + REST,
+        over: false,
+    };
+    following.tell(first);
+    let events = futures::stream::unfold(following, |mut following| async move {
+        let stop = following.cloud.live.stop.clone();
+        let event = stop.run_until_cancelled(following.next()).await??;
+        Some((Ok::<_, Infallible>(event), following))
+    });
+    let alive = KeepAlive::new().interval(KEEP_ALIVE).text("");
+    Ok(Sse::new(events).keep_alive(alive).into_response())
+}
+
+impl<F, L> Following<F>
+where
+    F: Fn(Shared, Visitor) -> L,
+    L: Future<Output = Result<Vec<Part>, Problem>>,
+{
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.waiting.pop_front() {
+                return Some(event);
+            }
+            if self.over {
+                return None;
+            }
+            let _ = timeout(LOOK, async {
+                tokio::select! {
+                    _ = self.written.changed() => {}
+                    _ = self.news.next() => {}
+                }
+            })
+            .await;
+            sleep(self.rest.saturating_duration_since(Instant::now())).await;
+            self.written.mark_unchanged();
+            let begun = Instant::now();
+            self.look().await;
+            let spared = begun.elapsed() * SPARED;
+            self.rest = Instant::now() + spared.max(REST);
+        }
+    }
+
+    async fn look(&mut self) {
+        match self.parts().await {
+            Ok(Some(parts)) => self.tell(parts),
+            Ok(None) => self.leave(),
+            Err(Problem(Refusal::Missing(_) | Refusal::Unauthorized)) => self.leave(),
+            // It is not the page's fault: the next look may do.
+            Err(Problem(error)) => tracing::warn!("an open page cannot be followed: {error:?}"),
+        }
+    }
+
+    /// Nothing once the session has ended.
+    async fn parts(&mut self) -> Result<Option<Vec<Part>>, Problem> {
+        if !self.visitor.still_there(&self.cloud).await? {
+            return Ok(None);
+        }
+        let parts = (self.look)(self.cloud.clone(), self.visitor.clone());
+        Ok(Some(parts.await?))
+    }
+
+    fn tell(&mut self, parts: Vec<Part>) {
+        for part in parts {
+            // A carriage return would end a line of an event.
+            let text = part.markup.into_string().replace('\r', " ");
+            if self.sent.get(part.name) != Some(&text) {
+                let event = Event::default().event(part.name).data(&text);
+                self.waiting.push_back(event);
+                self.sent.insert(part.name, text);
+            }
+        }
+    }
+
+    fn leave(&mut self) {
+        self.waiting
+            .push_back(Event::default().event("left").data("-"));
+        self.over = true;
+    }
+}

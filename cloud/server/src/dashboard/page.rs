@@ -1,0 +1,100 @@
+//! The layout of a page.
+
+use axum::response::{IntoResponse, Response};
+use maud::{DOCTYPE, Markup, html};
+
+use super::assets::ASSETS;
+use super::visitor::Visitor;
+
+/// Nothing that a page says is run as a program, nothing of it is kept after it, and refusals are shown where
+/// they belong.
+const HTMX: &str = r#"{"allowEval":false,"allowScriptTags":false,"includeIndicatorStyles":false,"selfRequestsOnly":true,"historyCacheSize":0,"refreshOnHistoryMiss":true,"responseHandling":[{"code":"204","swap":false},{"code":"[23]..","swap":true},{"code":"[45]..","swap":true,"error":true}]}"#;
+
+/// Which part of the dashboard a page belongs to, as its menu shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Section {
+    Fleets,
+    Account,
+}
+
+/// A page for somebody who is signed in.
+pub(crate) struct Page<'a> {
+    pub(crate) visitor: &'a Visitor,
+    pub(crate) section: Section,
+    /// Of the window; hostile, as everything that people named.
+    pub(crate) title: &'a str,
+    /// The pages above this one: their names and addresses.
+    pub(crate) above: Vec<(&'a str, String)>,
+    /// Where the events of its parts are ([`super::live`]).
+    pub(crate) live: Option<String>,
+    pub(crate) main: Markup,
+}
+
+impl IntoResponse for Page<'_> {
+    fn into_response(self) -> Response {
+        let menu = [
+            (Section::Fleets, "Fleets", "/dashboard"),
+            (Section::Account, "Account", "/dashboard/account"),
+        ];
+        let header = html! {
+            nav.menu aria-label="Main" {
+                @for (section, name, place) in menu {
+                    a href=(place) aria-current=[(section == self.section).then_some("true")] { (name) }
+                }
+            }
+            form.who method="post" action="/dashboard/sign-out" {
+                span.name { (self.visitor.name) }
+                button.quiet type="submit" { "Sign out" }
+            }
+        };
+        let main = html! {
+            @if !self.above.is_empty() {
+                nav.above aria-label="Above this page" {
+                    ol { @for (name, place) in &self.above { li { a href=(place) { (name) } } } }
+                }
+            }
+            (self.main)
+        };
+        whole(self.title, &header, &main, self.live.as_deref()).into_response()
+    }
+}
+
+/// A page for anybody.
+pub(crate) fn bare(title: &str, main: Markup) -> Markup {
+    whole(title, &html! {}, &html! { div.narrow { (main) } }, None)
+}
+
+fn whole(title: &str, header: &Markup, main: &Markup, live: Option<&str>) -> Markup {
+    let assets = &*ASSETS;
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="htmx-config" content=(HTMX);
+                title { (title) " · Fleet cloud" }
+                link rel="icon" type="image/svg+xml" href=(assets.icon.address());
+                link rel="stylesheet" href=(assets.style.address());
+                script src=(assets.theme.address()) {}
+                script src=(assets.htmx.address()) defer {}
+                script src=(assets.idiomorph.address()) defer {}
+                script src=(assets.script.address()) defer {}
+            }
+            body data-live=[live] {
+                a.skip href="#main" { "Skip to the page" }
+                header.top {
+                    a.brand href="/dashboard" {
+                        img src=(assets.icon.address()) alt="" width="24" height="24";
+                        span { "Fleet cloud" }
+                    }
+                    (header)
+                    button.quiet.theme type="button" data-theme-switch hidden { "Dark" }
+                }
+                p.connection role="status" hidden { "The connection was lost. Trying again …" }
+                main id="main" tabindex="-1" { (main) }
+            }
+        }
+    }
+}

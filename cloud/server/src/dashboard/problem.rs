@@ -1,0 +1,114 @@
+//! Refusals as people see them: at the form that they filled in, or as a page.
+
+use axum::response::{IntoResponse, Response};
+use http::{StatusCode, header};
+use maud::{Markup, html};
+
+use super::page;
+use crate::answer::Refusal;
+
+/// Why something is not shown or done.
+#[derive(Debug)]
+pub(crate) struct Problem(pub(crate) Refusal);
+
+impl Problem {
+    /// 404: no such page, or none that this user may know of.
+    pub(crate) fn nothing_here() -> Self {
+        Problem(Refusal::Missing(
+            "There is nothing at this address, or nothing that you may see.".to_owned(),
+        ))
+    }
+
+    /// 400, with what is to be done about it.
+    pub(crate) fn wrong(why: impl Into<String>) -> Self {
+        Problem(Refusal::Wrong(why.into()))
+    }
+}
+
+impl<T> From<T> for Problem
+where
+    Refusal: From<T>,
+{
+    fn from(error: T) -> Self {
+        Problem(error.into())
+    }
+}
+
+/// What a refusal says, until the guard knows how it is to look.
+#[derive(Debug, Clone)]
+pub(super) struct Said(String);
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let (status, why, retry_after) = self.0.parts();
+        let why = match (why, retry_after) {
+            (_, Some(seconds)) if status == StatusCode::TOO_MANY_REQUESTS => {
+                format!("That was too often. Try again in {seconds} s.")
+            }
+            (None, _) if status == StatusCode::UNAUTHORIZED => {
+                "You may not do this. Ask an administrator of the organization.".to_owned()
+            }
+            (Some(why), _) => sentence(&why),
+            (None, _) => status.to_string(),
+        };
+        let mut response = status.into_response();
+        if let Some(seconds) = retry_after {
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, seconds.into());
+        }
+        response.extensions_mut().insert(Said(why));
+        response
+    }
+}
+
+/// With a capital letter and a full stop: the API's messages have neither.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first: String = letters
+        .next()
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .collect();
+    let end = match text.ends_with(['.', '!', '?']) || text.contains('\n') {
+        true => "",
+        false => ".",
+    };
+    format!("{first}{}{end}", letters.as_str())
+}
+
+/// The refusal at the form, or as a page of its own.
+pub(super) fn shown(response: Response, said: &Said, in_place: bool) -> Response {
+    let status = response.status();
+    let (mut parts, _) = response.into_parts();
+    parts.headers.remove(header::CONTENT_LENGTH);
+    let markup = match in_place {
+        true => notice(&said.0),
+        false => page::bare(
+            title(status),
+            html! {
+                h1 { (title(status)) }
+                p.notice.bad role="alert" { (said.0) }
+                p { a.button href="/dashboard" { "To the fleets" } }
+            },
+        ),
+    };
+    let (new, body) = (status, markup).into_response().into_parts();
+    parts.headers.extend(new.headers);
+    Response::from_parts(parts, body)
+}
+
+/// What went wrong, to stand at a form.
+pub(crate) fn notice(why: &str) -> Markup {
+    html! { p.notice.bad { (why) } }
+}
+
+fn title(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::NOT_FOUND => "Nothing here",
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => "Not allowed",
+        StatusCode::TOO_MANY_REQUESTS => "Too often",
+        status if status.is_server_error() => "Something failed",
+        _ => "That did not work",
+    }
+}

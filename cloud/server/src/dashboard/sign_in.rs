@@ -1,0 +1,96 @@
+//! Signing in and out.
+
+use std::net::SocketAddr;
+
+use axum::Router;
+use axum::extract::{ConnectInfo, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::{get, post};
+use http::{HeaderMap, StatusCode, header};
+use maud::{Markup, html};
+
+use super::form::{Form, Search};
+use super::page;
+use super::problem::{Problem, notice};
+use super::visitor::{self, local};
+use crate::accounts::sessions;
+use crate::answer::Refusal;
+use crate::cloud::Shared;
+
+/// Where one comes to without having asked for anything.
+const FIRST: &str = "/dashboard";
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/sign-in", get(ask).post(sign_in))
+        .route("/sign-out", post(sign_out))
+}
+
+async fn ask(
+    State(cloud): State<Shared>,
+    headers: HeaderMap,
+    Search(search): Search,
+) -> Result<Response, Problem> {
+    let next = local(search.text("next")).unwrap_or(FIRST);
+    if visitor::of(&cloud, &headers).await?.is_some() {
+        return Ok(Redirect::to(next).into_response());
+    }
+    Ok(form(next, "", None).into_response())
+}
+
+async fn sign_in(
+    State(cloud): State<Shared>,
+    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    form_data: Form,
+) -> Result<Response, Problem> {
+    let next = local(form_data.text("next")).unwrap_or(FIRST);
+    let name = form_data.text("username");
+    let password = form_data.exact("password").to_owned();
+    match sessions::signed_in(&cloud, name, password, from.ip()).await {
+        Ok(token) => {
+            let cookie = visitor::kept(&cloud, &token)?;
+            Ok(([(header::SET_COOKIE, cookie)], Redirect::to(next)).into_response())
+        }
+        Err(Refusal::Unauthorized) => {
+            let why = "The name or the password is not right.";
+            Ok((StatusCode::UNAUTHORIZED, form(next, name, Some(why))).into_response())
+        }
+        Err(Refusal::TooMany(seconds)) => {
+            let minutes = seconds.div_ceil(60);
+            let why = format!("Too many sign-ins failed. Try again in {minutes} min.");
+            let page = form(next, name, Some(&why));
+            let after = [(header::RETRY_AFTER, seconds.to_string())];
+            Ok((StatusCode::TOO_MANY_REQUESTS, after, page).into_response())
+        }
+        Err(error) => Err(Problem(error)),
+    }
+}
+
+fn form(next: &str, name: &str, wrong: Option<&str>) -> Markup {
+    page::bare(
+        "Sign in",
+        html! {
+            h1 { "Sign in" }
+            form.card.stack method="post" action="/dashboard/sign-in" {
+                input type="hidden" name="next" value=(next);
+                label { "Name or e-mail address"
+                    input name="username" value=(name) autocomplete="username" autocapitalize="none"
+                        spellcheck="false" required maxlength="300" autofocus[name.is_empty()];
+                }
+                label { "Password"
+                    input type="password" name="password" autocomplete="current-password" required
+                        maxlength="1000" autofocus[!name.is_empty()];
+                }
+                div.answer role="alert" { @if let Some(wrong) = wrong { (notice(wrong)) } }
+                button.primary type="submit" { "Sign in" }
+            }
+        },
+    )
+}
+
+/// Forgets the session here; it ends in this browser alone (a new password ends all of them).
+async fn sign_out(State(cloud): State<Shared>) -> Response {
+    let cookie = visitor::forgotten(&cloud);
+    let to = Redirect::to("/dashboard/sign-in");
+    ([(header::SET_COOKIE, cookie)], to).into_response()
+}

@@ -1,0 +1,225 @@
+//! Who looks at the dashboard: a user, by the cookie of their session.
+//!
+//! The cookie holds a session token as `/login_` answers it. It is good for the dashboard alone.
+
+use axum::extract::FromRequestParts;
+use axum::response::{IntoResponse, Redirect, Response};
+use data::query::Caller;
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+
+use super::guard::IN_PLACE;
+use super::problem::Problem;
+use crate::answer::Refusal;
+use crate::cloud::{Cloud, Shared};
+use crate::credential::{Credential, Identity, select};
+use crate::session::Claims;
+
+/// The cookie of a session.
+const COOKIE: &str = "fleet_session";
+/// As long as a session token is good, in seconds.
+const LIFE: i64 = 7 * 24 * 60 * 60;
+
+/// A user who is signed in.
+#[derive(Debug, Clone)]
+pub(crate) struct Visitor {
+    pub(crate) identity: Identity,
+    pub(crate) user: i64,
+    /// What they are called.
+    pub(crate) name: String,
+    /// What their session says.
+    pub(crate) claims: Claims,
+    /// The session token.
+    token: String,
+    /// A script asked, and puts the answer into the page that it is on.
+    pub(crate) in_place: bool,
+}
+
+impl Visitor {
+    /// For the rows that they may reach.
+    pub(crate) fn caller(&self) -> &Caller {
+        &self.identity.caller
+    }
+
+    /// Whether the session is still good: it ends with its time, with a new password, and with the user.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub(crate) async fn still_there(&self, cloud: &Cloud) -> Result<bool, Problem> {
+        match cloud.identify_by(&self.token).await {
+            Ok(_) => Ok(true),
+            Err(Refusal::Unauthorized) => Ok(false),
+            Err(error) => Err(Problem(error)),
+        }
+    }
+}
+
+impl FromRequestParts<Shared> for Visitor {
+    type Rejection = Response;
+
+    /// Whoever is not signed in is sent to do so, and then back to the page that they asked for.
+    async fn from_request_parts(parts: &mut Parts, cloud: &Shared) -> Result<Self, Response> {
+        let Some(visitor) = of(cloud, &parts.headers)
+            .await
+            .map_err(IntoResponse::into_response)?
+        else {
+            return Err(to_sign_in(parts));
+        };
+        cloud
+            .charge(&visitor.identity, parts)
+            .map_err(|error| Problem(error).into_response())?;
+        Ok(visitor)
+    }
+}
+
+/// Whose session the cookie of a request is; nobody's where there is none that is good.
+///
+/// # Errors
+/// Where the database fails.
+pub(crate) async fn of(cloud: &Cloud, headers: &HeaderMap) -> Result<Option<Visitor>, Problem> {
+    let Some(token) = cookie(headers) else {
+        return Ok(None);
+    };
+    // A key is no session, whoever puts it there.
+    let Some(Ok(_)) = cloud.sessions.read(token) else {
+        return Ok(None);
+    };
+    let identity = match cloud.identify_by(token).await {
+        Ok(identity) => identity,
+        Err(Refusal::Unauthorized) => return Ok(None),
+        Err(error) => return Err(Problem(error)),
+    };
+    let Credential::Session(claims) = identity.credential.clone() else {
+        return Ok(None);
+    };
+    let name = cloud
+        .database
+        .row(&select("user", &["username"], "id", claims.id))
+        .await?;
+    let Some(name) = name else {
+        return Ok(None);
+    };
+    Ok(Some(Visitor {
+        user: claims.id,
+        name: name.some_text(0)?,
+        identity,
+        claims,
+        token: token.to_owned(),
+        in_place: headers.contains_key(IN_PLACE),
+    }))
+}
+
+fn cookie(headers: &HeaderMap) -> Option<&str> {
+    headers
+        .get_all(header::COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find(|(name, _)| *name == COOKIE)
+        .map(|(_, value)| value)
+}
+
+/// The header that keeps a session in the browser.
+///
+/// # Errors
+/// Where the token is none that a header takes.
+pub(super) fn kept(cloud: &Cloud, token: &str) -> Result<HeaderValue, Problem> {
+    let text = format!("{COOKIE}={token}; Max-Age={LIFE}{}", attributes(cloud));
+    HeaderValue::from_str(&text).map_err(|error| Problem(Refusal::Fault(error.into())))
+}
+
+/// The header that forgets it.
+pub(super) fn forgotten(cloud: &Cloud) -> HeaderValue {
+    let text = format!("{COOKIE}=; Max-Age=0{}", attributes(cloud));
+    HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("fleet_session=; Max-Age=0"))
+}
+
+fn attributes(cloud: &Cloud) -> &'static str {
+    let url = cloud.configuration.public_url.as_deref();
+    match url.is_some_and(|url| url.starts_with("https://")) {
+        true => "; Path=/; HttpOnly; SameSite=Lax; Secure",
+        false => "; Path=/; HttpOnly; SameSite=Lax",
+    }
+}
+
+/// To where one signs in; what was asked for is kept where it was a page.
+fn to_sign_in(parts: &Parts) -> Response {
+    let asked = match parts.method.is_safe() {
+        // Below `/dashboard`, which this router does not see.
+        true => format!(
+            "/dashboard{}",
+            parts.uri.path_and_query().map_or("", |it| it.as_str())
+        ),
+        false => String::new(),
+    };
+    let mut place = "/dashboard/sign-in".to_owned();
+    if let Some(next) = local(&asked).filter(|next| !next.ends_with("/live")) {
+        let next: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
+        place.push_str(&format!("?next={next}"));
+    }
+    if parts.headers.contains_key(IN_PLACE) {
+        return leave_for(&place);
+    }
+    let events = parts
+        .headers
+        .get(header::ACCEPT)
+        .is_some_and(|accept| accept.as_bytes() == b"text/event-stream");
+    match events {
+        // The page's script looks at the page again, and so comes to the sign-in.
+        true => StatusCode::UNAUTHORIZED.into_response(),
+        false => Redirect::to(&place).into_response(),
+    }
+}
+
+/// Has the script that asked go to another page.
+pub(crate) fn leave_for(place: &str) -> Response {
+    match HeaderValue::from_str(place) {
+        Ok(place) => {
+            let name = HeaderName::from_static("hx-redirect");
+            (StatusCode::OK, [(name, place)]).into_response()
+        }
+        Err(_) => StatusCode::OK.into_response(),
+    }
+}
+
+/// An address within the dashboard, where it is one: nobody is led elsewhere by a link to the sign-in.
+pub(super) fn local(address: &str) -> Option<&str> {
+    let rest = address.strip_prefix("/dashboard")?;
+    let plain = address.len() <= 2000
+        && address
+            .bytes()
+            .all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    (plain && (rest.is_empty() || rest.starts_with(['/', '?'])) && !address.contains("//"))
+        .then_some(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_pages_of_the_dashboard_are_gone_back_to() {
+        for address in [
+            "/dashboard",
+            "/dashboard/fleets/7?search=a%20b",
+            "/dashboard?x",
+        ] {
+            assert_eq!(local(address), Some(address));
+        }
+        for address in [
+            "",
+            "/",
+            "https://evil.example/dashboard",
+            "//evil.example/dashboard",
+            "/dashboard//evil.example",
+            "/dashboard\\evil",
+            "/dashboard.evil.example",
+            "/dashboards",
+            "/dashboard/\r\nset-cookie:x",
+            "javascript:alert(1)",
+        ] {
+            assert_eq!(local(address), None, "{address}");
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! Sessions of the dashboard, and what its answers say to browsers; asked as a browser asks, without one.
+
+use reqwest::header::{COOKIE, HeaderMap, LOCATION, ORIGIN, SET_COOKIE};
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use serde_json::json;
+
+use crate::harness::{Cloud, EMAIL, PASSWORD, on_both};
+
+/// Asks as a page of the dashboard does.
+fn ask(cloud: &Cloud, method: Method, path: &str) -> RequestBuilder {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+        .expect("a client");
+    let request = client.request(method.clone(), format!("{}{path}", cloud.url));
+    match method {
+        Method::GET => request,
+        _ => request.header("sec-fetch-site", "same-origin"),
+    }
+}
+
+async fn sign_in(cloud: &Cloud, password: &str, next: &str) -> Response {
+    let form = form(&[("username", EMAIL), ("password", password), ("next", next)]);
+    send(ask(cloud, Method::POST, "/dashboard/sign-in"), form).await
+}
+
+fn form(fields: &[(&str, &str)]) -> String {
+    let fields = fields.iter().map(|(name, value)| {
+        let value: String = form_urlencoded::byte_serialize(value.as_bytes()).collect();
+        format!("{name}={value}")
+    });
+    fields.collect::<Vec<_>>().join("&")
+}
+
+async fn send(request: RequestBuilder, form: String) -> Response {
+    request
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(form)
+        .send()
+        .await
+        .expect("an answer")
+}
+
+fn header(headers: &HeaderMap, name: impl reqwest::header::AsHeaderName) -> String {
+    let value = headers.get(name).map(|value| value.to_str().expect("text"));
+    value.unwrap_or_default().to_owned()
+}
+
+/// The cookie of a session, as a browser sends it back.
+async fn cookie(cloud: &Cloud) -> String {
+    let answer = sign_in(cloud, PASSWORD, "").await;
+    assert_eq!(answer.status(), StatusCode::SEE_OTHER);
+    let set = header(answer.headers(), SET_COOKIE);
+    set.split(';').next().expect("a pair").to_owned()
+}
+
+async fn page(cloud: &Cloud, cookie: &str, path: &str) -> (StatusCode, String) {
+    let answer = ask(cloud, Method::GET, path)
+        .header(COOKIE, cookie)
+        .send()
+        .await
+        .expect("an answer");
+    let status = answer.status();
+    (status, answer.text().await.expect("a page"))
+}
+
+#[tokio::test]
+async fn whoever_is_not_signed_in_does_so_and_comes_to_the_page_asked_for() {
+    on_both(async |cloud| {
+        let asked = "/dashboard/fleets/7?search=a%20b";
+        let answer = ask(&cloud, Method::GET, asked)
+            .send()
+            .await
+            .expect("an answer");
+        assert_eq!(answer.status(), StatusCode::SEE_OTHER);
+        let place = header(answer.headers(), LOCATION);
+        assert_eq!(
+            place,
+            "/dashboard/sign-in?next=%2Fdashboard%2Ffleets%2F7%3Fsearch%3Da%2520b"
+        );
+        let (status, shown) = page(&cloud, "", &place).await;
+        assert_eq!(status, StatusCode::OK);
+        assert!(shown.contains(r#"name="next" value="/dashboard/fleets/7?search=a%20b""#));
+
+        let answer = sign_in(&cloud, PASSWORD, asked).await;
+        assert_eq!(answer.status(), StatusCode::SEE_OTHER);
+        assert_eq!(header(answer.headers(), LOCATION), asked);
+        let set = header(answer.headers(), SET_COOKIE);
+        for attribute in [
+            "; Path=/",
+            "; HttpOnly",
+            "; SameSite=Lax",
+            "; Max-Age=604800",
+        ] {
+            assert!(set.contains(attribute), "{set}");
+        }
+        assert!(!set.contains("Secure"), "it is served over HTTP: {set}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn nobody_is_led_elsewhere_by_signing_in() {
+    let cloud = fresh().await;
+    for next in [
+        "https://evil.example/",
+        "//evil.example",
+        "/v7/device",
+        "/dashboard//evil.example",
+    ] {
+        let answer = sign_in(&cloud, PASSWORD, next).await;
+        assert_eq!(header(answer.headers(), LOCATION), "/dashboard", "{next}");
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_said_and_tried_so_often_and_no_more() {
+    let cloud = fresh().await;
+    for _ in 0..10 {
+        let answer = sign_in(&cloud, "wrong", "").await;
+        assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
+        assert!(!answer.headers().contains_key(SET_COOKIE));
+        let shown = answer.text().await.expect("a page");
+        assert!(shown.contains("The name or the password is not right."));
+        assert!(shown.contains(EMAIL), "the name is still there");
+    }
+    // The same count as the API's.
+    let answer = sign_in(&cloud, PASSWORD, "").await;
+    assert_eq!(answer.status(), StatusCode::TOO_MANY_REQUESTS);
+    let login = json!({ "username": EMAIL, "password": PASSWORD });
+    let request = cloud.ask(Method::POST, "/login_").json(&login);
+    let answer = request.send().await.expect("an answer");
+    assert_eq!(answer.status(), StatusCode::TOO_MANY_REQUESTS);
+}
+
+#[tokio::test]
+async fn the_cookie_is_no_credential_of_the_api_and_a_key_is_none_of_the_dashboard() {
+    let cloud = fresh().await;
+    let cookie = cookie(&cloud).await;
+    for (method, path) in [
+        (Method::GET, "/user/v1/whoami"),
+        (Method::GET, "/v7/user?$select=id"),
+        (Method::POST, "/supervisor/v1/blink"),
+        (Method::POST, "/v7/application"),
+    ] {
+        let request = cloud.ask(method, path).header(COOKIE, &cookie);
+        let answer = request.json(&json!({})).send().await.expect("an answer");
+        let status = answer.status();
+        let body = answer.text().await.expect("a body");
+        let nothing = status == StatusCode::UNAUTHORIZED || body == r#"{"d":[]}"#;
+        assert!(nothing, "{path}: {status} {body}");
+    }
+    let ann = cloud.sign_in().await;
+    let named = json!({ "name": "a key" });
+    let (_, key) = ann.send(Method::POST, "/api-key/user/full", named).await;
+    let key = format!("fleet_session={}", key.as_str().expect("a key"));
+    assert_eq!(
+        page(&cloud, &key, "/dashboard").await.0,
+        StatusCode::SEE_OTHER
+    );
+}
+
+#[tokio::test]
+async fn other_sites_change_nothing() {
+    let cloud = fresh().await;
+    let cookie = cookie(&cloud).await;
+    let ours = cloud.url.clone();
+    let tries: [(&str, &str, bool); 7] = [
+        ("sec-fetch-site", "cross-site", false),
+        ("sec-fetch-site", "same-site", false),
+        ("sec-fetch-site", "none", false),
+        ("origin", "https://evil.example", false),
+        ("origin", "null", false),
+        ("accept", "text/html", false),
+        ("origin", &ours, true),
+    ];
+    for (name, value, taken) in tries {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .expect("a client");
+        let request = client
+            .post(format!("{ours}/dashboard/sign-out"))
+            .header(COOKIE, &cookie)
+            .header(name, value);
+        let status = send(request, String::new()).await.status();
+        let expected = match taken {
+            true => StatusCode::SEE_OTHER,
+            false => StatusCode::FORBIDDEN,
+        };
+        assert_eq!(status, expected, "{name}: {value}");
+    }
+}
+
+#[tokio::test]
+async fn pages_say_to_browsers_what_may_happen_in_them() {
+    let cloud = fresh().await;
+    let cookie = cookie(&cloud).await;
+    for path in [
+        "/dashboard",
+        "/dashboard/sign-in",
+        "/dashboard/nothing/there",
+    ] {
+        let answer = ask(&cloud, Method::GET, path)
+            .header(COOKIE, &cookie)
+            .header(ORIGIN, "https://evil.example")
+            .header("user-agent", "Mozilla/5.0")
+            .send()
+            .await
+            .expect("an answer");
+        let headers = answer.headers();
+        let policy = header(headers, "content-security-policy");
+        for part in [
+            "default-src 'none'",
+            "script-src 'self'",
+            "frame-ancestors 'none'",
+        ] {
+            assert!(policy.contains(part), "{path}: {policy}");
+        }
+        assert!(!policy.contains("unsafe"), "{policy}");
+        assert_eq!(header(headers, "cache-control"), "no-store", "{path}");
+        assert_eq!(header(headers, "x-content-type-options"), "nosniff");
+        assert_eq!(header(headers, "referrer-policy"), "same-origin");
+        assert!(
+            !headers.contains_key("access-control-allow-origin"),
+            "{path}"
+        );
+        assert!(!headers.contains_key("access-control-allow-credentials"));
+    }
+}
+
+#[tokio::test]
+async fn style_and_scripts_are_kept_for_ever_under_the_name_of_what_they_hold() {
+    let cloud = fresh().await;
+    let (_, shown) = page(&cloud, "", "/dashboard/sign-in").await;
+    let assets: Vec<&str> = shown
+        .split(['"'])
+        .filter(|part| part.starts_with("/dashboard/assets/"))
+        .collect();
+    assert!(assets.len() >= 6, "{assets:?}");
+    for asset in assets {
+        let answer = ask(&cloud, Method::GET, asset)
+            .send()
+            .await
+            .expect("an answer");
+        assert_eq!(answer.status(), StatusCode::OK, "{asset}");
+        assert!(header(answer.headers(), "cache-control").contains("immutable"));
+        let tag = header(answer.headers(), "etag");
+        let again = ask(&cloud, Method::GET, asset).header("if-none-match", tag);
+        let answer = again.send().await.expect("an answer");
+        assert_eq!(answer.status(), StatusCode::NOT_MODIFIED);
+    }
+    let (status, _) = page(
+        &cloud,
+        "",
+        "/dashboard/assets/0000000000000000/dashboard.css",
+    )
+    .await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn names_that_are_markup_are_shown_as_text() {
+    on_both(async |cloud| {
+        let ann = cloud.sign_in().await;
+        let cookie = cookie(&cloud).await;
+        let fleet = ann.fleet("pumps", "raspberrypi4-64").await;
+        let types = ann.rows("/v7/device_type?$filter=slug eq 'raspberrypi4-64'&$select=id").await;
+        let hostile = "<script>alert(1)</script>\"'&<img src=x onerror=alert(2)>";
+        let device = json!({
+            "belongs_to__application": fleet, "is_of__device_type": types[0]["id"], "device_name": hostile,
+        });
+        let device = ann.create("device", device).await;
+        let tag = json!({ "device": device, "tag_key": "t", "value": hostile });
+        ann.create("device_tag", tag).await;
+        let place = format!("/dashboard/fleets/{fleet}");
+        let search: String = form_urlencoded::byte_serialize(hostile.as_bytes()).collect();
+        for path in [place.clone(), format!("{place}?search={search}&tag={search}&sort={search}")] {
+            let (status, shown) = page(&cloud, &cookie, &path).await;
+            assert_eq!(status, StatusCode::OK, "{shown}");
+            assert!(shown.contains("&lt;script&gt;alert(1)"), "{shown}");
+            assert!(!shown.contains("<script>alert"), "{shown}");
+            assert!(!shown.contains("<img src=x"), "{shown}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_one_may_not_see_is_not_there() {
+    on_both(async |cloud| {
+        let ann = cloud.sign_in().await;
+        let fleet = ann.fleet("pumps", "raspberrypi4-64").await;
+        let bob =
+            json!({ "username": "bob", "email": "bob@b.example", "password": "battery horse" });
+        let (status, why) = ann.send(Method::POST, "/user/register", bob).await;
+        assert_eq!(status, StatusCode::CREATED, "{why}");
+        let fields = form(&[("username", "bob"), ("password", "battery horse")]);
+        let answer = send(ask(&cloud, Method::POST, "/dashboard/sign-in"), fields).await;
+        let bob = header(answer.headers(), SET_COOKIE);
+        let bob = bob.split(';').next().expect("a pair");
+        for path in [
+            format!("/dashboard/fleets/{fleet}"),
+            format!("/dashboard/fleets/{fleet}/live"),
+            "/dashboard/fleets/0".to_owned(),
+            "/dashboard/fleets/x".to_owned(),
+        ] {
+            let (status, shown) = page(&cloud, bob, &path).await;
+            assert_eq!(status, StatusCode::NOT_FOUND, "{path}: {shown}");
+            assert!(!shown.contains("pumps"));
+        }
+        assert!(!page(&cloud, bob, "/dashboard").await.1.contains("pumps"));
+        assert!(
+            page(&cloud, &cookie(&cloud).await, "/dashboard")
+                .await
+                .1
+                .contains("pumps")
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_new_password_ends_the_sessions_of_the_dashboard() {
+    let cloud = fresh().await;
+    let old = cookie(&cloud).await;
+    assert_eq!(page(&cloud, &old, "/dashboard").await.0, StatusCode::OK);
+    let ann = cloud.sign_in().await;
+    let change = json!({ "currentPassword": PASSWORD, "newPassword": "another horse" });
+    let (status, _) = ann
+        .send(Method::POST, "/user/v1/change-password", change)
+        .await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(
+        page(&cloud, &old, "/dashboard").await.0,
+        StatusCode::SEE_OTHER
+    );
+}
+
+/// On SQLite.
+async fn fresh() -> Kept {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = format!("sqlite:{}", folder.path().join("cloud.sqlite").display());
+    Kept {
+        cloud: Cloud::start(&database).await,
+        _folder: folder,
+    }
+}
+
+/// A cloud, and where its database is.
+struct Kept {
+    cloud: Cloud,
+    _folder: tempfile::TempDir,
+}
+
+impl std::ops::Deref for Kept {
+    type Target = Cloud;
+
+    fn deref(&self) -> &Cloud {
+        &self.cloud
+    }
+}
