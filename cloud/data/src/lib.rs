@@ -11,6 +11,7 @@ mod connection;
 mod database;
 mod effect;
 mod error;
+pub mod file;
 pub mod generation;
 pub mod query;
 mod record;

@@ -53,6 +53,9 @@ pub struct Setting<'a> {
     /// Names of the configuration variable that switches the tunnel off, the current one first: a device
     /// without a tunnel lacks nothing then (1.5).
     pub tunnel_variables: &'a [String],
+    /// The address that this cloud is reached by (`https://cloud.example.com`), which addresses of files begin
+    /// with.
+    pub origin: &'a str,
 }
 
 /// Why a request cannot be answered.
@@ -201,6 +204,7 @@ fn compiler<'a>(setting: &Setting<'a>, options: &'a Options) -> Compiler<'a> {
     );
     compiler.lenient = setting.lenient;
     compiler.tunnel_variables = setting.tunnel_variables;
+    compiler.origin = setting.origin;
     if setting.always_addressed || options.full_metadata {
         compiler.addresses = Some(setting.addresses);
     }

@@ -58,6 +58,18 @@ impl Row {
         Ok(text?)
     }
 
+    /// Bytes that a column which is never null has.
+    ///
+    /// # Errors
+    /// [`DataError::Other`] where there is no such value, or it is none.
+    pub fn bytes(&self, at: usize) -> Result<Vec<u8>, DataError> {
+        let bytes: Option<Vec<u8>> = match &self.0 {
+            Inner::Sqlite(row) => row.try_get_unchecked(at),
+            Inner::Postgres(row) => row.try_get(at),
+        }?;
+        bytes.ok_or_else(|| self.null(at))
+    }
+
     /// True or false, unless it is null.
     ///
     /// # Errors

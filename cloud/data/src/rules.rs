@@ -6,6 +6,7 @@
 //! what, which is decided before and after.
 
 mod affected;
+mod asset;
 mod device;
 mod fleet;
 mod history;
@@ -36,6 +37,7 @@ pub(crate) async fn before_create(
         "release" => release::before_create(writer, change).await,
         "image" => image::before_create(writer, change).await,
         "release_image" => image::before_use(writer, change).await,
+        "release_asset" => asset::before_change(writer, change),
         "organization_membership" => people::before_membership(writer, change).await,
         _ => Ok(()),
     }
@@ -51,6 +53,7 @@ pub(crate) async fn after_create(
         "device" => device::after_create(writer, change).await?,
         "release" => tracking::follow(writer, std::slice::from_ref(change)).await?,
         "release_image" => image::after_use(writer, change).await?,
+        "release_asset" => asset::after_change(writer, change).await?,
         "organization" => people::after_organization(writer, change).await?,
         _ => {}
     }
@@ -76,6 +79,8 @@ pub(crate) async fn before_change(
                 image::check(change)?;
             }
         }
+        "release_asset" => asset::before_changes(writer, changes)?,
+        "organization_membership" => people::before_membership_change(writer, changes).await?,
         _ => {}
     }
     Ok(())
@@ -92,6 +97,11 @@ pub(crate) async fn after_change(
         "device" => device::after_change(writer, changes).await?,
         "release" => tracking::follow(writer, changes).await?,
         "organization" => people::after_organization_change(writer, changes).await?,
+        "release_asset" => {
+            for change in changes {
+                asset::after_change(writer, change).await?;
+            }
+        }
         _ => {}
     }
     affected::by_change(writer, resource, changes).await
@@ -105,6 +115,8 @@ pub(crate) async fn before_remove(
 ) -> Result<(), WriteError> {
     match resource.name {
         "release" => release::before_remove(writer, ids).await,
+        "organization_membership" => people::before_leaving(writer, ids).await,
+        "user" => people::before_user_goes(writer, ids).await,
         _ => Ok(()),
     }
 }

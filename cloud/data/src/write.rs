@@ -27,6 +27,7 @@ pub(crate) use change::Change;
 pub use refusal::WriteError;
 pub use request::{Verb, Write, Written, write};
 
+use crate::file::File;
 use crate::query::{self, Caller, Setting};
 use crate::transaction::Transaction;
 
@@ -46,6 +47,8 @@ pub struct Writer<'a> {
     pub(crate) environment: &'a Environment,
     /// Fields that devices report take the caller's word.
     pub(crate) reports: bool,
+    /// What was uploaded with the request.
+    pub(crate) file: Option<&'a File>,
 }
 
 impl<'a> Writer<'a> {
@@ -62,6 +65,7 @@ impl<'a> Writer<'a> {
             setting,
             environment,
             reports: false,
+            file: None,
         }
     }
 
@@ -89,6 +93,7 @@ impl<'a> Writer<'a> {
             always_addressed: false,
             lenient: false,
             tunnel_variables: &[],
+            origin: "",
         };
         Writer::new(transaction, setting, environment)
     }

@@ -9,9 +9,9 @@ use crate::raw::{self, Plus};
 use crate::request::{Address, ResourcePath, Tail};
 use crate::token::{Input, keyed_name, name, read_all, refuse, sign, wanted};
 
-/// Reads the path behind the version.
-pub(crate) fn read(path: &str) -> Result<Address, Fault> {
-    let decoded = raw::decode(path, 0, Plus::Plus)?;
+/// Reads the path behind the version, which begins at `begin` of the request.
+pub(crate) fn read(path: &str, begin: usize) -> Result<Address, Fault> {
+    let decoded = raw::decode(path, begin, Plus::Plus)?;
     read_all(&decoded, "the end of the path", address)
 }
 

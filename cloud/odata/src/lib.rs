@@ -38,12 +38,23 @@ pub use request::{
 /// # Errors
 /// [`ParseError`] where it is not of the language.
 pub fn parse(path: &str, query: Option<&str>) -> Result<Request, ParseError> {
+    parse_behind("", path, query)
+}
+
+/// The same, where `base` (`/v7`) stands before the path: places count the bytes of the whole, as whoever sent it
+/// sees it.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_behind(base: &str, path: &str, query: Option<&str>) -> Result<Request, ParseError> {
+    let (begin, rest) = (base.len(), path);
+    let path = &format!("{base}{path}");
     let length = path.len() + query.map_or(0, |query| query.len() + 1);
     if length > MAX_LENGTH {
         return Err(ParseError::too_long(length));
     }
     let whole = || error::whole(path, query);
-    let address = address::read(path).map_err(|fault| fault.within(&whole()))?;
+    let address = address::read(rest, begin).map_err(|fault| fault.within(&whole()))?;
     let options = match query {
         Some(query) => {
             options::read(query, path.len() + 1).map_err(|fault| fault.within(&whole()))?

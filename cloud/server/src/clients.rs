@@ -10,7 +10,7 @@ use http::{HeaderMap, header};
 use crate::cloud::Cloud;
 
 /// The address that this cloud is reached by: the configured one, or the one that the request was sent to.
-fn address(cloud: &Cloud, headers: &HeaderMap) -> String {
+pub(crate) fn address(cloud: &Cloud, headers: &HeaderMap) -> String {
     if let Some(url) = &cloud.configuration.public_url {
         return url.clone();
     }

@@ -61,6 +61,7 @@ impl Cloud {
             always_addressed: shape.addressed,
             lenient: shape.lenient,
             tunnel_variables: &self.tunnel_variables,
+            origin: "",
         }
     }
 }

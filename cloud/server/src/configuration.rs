@@ -52,6 +52,8 @@ pub(crate) struct Limits {
     pub(crate) data_body: usize,
     /// Bytes of any other body.
     pub(crate) body: usize,
+    /// Bytes of a file beside a release.
+    pub(crate) release_asset: u64,
     /// Devices that are told of a change at once, and in each second from then on.
     pub(crate) pushes_per_second: NonZeroU32,
     /// Lines of logs a second of one device; more are left out.
@@ -74,6 +76,7 @@ impl Default for Limits {
             failed_logins_minutes: count(60),
             data_body: 8 << 20,
             body: 512_000,
+            release_asset: 500_000_000,
             pushes_per_second: count(100),
             log_lines_per_second: count(100),
             gone_device_seconds: 55,

@@ -9,7 +9,7 @@ mod listing;
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use data::query::{self, Caller, Read};
+use data::query::{self, Caller, Read, Setting};
 use data::write::Verb;
 use http::{HeaderMap, Method, StatusCode, header};
 use resources::Version;
@@ -17,7 +17,9 @@ use serde_json::{Map, json};
 
 use crate::answer::Refusal;
 use crate::body;
+use crate::clients;
 use crate::cloud::{Cloud, Shared};
+use crate::release_asset::{self, Form};
 use change::{Asked, change};
 
 pub(crate) use listing::tagged;
@@ -32,8 +34,8 @@ pub(crate) async fn serve(State(cloud): State<Shared>, request: Request) -> Resp
 
 async fn answer(cloud: &Cloud, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let Some((version, rest)) = versioned(parts.uri.path()) else {
-        let path = parts.uri.path();
+    let path = parts.uri.path();
+    let Some((version, rest)) = versioned(path) else {
         return Err(Refusal::Missing(format!("there is nothing at `{path}`")));
     };
     let query = parts.uri.query().filter(|query| !query.is_empty());
@@ -49,15 +51,17 @@ async fn answer(cloud: &Cloud, request: Request) -> Result<Response, Refusal> {
     if rest == "/$batch" {
         return Err(Refusal::Missing("there is no `$batch`".to_owned()));
     }
-    let parsed = odata::parse(rest, query)?;
+    let base = path.strip_suffix(rest).unwrap_or_default();
+    let parsed = odata::parse_behind(base, rest, query)?;
     let Some(verb) = verb(&parts.method) else {
         return match parts.method {
             Method::GET | Method::HEAD => {
                 let asked = Get {
                     version,
                     request: &parsed,
-                    path: rest,
+                    path,
                     query,
+                    origin: &clients::address(cloud, &parts.headers),
                 };
                 get(cloud, &identity.caller, asked, &parts.headers).await
             }
@@ -67,19 +71,44 @@ async fn answer(cloud: &Cloud, request: Request) -> Result<Response, Refusal> {
             }
         };
     };
-    let body = match verb {
-        Verb::Delete => Map::new(),
-        _ => body::object(&parts.headers, body, most).await?,
+    let form = match verb {
+        Verb::Delete => no_body(),
+        _ if release_asset::is_form(&parts.headers)
+            && release_asset::is_addressed(version, &parsed) =>
+        {
+            // Nobody uploads what he may not write.
+            change::check_right(cloud, &identity.caller, verb)?;
+            release_asset::read(cloud, &parts.headers, body).await?
+        }
+        _ => Form {
+            fields: body::object(&parts.headers, body, most).await?,
+            file: None,
+        },
     };
+    let origin = clients::address(cloud, &parts.headers);
     let asked = Asked {
         version,
         verb,
         request: &parsed,
-        path: rest,
+        path,
         query,
-        body: &body,
+        body: &form.fields,
+        file: form.file.as_ref(),
+        origin: &origin,
     };
-    change(cloud, &identity.caller, asked).await
+    let answer = change(cloud, &identity.caller, asked).await;
+    if let Some(file) = &form.file {
+        // Where no row has taken it.
+        cloud.database.drop_file(file.id).await?;
+    }
+    answer
+}
+
+fn no_body() -> Form {
+    Form {
+        fields: Map::new(),
+        file: None,
+    }
 }
 
 /// The version that a path begins with, and the rest of it from its slash.
@@ -106,6 +135,8 @@ struct Get<'a> {
     request: &'a odata::Request,
     path: &'a str,
     query: Option<&'a str>,
+    /// The address of this cloud.
+    origin: &'a str,
 }
 
 async fn get(
@@ -114,7 +145,10 @@ async fn get(
     asked: Get<'_>,
     headers: &HeaderMap,
 ) -> Result<Response, Refusal> {
-    let setting = cloud.setting_of(caller, asked.version);
+    let setting = Setting {
+        origin: asked.origin,
+        ..cloud.setting_of(caller, asked.version)
+    };
     match query::read(&setting, asked.request, asked.path, asked.query)? {
         Read::Records(select) => listing::listing(cloud.database.stream(&select), headers).await,
         Read::Count(select) => {

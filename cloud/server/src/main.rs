@@ -30,6 +30,7 @@ mod limits;
 mod password;
 mod reach;
 mod registry;
+mod release_asset;
 mod request_log;
 mod router;
 mod run;

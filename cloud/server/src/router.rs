@@ -14,6 +14,7 @@ use crate::cloud::Shared;
 use crate::device::{logs, register, report, state, tags};
 use crate::reach::{proxy, tunnel};
 use crate::registry::token;
+use crate::release_asset::download;
 use crate::{cors, dashboard, data_api, request_log};
 
 /// What answers requests.
@@ -80,7 +81,8 @@ pub(crate) fn router(cloud: Shared) -> Router {
         .route("/device/v3/tags", patch(tags::patch))
         .fallback(elsewhere)
         .layer(CompressionLayer::new())
-        // What comes bit by bit is not held back to be compressed.
+        // What comes bit by bit is not held back to be compressed, nor what is asked for in ranges.
+        .route("/release-asset/v1/{file}", get(download::serve))
         .route("/supervisor/{*path}", post(proxy::serve))
         .route("/device/v3/{uuid}/tunnel", get(tunnel::accept))
         .route(

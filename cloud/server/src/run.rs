@@ -28,7 +28,7 @@ use crate::reach::Reach;
 use crate::registry::Registry;
 use crate::router::router;
 use crate::session::Sessions;
-use crate::{first_start, reach};
+use crate::{first_start, reach, release_asset};
 
 /// How long requests that are under way have when the program is to end.
 const GRACE: Duration = Duration::from_secs(10);
@@ -113,6 +113,7 @@ async fn run(configuration: Configuration) -> Result<()> {
     let stop = cloud.live.stop.clone();
     let reaching = reach::run(cloud.clone(), stop.clone()).await?;
     tokio::spawn(tidying(cloud.clone(), stop.clone()));
+    tokio::spawn(release_asset::tidying(cloud.clone(), stop.clone()));
     device::start(&cloud, &stop);
     tracing::info!("listening at http://{}", listener.local_addr()?);
     let service = router(cloud).into_make_service_with_connect_info::<SocketAddr>();

@@ -35,6 +35,7 @@ pub(super) fn expression(
         ("release", "semver") => semver(),
         ("release", "raw_version") => raw_version(compiler.dialect),
         ("release", "version") => version(compiler.dialect),
+        ("release_asset", "asset") => return Some(Ok(write.asset())),
         _ => return None,
     };
     Some(Ok(write.expression(&text, Vec::new())))
@@ -122,6 +123,15 @@ impl Writing<'_, '_> {
         sql.push_str(rest);
         sql.push(')');
         Expr::cust_with_exprs(sql, values)
+    }
+
+    /// Files are kept with the path that they are downloaded at; the address is that of the moment. A quote within
+    /// a text of JSON has a backslash before it, so nothing else can look like the field.
+    fn asset(&self) -> Expr {
+        let before = "\"href\":\"";
+        let href = format!("{before}{}", self.compiler.origin);
+        let values = vec![before.into(), href.into()];
+        self.expression("replace({asset}, ?, ?)", values)
     }
 
     fn overall_status(&self) -> Result<Expr, Fault> {

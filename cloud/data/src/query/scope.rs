@@ -34,6 +34,8 @@ pub(super) struct Compiler<'a> {
     pub(super) lenient: bool,
     /// Names of the configuration variable that switches the tunnel off, the current one first.
     pub(super) tunnel_variables: &'a [String],
+    /// What addresses of files begin with.
+    pub(super) origin: &'a str,
     /// Rows that a filter begins at are ones that the caller may read, and not only change or delete.
     pub(super) from_is_readable: bool,
     tables: Cell<usize>,
@@ -117,6 +119,7 @@ impl<'a> Compiler<'a> {
             addresses: None,
             lenient: false,
             tunnel_variables: &[],
+            origin: "",
             from_is_readable: true,
             tables: Cell::new(0),
         }

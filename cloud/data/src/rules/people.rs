@@ -1,6 +1,7 @@
 //! Organizations and their members (cloud behaviour 1.12, 5.16).
 
 use super::affected;
+use crate::database::Dialect;
 use crate::record::{self, Record};
 use crate::statement::sql;
 use crate::write::{Change, WriteError, Writer, known};
@@ -35,6 +36,75 @@ pub(super) async fn after_organization(
     let resource = known("organization_membership")?;
     record::insert(writer.transaction, resource, &membership).await?;
     Ok(())
+}
+
+/// Members who become something else than administrators.
+pub(super) async fn before_membership_change(
+    writer: &mut Writer<'_>,
+    changes: &[Change],
+) -> Result<(), WriteError> {
+    let administrator = role(writer, "administrator").await?;
+    let leaving: Vec<i64> = changes
+        .iter()
+        .filter(|change| {
+            change.number("organization_membership_role") != Some(administrator)
+                || change.alters("is_member_of__organization")
+                || change.alters("user")
+        })
+        .map(|change| change.id)
+        .collect();
+    before_leaving(writer, &leaving).await
+}
+
+/// Memberships that end leave an administrator in each organization.
+pub(super) async fn before_leaving(
+    writer: &mut Writer<'_>,
+    memberships: &[i64],
+) -> Result<(), WriteError> {
+    for some in memberships.chunks(record::AT_ONCE) {
+        // Two who leave at once do so one after the other: each would count on the other.
+        let theirs =
+            "SELECT is_member_of__organization FROM organization_membership WHERE id IN (?)";
+        let theirs = writer.transaction.ids(&sql(theirs).with_all(some)).await?;
+        if writer.transaction.dialect() == Dialect::Postgres {
+            record::lock(writer.transaction, known("organization")?, &theirs, false).await?;
+        }
+        let without = sql(
+            "SELECT min(o.handle) FROM organization AS o \
+             JOIN organization_membership AS l ON l.is_member_of__organization = o.id \
+             JOIN organization_membership_role AS r ON r.id = l.organization_membership_role \
+             WHERE l.id IN (?) AND r.name = 'administrator' AND NOT EXISTS (SELECT 1 \
+             FROM organization_membership AS m \
+             JOIN organization_membership_role AS s ON s.id = m.organization_membership_role \
+             WHERE m.is_member_of__organization = o.id AND s.name = 'administrator' AND m.id NOT IN (?))",
+        )
+        .with_all(some)
+        .with_all(memberships);
+        if let Some(handle) = writer
+            .transaction
+            .texts(&without)
+            .await?
+            .into_iter()
+            .flatten()
+            .next()
+        {
+            return Err(WriteError::Refused(format!(
+                "the organization `{handle}` would be left without an administrator: make another member one, or \
+                 delete the organization"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// A user who goes leaves all organizations.
+pub(super) async fn before_user_goes(
+    writer: &mut Writer<'_>,
+    users: &[i64],
+) -> Result<(), WriteError> {
+    let memberships =
+        record::leading_to(writer.transaction, "organization_membership", "user", users).await?;
+    before_leaving(writer, &memberships).await
 }
 
 /// Slugs of fleets begin with the handle of their organization.

@@ -28,6 +28,7 @@ pub(super) enum Kind {
     Number,
     Flag,
     Text,
+    Bytes,
 }
 
 pub(super) enum Literal {
@@ -171,6 +172,8 @@ impl Kind {
             (Dialect::Postgres, Kind::Number) => "BIGINT",
             (Dialect::Postgres, Kind::Flag) => "BOOLEAN",
             (_, Kind::Text) => "TEXT",
+            (Dialect::Sqlite, Kind::Bytes) => "BLOB",
+            (Dialect::Postgres, Kind::Bytes) => "BYTEA",
         }
     }
 

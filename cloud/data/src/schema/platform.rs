@@ -3,11 +3,18 @@
 use resources::OnDelete;
 
 use super::declared::{Column, Kind, Link, Table, index};
-use crate::generation;
+use crate::{file, generation};
 
 /// All of them.
-pub(super) fn tables() -> [Table; 4] {
-    [settings(), generations(), heartbeats(), log_lines()]
+pub(super) fn tables() -> [Table; 6] {
+    [
+        settings(),
+        generations(),
+        heartbeats(),
+        log_lines(),
+        files(),
+        pieces(),
+    ]
 }
 
 /// What the platform remembers of itself, by name: secrets that sign tokens, the statements of views.
@@ -74,6 +81,38 @@ fn log_lines() -> Table {
     }
 }
 
+/// See [`crate::file`]. A file that is being uploaded is of no asset yet.
+fn files() -> Table {
+    let table = file::TABLE;
+    let asset = Column {
+        nullable: true,
+        ..going_with("release_asset", "release_asset")
+    };
+    Table {
+        name: table.to_owned(),
+        columns: vec![id(), asset, number("created_at")],
+        indexes: vec![index(table, &["release_asset"], false)],
+    }
+}
+
+fn pieces() -> Table {
+    let table = file::PIECES;
+    let bytes = Column {
+        kind: Kind::Bytes,
+        ..text("bytes")
+    };
+    Table {
+        name: table.to_owned(),
+        columns: vec![
+            id(),
+            going_with("file", file::TABLE),
+            number("number"),
+            bytes,
+        ],
+        indexes: vec![index(table, &["file", "number"], true)],
+    }
+}
+
 fn text(name: &str) -> Column {
     Column {
         name: name.to_owned(),
@@ -96,11 +135,16 @@ fn id() -> Column {
 }
 
 fn of_device() -> Column {
+    going_with("device", "device")
+}
+
+/// The number of a row of another table, with which this one goes.
+fn going_with(name: &str, to: &'static str) -> Column {
     Column {
         link: Some(Link {
-            to: "device",
+            to,
             on_delete: OnDelete::Cascade,
         }),
-        ..number("device")
+        ..number(name)
     }
 }

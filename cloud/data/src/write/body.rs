@@ -48,7 +48,7 @@ impl Writer<'_> {
             }
             // Null says nothing of what cannot be null and need not be said.
             let left_out = what == For::Create && !field.nullable && !field.required;
-            if given.is_null() && (left_out || is_input) {
+            if given.is_null() && (left_out || (is_input && !field.nullable)) {
                 continue;
             }
             let value = match generated_where_empty(resource, field, given) {

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use odata::Address;
 use resources::{Lookup, Method, Resource};
 use serde_json::{Map, Value};
 
@@ -27,6 +28,37 @@ impl<'a> Write<'a> {
     pub(super) fn resource(&self, name: &str) -> Result<&'static Resource, WriteError> {
         let resource = self.version.model().resource(name);
         resource.ok_or(WriteError::NoRights)
+    }
+
+    /// Why it is not done, with the names that its version has for fields.
+    pub(super) fn in_its_names(&self, error: WriteError) -> WriteError {
+        let named = match &self.request.address {
+            Address::Resource(path) => self.version.model().resource(&path.resource.text),
+            Address::Metadata => None,
+        };
+        let today = named.and_then(|then| super::model().resource(then.table));
+        let (Some(then), Some(today)) = (named, today) else {
+            return error;
+        };
+        let translated = |mut text: String| {
+            for now in &today.fields {
+                let renamed = then
+                    .find_field(now.name)
+                    .is_none_or(|it| it.column != now.column);
+                let then = then.fields.iter().find(|it| it.column == now.column);
+                if let (true, Some(then)) = (renamed, then) {
+                    text = text.replace(&format!("`{}`", now.name), &format!("`{}`", then.name));
+                }
+            }
+            text
+        };
+        match error {
+            WriteError::Refused(text) => WriteError::Refused(translated(text)),
+            WriteError::Forbidden(text) => WriteError::Forbidden(translated(text)),
+            WriteError::NotFound(text) => WriteError::NotFound(translated(text)),
+            WriteError::Conflict(text) => WriteError::Conflict(translated(text)),
+            other => other,
+        }
     }
 
     /// How rows are chosen: by the names of the request's version.

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::{Environment, WriteError, Writer};
 use crate::database::{Database, Dialect};
 use crate::error::DataError;
+use crate::file::File;
 use crate::query::{self, Setting};
 use crate::record;
 use crate::transaction::Retries;
@@ -42,6 +43,8 @@ pub struct Write<'a> {
     pub query: Option<&'a str>,
     /// Values of fields; nothing for a DELETE.
     pub body: &'a Map<String, Value>,
+    /// What was uploaded for a `release_asset`, whose `asset` the body then names.
+    pub file: Option<&'a File>,
 }
 
 /// What was done.
@@ -75,7 +78,9 @@ pub async fn write(
             // Somebody else made the row between the look for it and the making.
             Err(Failure::Before(WriteError::Conflict(_)))
                 if write.verb == Verb::Put && retries.once_more() => {}
-            Err(Failure::Before(error) | Failure::Commit(error)) => return Err(error),
+            Err(Failure::Before(error) | Failure::Commit(error)) => {
+                return Err(write.in_its_names(error));
+            }
             Ok(written) => return Ok(written),
         }
     }
@@ -103,6 +108,7 @@ async fn once(
 ) -> Result<Written, Failure> {
     let mut transaction = database.begin().await?;
     let mut writer = Writer::new(&mut transaction, setting, environment);
+    writer.file = write.file;
     let written = match write.verb {
         Verb::Post => writer.post(write).await?,
         Verb::Patch => writer.patch(write).await?,

@@ -44,6 +44,7 @@ pub(crate) fn setting(caller: &Caller, dialect: Dialect) -> Setting<'_> {
         always_addressed: false,
         lenient: false,
         tunnel_variables: &TUNNEL,
+        origin: "https://cloud.example.com",
     }
 }
 

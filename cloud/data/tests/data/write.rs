@@ -8,6 +8,7 @@ mod devices;
 mod effects;
 mod every;
 mod fleets;
+mod people;
 mod releases;
 mod removal;
 mod rights;

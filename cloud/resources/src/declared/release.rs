@@ -185,14 +185,30 @@ fn release() -> Resource {
         )
 }
 
+/// Bytes of what is told of a file.
+const FILE: usize = 4096;
+
 fn release_asset() -> Resource {
     Resource::new("release_asset", "a file beside a release")
         .also("release__has__asset_key")
         .field(link("release", "release", OnDelete::Cascade).required())
         .field(words("asset_key", 1, 255).required())
-        .field(json("asset", 4096).by(Writer::Platform).doc(
-            "`filename`, `href`, `content_type`, `content_disposition` and `size` of what was uploaded",
-        ))
+        .field(
+            json("asset", FILE)
+                .computed()
+                .by(Writer::Input)
+                .doc(
+                    "a file, sent as multipart/form-data; reads as its `filename`, `href` (where it is downloaded), \
+                     `content_type`, `content_disposition` and `size`",
+                ),
+        )
+        // The same with the path alone, as it is kept.
+        .field(
+            text("file", FILE)
+                .column("asset")
+                .by(Writer::Platform)
+                .secret(),
+        )
         .unique(["release", "asset_key"])
         .grant(Role::Guest, Methods::READ, Rows::Through("release"))
         .people(Methods::ALL, Rows::Through("release"))

@@ -19,6 +19,11 @@ pub(crate) const V6: &[Change] = &[
         field: "is_pinned_on__release",
         to: "should_be_running__release",
     },
+    Rename {
+        of: "device_history",
+        field: "is_pinned_on__release",
+        to: "should_be_running__release",
+    },
     Recompute {
         of: "device",
         field: "overall_status",

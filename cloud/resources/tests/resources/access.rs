@@ -20,6 +20,7 @@ fn secrets_are_read_by_nobody() {
             "user.jwt_secret",
             "api_key.key_hash",
             "api_key.role",
+            "release_asset.file",
             "device.api_secret",
         ]
     );

@@ -93,6 +93,7 @@ fn expressions_that_somebody_has_to_write_are_these() {
         application: commit, device_type, user
         device: device_type, is_on__commit, overall_progress, overall_status, overall_status_v6, should_be_running__release
         release: is_final, is_for__device_type, raw_version, release_type, semver, version
+        release_asset: asset
     "#]]
     .assert_eq(&wanted);
 }

@@ -129,6 +129,7 @@ impl Visitor {
             path,
             query,
             body: &body,
+            file: None,
         };
         let setting = cloud.setting(self.caller());
         Ok(write(&cloud.database, &cloud.environment, setting, wanted).await?)

@@ -20,7 +20,9 @@ pub(super) async fn can_access(
     query: Option<&str>,
     body: &Map<String, Value>,
 ) -> Result<Response, Refusal> {
-    let parsed = odata::parse(of, query)?;
+    let base = version.path();
+    let whole = format!("{base}{of}");
+    let parsed = odata::parse_behind(base, of, query)?;
     let Address::Resource(path) = &parsed.address else {
         return Err(Refusal::Wrong(
             "`canAccess` is asked of a record".to_owned(),
@@ -54,7 +56,7 @@ pub(super) async fn can_access(
         }
     };
     let setting = cloud.setting_of(&identity.caller, version);
-    let reads = query::rows(&setting, &parsed, resources::Method::Read, of, query)?;
+    let reads = query::rows(&setting, &parsed, resources::Method::Read, &whole, query)?;
     let Some(row) = cloud.database.row(&reads.1).await? else {
         return Err(Refusal::Unauthorized);
     };

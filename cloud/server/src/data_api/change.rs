@@ -1,10 +1,11 @@
 //! Requests that change rows, and what they answer (cloud behaviour 2.5 and 2.6).
 
 use axum::response::{IntoResponse, Response};
-use data::query::{self, Caller};
+use data::file::File;
+use data::query::{self, Caller, Setting};
 use data::write::{Verb, Write, WriteError, Written, write};
 use http::{HeaderValue, StatusCode, header};
-use resources::Version;
+use resources::{Method, Version};
 use serde_json::{Map, Value, json};
 
 use crate::answer::{Refusal, json as json_answer};
@@ -18,6 +19,25 @@ pub(super) struct Asked<'a> {
     pub(super) path: &'a str,
     pub(super) query: Option<&'a str>,
     pub(super) body: &'a Map<String, Value>,
+    /// What was uploaded with it.
+    pub(super) file: Option<&'a File>,
+    /// The address of this cloud.
+    pub(super) origin: &'a str,
+}
+
+/// The caller may do this with some release asset, as far as is known before a body is read.
+///
+/// # Errors
+/// 401.
+pub(super) fn check_right(cloud: &Cloud, caller: &Caller, verb: Verb) -> Result<(), Refusal> {
+    let method = match verb {
+        Verb::Post => Method::Create,
+        _ => Method::Update,
+    };
+    match query::any_right(&cloud.setting(caller), "release_asset", method)? {
+        true => Ok(()),
+        false => Err(Refusal::Unauthorized),
+    }
 }
 
 /// Changes rows; the version says how that is answered.
@@ -34,6 +54,7 @@ pub(super) async fn change(
         path: asked.path,
         query: asked.query,
         body: asked.body,
+        file: asked.file,
     };
     let setting = cloud.setting(caller);
     match write(&cloud.database, &cloud.environment, setting, wanted).await {
@@ -53,10 +74,14 @@ async fn created(
     resource: &str,
     id: i64,
 ) -> Result<Response, Refusal> {
+    let setting = Setting {
+        origin: asked.origin,
+        ..cloud.setting_of(caller, asked.version)
+    };
     let row = match asked.request.options.returns_id_alone {
         true => None,
         // A row that its maker may not read is answered by its id.
-        false => match query::record(&cloud.setting_of(caller, asked.version), resource, id) {
+        false => match query::record(&setting, resource, id) {
             Ok(select) => cloud
                 .database
                 .texts(&select)

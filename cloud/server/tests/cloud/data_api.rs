@@ -94,7 +94,7 @@ async fn what_is_wrong_is_a_json_string_with_a_clear_status() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         for (path, status, says) in [
-            ("/v7/device?$filter=nam eq 1", 400, "at character 16"),
+            ("/v7/device?$filter=nam eq 1", 400, "at character 19"),
             ("/v7/device?filter=id eq 3", 400, "is `$filter` meant?"),
             ("/v7/device?$filter=id eq", 400, "at character"),
             ("/v7/device?$top=-1", 400, "whole number"),

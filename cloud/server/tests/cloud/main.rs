@@ -22,6 +22,7 @@ mod fake_device;
 mod harness;
 mod reach;
 mod registry;
+mod release_assets;
 mod scene;
 mod shop;
 mod transcript;

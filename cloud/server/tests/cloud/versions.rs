@@ -167,8 +167,21 @@ async fn the_pin_of_a_device_had_another_name() {
         let device = ann.create("device", body).await;
         for version in OLDER {
             let at = format!("/{version}/device({device})");
+            // What is wrong is said by the name that it has there.
+            let wrong = json!({ "should_be_running__release": 4242 });
+            let (status, why) = ann.send(Method::PATCH, &at, wrong).await;
+            assert_eq!(status, StatusCode::BAD_REQUEST);
+            let named = "`should_be_running__release`: there is no `release` 4242";
+            assert_eq!(why, json!(named), "{version}");
             let body = json!({ "should_be_running__release": release });
             assert_eq!(ann.send(Method::PATCH, &at, body).await.1, json!("OK"));
+            let past = format!(
+                "/{version}/device_history?$filter=tracks__device eq {device} and end_timestamp eq null\
+                 &$select=should_be_running__release"
+            );
+            let pinned = json!({ "__id": release });
+            let row = &ann.rows(&past).await[0]["should_be_running__release"];
+            assert_eq!(row["__id"], pinned["__id"], "{version}");
             let today = format!("/v7/device({device})?$select=is_pinned_on__release");
             let pinned = json!({ "is_pinned_on__release": { "__id": release } });
             assert_eq!(ann.rows(&today).await, [pinned], "{version}");

@@ -120,6 +120,7 @@ impl Cloud {
             always_addressed: false,
             lenient: false,
             tunnel_variables: &[],
+            origin: "",
         }
     }
 
@@ -142,6 +143,7 @@ impl Cloud {
             path,
             query,
             body: &object(body),
+            file: None,
         };
         let setting = self.setting(caller, self.later());
         write(&self.database, &self.environment, setting, write_it).await

@@ -173,6 +173,12 @@ async fn users_delete_themselves_alone() {
             cloud.delete(&cloud.ann, &format!("/user({user})")).await,
             "themselves",
         );
+        refused(
+            cloud.delete(&bob, &format!("/user({user})")).await,
+            "`other` would be left without an administrator",
+        );
+        let own = cloud.delete(&bob, "/organization(handle='other')").await;
+        assert_eq!(own.unwrap(), 1);
         cloud.told();
         assert_eq!(
             cloud.delete(&bob, &format!("/user({user})")).await.unwrap(),

@@ -1,0 +1,79 @@
+//! Files beside releases (cloud behaviour 1.9).
+
+use resources::Taken;
+use serde_json::json;
+
+use crate::file;
+use crate::statement::sql;
+use crate::write::{Change, WriteError, Writer};
+
+/// What the row says of its file: of the one that came with the request, or nothing where it is taken away.
+pub(super) fn before_change(
+    writer: &mut Writer<'_>,
+    change: &mut Change,
+) -> Result<(), WriteError> {
+    match (change.inputs.get("asset"), writer.file) {
+        (None, _) => Ok(()),
+        (Some(Taken::Null), _) => {
+            change.new.set("file", Taken::Null);
+            Ok(())
+        }
+        (Some(_), Some(file)) => {
+            let told = json!({
+                "filename": file.filename,
+                "href": format!("{}{}", file::PATH, file.id),
+                "content_type": file.content_type,
+                "content_disposition": file.content_disposition,
+                "size": file.size,
+            });
+            change.new.set_text("file", told.to_string());
+            Ok(())
+        }
+        (Some(_), None) => Err(WriteError::refused(
+            "`asset` is a file: send the fields as multipart/form-data, or null to take it away",
+        )),
+    }
+}
+
+pub(super) fn before_changes(
+    writer: &mut Writer<'_>,
+    changes: &mut [Change],
+) -> Result<(), WriteError> {
+    if writer.file.is_some() && changes.len() > 1 {
+        return Err(WriteError::refused(
+            "one file is of one asset: name it by its key",
+        ));
+    }
+    changes
+        .iter_mut()
+        .try_for_each(|change| before_change(writer, change))
+}
+
+/// The row has the new file, and no other.
+pub(super) async fn after_change(
+    writer: &mut Writer<'_>,
+    change: &Change,
+) -> Result<(), WriteError> {
+    if !change.new.has("file") {
+        return Ok(());
+    }
+    let kept = match change.new.get("file") {
+        Some(Taken::Text(_)) => writer.file.map(|file| file.id),
+        _ => None,
+    };
+    let others = sql("DELETE FROM release_asset_file WHERE release_asset = ? AND id <> ?");
+    let others = others.with(change.id).with(kept.unwrap_or(-1));
+    writer.transaction.execute(&others).await?;
+    if let Some(file) = kept {
+        let take = sql(
+            "UPDATE release_asset_file SET release_asset = ? WHERE id = ? AND release_asset IS NULL",
+        );
+        let take = take.with(change.id).with(file);
+        if writer.transaction.execute(&take).await? != 1 {
+            return Err(WriteError::refused(
+                "the upload took so long that its file is gone; send it again",
+            ));
+        }
+    }
+    Ok(())
+}

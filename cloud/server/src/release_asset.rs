@@ -1,0 +1,47 @@
+//! Files beside releases (cloud behaviour 1.9).
+//!
+//! ```text
+//! form      multipart/form-data of a write: fields, and the file, which goes into the database as it comes
+//! download  the file again, whole or a range of it, to whoever may read the row
+//! ```
+
+pub(crate) mod download;
+mod form;
+
+use std::time::Duration;
+
+use odata::Address;
+use resources::Version;
+use tokio::time::interval;
+use tokio_util::sync::CancellationToken;
+
+use crate::cloud::{Shared, now};
+
+pub(crate) use form::{Form, is_form, read};
+
+/// Between two looks for files that nobody took.
+const TIDY: Duration = Duration::from_secs(3600);
+/// An upload that takes longer, in milliseconds, is given up.
+const ABANDONED_AFTER: i64 = 24 * 3600 * 1000;
+
+/// Whether a request is to the resource that has files.
+pub(crate) fn is_addressed(version: Version, request: &odata::Request) -> bool {
+    match &request.address {
+        Address::Resource(path) => {
+            let resource = version.model().resource(&path.resource.text);
+            resource.is_some_and(|resource| resource.table == "release_asset")
+        }
+        Address::Metadata => false,
+    }
+}
+
+/// Drops what was uploaded for nothing, until `stop`.
+pub(crate) async fn tidying(cloud: Shared, stop: CancellationToken) {
+    let mut times = interval(TIDY);
+    while stop.run_until_cancelled(times.tick()).await.is_some() {
+        let since = now() - ABANDONED_AFTER;
+        if let Err(error) = cloud.database.drop_abandoned_files(since).await {
+            tracing::warn!("uploads that were given up stay for now: {error}");
+        }
+    }
+}

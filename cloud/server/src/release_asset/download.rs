@@ -1,0 +1,222 @@
+//! `GET /release-asset/v1/:file`: a file beside a release.
+
+use std::ops::RangeInclusive;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, Request, State};
+use axum::response::{IntoResponse, Response};
+use data::file::PIECE;
+use data::{Database, query, sql};
+use futures::Stream;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use resources::Method;
+use serde::Deserialize;
+
+use crate::answer::Refusal;
+use crate::cloud::Shared;
+
+/// What the row says of its file.
+#[derive(Deserialize)]
+struct Told {
+    content_type: String,
+    content_disposition: String,
+    size: u64,
+}
+
+/// The file, or the range of it that was asked for. Whoever may not read its row finds nothing there.
+pub(crate) async fn serve(
+    State(cloud): State<Shared>,
+    Path(file): Path<String>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, _) = request.into_parts();
+    let identity = cloud.admit(&parts).await?;
+    let missing = || Refusal::Missing("there is no such file".to_owned());
+    let file: i64 = file.parse().map_err(|_| missing())?;
+    let select = sql("SELECT a.id, a.asset FROM release_asset AS a \
+         JOIN release_asset_file AS f ON f.release_asset = a.id WHERE f.id = ?");
+    let row = cloud.database.row(&select.with(file)).await?;
+    let row = row.ok_or_else(missing)?;
+    let setting = cloud.setting(&identity.caller);
+    let permitted = query::permitted(&setting, "release_asset", row.id(0)?, Method::Read)?;
+    if cloud.database.row(&permitted).await?.is_none() {
+        return Err(missing());
+    }
+    let told: Told = serde_json::from_str(&row.some_text(1)?)
+        .map_err(|error| Refusal::Fault(anyhow::Error::new(error).context("of a file")))?;
+    // What a file of this number holds never changes: another one has another number.
+    let tag = format!("\"asset-{file}\"");
+    let mut response = match range(&parts.headers, &tag, told.size) {
+        Wanted::Nothing => StatusCode::NOT_MODIFIED.into_response(),
+        Wanted::All => {
+            let body = content(
+                cloud.database.clone(),
+                file,
+                0..=told.size.saturating_sub(1),
+            );
+            with(body, StatusCode::OK, told.size, None)
+        }
+        Wanted::Part(range) => {
+            let (first, last) = (*range.start(), *range.end());
+            let place = format!("bytes {first}-{last}/{}", told.size);
+            let body = content(cloud.database.clone(), file, range);
+            with(
+                body,
+                StatusCode::PARTIAL_CONTENT,
+                last - first + 1,
+                Some(place),
+            )
+        }
+        Wanted::Beyond => {
+            let place = format!("bytes */{}", told.size);
+            let place = [(header::CONTENT_RANGE, place)];
+            (StatusCode::RANGE_NOT_SATISFIABLE, place).into_response()
+        }
+    };
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::ETAG, tag.as_str()),
+        (header::ACCEPT_RANGES, "bytes"),
+        (header::CONTENT_TYPE, &told.content_type),
+        (header::CONTENT_DISPOSITION, &told.content_disposition),
+        (header::CACHE_CONTROL, "private, no-cache"),
+        // Whoever uploaded it may be anybody: no browser is to take it for a page of this cloud.
+        (header::CONTENT_SECURITY_POLICY, "sandbox"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ] {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(name, value);
+        }
+    }
+    Ok(response)
+}
+
+fn with(
+    body: impl Stream<Item = Result<Bytes, Refused>> + Send + 'static,
+    status: StatusCode,
+    length: u64,
+    place: Option<String>,
+) -> Response {
+    let length = [(header::CONTENT_LENGTH, length.to_string())];
+    let place = place.map(|place| [(header::CONTENT_RANGE, place)]);
+    match place {
+        Some(place) => (status, length, place, Body::from_stream(body)).into_response(),
+        None => (status, length, Body::from_stream(body)).into_response(),
+    }
+}
+
+/// What of a file is wanted (RFC 9110, 13 and 14).
+#[derive(Debug, PartialEq)]
+enum Wanted {
+    /// The client has it.
+    Nothing,
+    All,
+    Part(RangeInclusive<u64>),
+    /// Nothing that it has.
+    Beyond,
+}
+
+fn range(headers: &HeaderMap, tag: &str, size: u64) -> Wanted {
+    let said = |name| {
+        headers
+            .get(name)
+            .and_then(|value: &HeaderValue| value.to_str().ok())
+    };
+    let is_it = |other: &str| other.trim() == tag || other.trim() == "*";
+    if said(header::IF_NONE_MATCH).is_some_and(|known| known.split(',').any(is_it)) {
+        return Wanted::Nothing;
+    }
+    if said(header::IF_RANGE).is_some_and(|known| known.trim() != tag) {
+        return Wanted::All;
+    }
+    let Some(asked) = said(header::RANGE) else {
+        return Wanted::All;
+    };
+    // What is no range is passed over, as the standard has it.
+    let Ok(asked) = http_range_header::parse_range_header(asked) else {
+        return Wanted::All;
+    };
+    match asked.validate(size).as_deref() {
+        Ok([range]) => Wanted::Part(range.clone()),
+        // Several at once are few clients' wish; they get the whole.
+        Ok(_) => Wanted::All,
+        Err(_) => Wanted::Beyond,
+    }
+}
+
+/// Why an answer breaks off.
+#[derive(Debug, thiserror::Error)]
+enum Refused {
+    #[error(transparent)]
+    Data(#[from] data::DataError),
+    #[error("the file was replaced or deleted meanwhile")]
+    Gone,
+}
+
+/// The bytes of a range, a piece in memory at a time.
+fn content(
+    database: Database,
+    file: i64,
+    range: RangeInclusive<u64>,
+) -> impl Stream<Item = Result<Bytes, Refused>> + Send + 'static {
+    const LONG: u64 = PIECE as u64;
+    let (first, last) = range.into_inner();
+    futures::stream::try_unfold(first, move |at| {
+        let database = database.clone();
+        async move {
+            if at > last {
+                return Ok(None);
+            }
+            let number = i64::try_from(at / LONG).unwrap_or(i64::MAX);
+            let piece = database.piece(file, number).await?;
+            // A file of no bytes has no pieces.
+            let Some(piece) = piece else {
+                return match last {
+                    0 => Ok(None),
+                    _ => Err(Refused::Gone),
+                };
+            };
+            let begin = at % LONG;
+            let end = (last - (at - begin) + 1).min(piece.len() as u64);
+            let part = Bytes::from(piece);
+            let (begin, end) = (as_index(begin), as_index(end));
+            if begin >= end {
+                return Err(Refused::Gone);
+            }
+            let part = part.slice(begin..end);
+            let next = at + part.len() as u64;
+            Ok(Some((part, next)))
+        }
+    })
+}
+
+fn as_index(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_what_the_standard_says() {
+        let asked = |pairs: &[(&'static str, &str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in pairs {
+                headers.insert(*name, HeaderValue::from_str(value).expect("a value"));
+            }
+            range(&headers, "\"asset-1\"", 100)
+        };
+        assert_eq!(asked(&[]), Wanted::All);
+        assert_eq!(asked(&[("range", "bytes=10-19")]), Wanted::Part(10..=19));
+        assert_eq!(asked(&[("range", "bytes=90-")]), Wanted::Part(90..=99));
+        assert_eq!(asked(&[("range", "bytes=-5")]), Wanted::Part(95..=99));
+        assert_eq!(asked(&[("range", "bytes=200-")]), Wanted::Beyond);
+        assert_eq!(asked(&[("range", "lines=1-2")]), Wanted::All);
+        assert_eq!(asked(&[("range", "bytes=0-1,5-6")]), Wanted::All);
+        assert_eq!(asked(&[("if-none-match", "\"asset-1\"")]), Wanted::Nothing);
+        let range_if = |tag| asked(&[("range", "bytes=0-1"), ("if-range", tag)]);
+        assert_eq!(range_if("\"asset-1\""), Wanted::Part(0..=1));
+        assert_eq!(range_if("\"asset-2\""), Wanted::All);
+    }
+}

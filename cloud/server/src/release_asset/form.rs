@@ -1,0 +1,282 @@
+//! A form with a file in it, read as it comes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use bytes::{Buf as _, BytesMut};
+use data::file::{File, PIECE};
+use futures::{Stream, StreamExt as _};
+use http::{HeaderMap, header};
+use multer::{Field, Multipart};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Map, Value};
+use tokio::time::timeout;
+
+use crate::answer::Refusal;
+use crate::cloud::{Cloud, now};
+
+/// The field that the file is of.
+const FILE: &str = "asset";
+/// Parts of a form.
+const PARTS: usize = 32;
+/// Bytes of all parts but the file.
+const TEXTS: usize = 64 << 10;
+/// Bytes that came and that are of no part yet: heads of parts.
+const AHEAD: u64 = 256 << 10;
+/// Bytes of a file that is too large which are read for nothing, so that its sender gets the answer.
+const PASSED_OVER: usize = 8 << 20;
+/// For how long.
+const LINGERS: Duration = Duration::from_secs(5);
+/// Characters of the name and of the media type of a file.
+const NAME: usize = 255;
+
+/// What a form says.
+pub(crate) struct Form {
+    /// Its texts, and an object for the file, where there is one.
+    pub(crate) fields: Map<String, Value>,
+    pub(crate) file: Option<File>,
+}
+
+/// Whether a body is such a form.
+pub(crate) fn is_form(headers: &HeaderMap) -> bool {
+    kind(headers).is_some_and(|kind| {
+        let essence = kind.split(';').next().unwrap_or_default().trim();
+        essence.eq_ignore_ascii_case("multipart/form-data")
+    })
+}
+
+fn kind(headers: &HeaderMap) -> Option<&str> {
+    headers.get(header::CONTENT_TYPE)?.to_str().ok()
+}
+
+/// Reads a form; its file is in the database then, and nobody's.
+///
+/// # Errors
+/// Where it is too large, or no form; nothing of it is kept then.
+pub(crate) async fn read(cloud: &Cloud, headers: &HeaderMap, body: Body) -> Result<Form, Refusal> {
+    let most = cloud.configuration.limits.release_asset;
+    let announced = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > most + AHEAD) {
+        // Who asked first is told; who is sending already would see a connection that breaks instead of the answer.
+        if !headers.contains_key(header::EXPECT) {
+            let _ = timeout(LINGERS, passed_over(body)).await;
+        }
+        return Err(too_large(most));
+    }
+    let boundary =
+        multer::parse_boundary(kind(headers).unwrap_or_default()).map_err(|error| wrong(&error))?;
+    let taken = Arc::new(AtomicU64::new(0));
+    let form = Multipart::new(unhurried(body, taken.clone()), boundary);
+    let mut reading = Reading {
+        cloud,
+        form,
+        taken,
+        file: None,
+    };
+    match reading.all().await {
+        Ok(fields) => Ok(Form {
+            fields,
+            file: reading.file,
+        }),
+        Err(refusal) => {
+            if let Some(file) = reading.file {
+                cloud.database.drop_file(file.id).await?;
+            }
+            Err(refusal)
+        }
+    }
+}
+
+/// Reads the rest of what is refused, up to a bound.
+async fn passed_over(body: Body) {
+    let mut body = body.into_data_stream();
+    let mut left = PASSED_OVER;
+    while let Some(Ok(some)) = body.next().await {
+        match left.checked_sub(some.len()) {
+            Some(rest) => left = rest,
+            None => return,
+        }
+    }
+}
+
+/// A body of which the parser is given a little at a time: it would take all that has come, and keep it.
+fn unhurried(
+    body: Body,
+    taken: Arc<AtomicU64>,
+) -> impl Stream<Item = Result<Bytes, std::io::Error>> + Send + 'static {
+    let mut body = body.into_data_stream();
+    let mut came = 0;
+    let mut rests = false;
+    futures::stream::poll_fn(move |context| {
+        if rests {
+            rests = false;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let some = std::task::ready!(body.poll_next_unpin(context));
+        rests = true;
+        Poll::Ready(some.map(|some| {
+            let some = some.map_err(std::io::Error::other)?;
+            came += some.len() as u64;
+            match came.saturating_sub(taken.load(Ordering::Relaxed)) > AHEAD + some.len() as u64 {
+                true => Err(std::io::Error::other("the head of a part is too long")),
+                false => Ok(some),
+            }
+        }))
+    })
+}
+
+struct Reading<'a> {
+    cloud: &'a Cloud,
+    form: Multipart<'static>,
+    /// Bytes of parts that were read.
+    taken: Arc<AtomicU64>,
+    file: Option<File>,
+}
+
+impl Reading<'_> {
+    async fn all(&mut self) -> Result<Map<String, Value>, Refusal> {
+        let mut fields = Map::new();
+        let (mut parts, mut texts) = (0, 0);
+        while let Some(mut part) = self
+            .form
+            .next_field()
+            .await
+            .map_err(|error| wrong(&error))?
+        {
+            parts += 1;
+            if parts > PARTS {
+                return Err(Refusal::Wrong(format!("a form has {PARTS} parts at most")));
+            }
+            let name = part.name().unwrap_or_default().to_owned();
+            if name == FILE {
+                if self.file.is_some() {
+                    return Err(Refusal::Wrong(format!("`{FILE}` is there twice")));
+                }
+                self.file(part).await?;
+                fields.insert(name, Value::Object(Map::new()));
+                continue;
+            }
+            if part.file_name().is_some() {
+                let name: String = name.chars().take(100).collect();
+                return Err(Refusal::Wrong(format!(
+                    "`{name}` is no file; the file of a release asset is `{FILE}`"
+                )));
+            }
+            let mut text = Vec::new();
+            while let Some(some) = self.next(&mut part).await? {
+                texts += some.len();
+                if texts > TEXTS {
+                    return Err(Refusal::TooLarge(TEXTS));
+                }
+                text.extend_from_slice(&some);
+            }
+            let text = String::from_utf8(text)
+                .map_err(|_| Refusal::Wrong("a part of the form is no UTF-8 text".to_owned()))?;
+            fields.insert(name, Value::String(text));
+        }
+        Ok(fields)
+    }
+
+    async fn next(&self, part: &mut Field<'_>) -> Result<Option<Bytes>, Refusal> {
+        let some = part.chunk().await.map_err(|error| wrong(&error))?;
+        if let Some(some) = &some {
+            self.taken.fetch_add(some.len() as u64, Ordering::Relaxed);
+        }
+        Ok(some)
+    }
+
+    /// Puts the file into the database, a piece at a time.
+    async fn file(&mut self, mut part: Field<'_>) -> Result<(), Refusal> {
+        let database = &self.cloud.database;
+        let most = self.cloud.configuration.limits.release_asset;
+        let id = database.begin_file(now()).await?;
+        let filename = part.file_name().map(plain_name);
+        let kind = part.content_type().map(ToString::to_string);
+        self.file = Some(File {
+            id,
+            content_disposition: disposition(filename.as_deref()),
+            content_type: kind
+                .filter(|kind| kind.len() <= NAME)
+                .unwrap_or_else(|| "application/octet-stream".to_owned()),
+            filename,
+            size: 0,
+        });
+        let (mut size, mut number) = (0, 0);
+        let mut waiting = BytesMut::new();
+        while let Some(some) = self.next(&mut part).await? {
+            size += some.len() as u64;
+            if size > most {
+                return Err(too_large(most));
+            }
+            waiting.extend_from_slice(&some);
+            while waiting.len() >= PIECE {
+                database.add_piece(id, number, &waiting[..PIECE]).await?;
+                waiting.advance(PIECE);
+                number += 1;
+            }
+        }
+        if !waiting.is_empty() {
+            database.add_piece(id, number, &waiting).await?;
+        }
+        if let Some(file) = &mut self.file {
+            file.size = size;
+        }
+        Ok(())
+    }
+}
+
+fn too_large(most: u64) -> Refusal {
+    Refusal::TooLarge(usize::try_from(most).unwrap_or(usize::MAX))
+}
+
+fn wrong(error: &multer::Error) -> Refusal {
+    Refusal::Wrong(format!("the form cannot be read: {error}"))
+}
+
+/// The name alone, as a file of one folder may have it.
+fn plain_name(given: &str) -> String {
+    let name = given.rsplit(['/', '\\']).next().unwrap_or_default();
+    let shown = name.chars().filter(|one| !one.is_control());
+    shown.take(NAME).collect()
+}
+
+/// That it is to be saved, and as what (RFC 6266): never shown, since whoever uploads may be anybody.
+fn disposition(filename: Option<&str>) -> String {
+    let Some(name) = filename.filter(|name| !name.is_empty()) else {
+        return "attachment".to_owned();
+    };
+    let is_plain = |one: char| one.is_ascii_graphic() && one != '"' && one != '\\' || one == ' ';
+    match name.chars().all(is_plain) {
+        true => format!("attachment; filename=\"{name}\""),
+        false => format!(
+            "attachment; filename*=UTF-8''{}",
+            utf8_percent_encode(name, NON_ALPHANUMERIC)
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_saved_under_its_name_and_nowhere_else() {
+        assert_eq!(plain_name("../../etc/pass\nwd"), "passwd");
+        assert_eq!(plain_name("C:\\firmware.bin"), "firmware.bin");
+        assert_eq!(
+            disposition(Some("firmware 1.bin")),
+            "attachment; filename=\"firmware 1.bin\""
+        );
+        assert_eq!(
+            disposition(Some("a\"ü")),
+            "attachment; filename*=UTF-8''a%22%C3%BC"
+        );
+        assert_eq!(disposition(Some("")), "attachment");
+    }
+}
