@@ -16,15 +16,18 @@
 pub(crate) mod account;
 mod assets;
 pub(crate) mod data;
+mod device;
 pub(crate) mod fleet;
 mod fleets;
 pub(crate) mod form;
 mod guard;
 pub(crate) mod live;
 pub(crate) mod page;
+pub(crate) mod pairs;
 pub(crate) mod problem;
 pub(crate) mod show;
 mod sign_in;
+pub(crate) mod switch;
 pub(crate) mod visitor;
 
 use axum::Router;
@@ -42,6 +45,9 @@ pub(crate) fn routes(cloud: &Shared) -> Router<Shared> {
         .merge(sign_in::routes())
         .merge(fleets::routes())
         .merge(fleet::routes())
+        .merge(device::routes())
+        .merge(pairs::routes())
+        .merge(switch::routes())
         .merge(account::routes())
         .merge(assets::routes())
         .fallback(async || Problem::nothing_here())
@@ -49,5 +55,6 @@ pub(crate) fn routes(cloud: &Shared) -> Router<Shared> {
         .layer(from_fn_with_state(cloud.clone(), guard::guard));
     Router::new()
         .route("/", get(async || Redirect::to("/dashboard")))
+        .route("/dashboard/", get(async || Redirect::to("/dashboard")))
         .nest("/dashboard", pages)
 }

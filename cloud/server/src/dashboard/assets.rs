@@ -45,6 +45,8 @@ pub(crate) struct Assets {
     /// Before anything is drawn: light or dark.
     pub(crate) theme: Asset,
     pub(crate) script: Asset,
+    /// Of the log of a device.
+    pub(crate) log: Asset,
     pub(crate) htmx: Asset,
     pub(crate) idiomorph: Asset,
     pub(crate) icon: Asset,
@@ -65,6 +67,7 @@ pub(crate) static ASSETS: LazyLock<Assets> = LazyLock::new(|| Assets {
         SCRIPT,
         include_bytes!("assets/dashboard.js"),
     ),
+    log: Asset::new("log.js", SCRIPT, include_bytes!("assets/log.js")),
     htmx: Asset::new(
         "htmx.min.js",
         SCRIPT,
@@ -83,11 +86,12 @@ pub(crate) static ASSETS: LazyLock<Assets> = LazyLock::new(|| Assets {
 });
 
 impl Assets {
-    fn all(&self) -> [&Asset; 6] {
+    fn all(&self) -> [&Asset; 7] {
         [
             &self.style,
             &self.theme,
             &self.script,
+            &self.log,
             &self.htmx,
             &self.idiomorph,
             &self.icon,

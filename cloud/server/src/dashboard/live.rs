@@ -15,11 +15,13 @@ use std::time::{Duration, Instant};
 
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
+use futures::{Stream, StreamExt as _, stream};
 use maud::{Markup, html};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::device::Asking;
 use super::problem::Problem;
 use super::visitor::Visitor;
 use crate::answer::Refusal;
@@ -41,6 +43,8 @@ const MOST: usize = 32;
 #[derive(Default)]
 pub(crate) struct Live {
     open: Arc<Mutex<HashMap<i64, usize>>>,
+    /// What devices are being asked from pages.
+    pub(crate) asking: Asking,
     /// The program is about to end.
     pub(crate) stop: CancellationToken,
 }
@@ -132,6 +136,26 @@ where
     F: Fn(Shared, Visitor) -> L + Send + 'static,
     L: Future<Output = Result<Vec<Part>, Problem>> + Send,
 {
+    follow_with(cloud, visitor, look, stream::empty()).await
+}
+
+/// The same, and events of other kinds beside it. They end with the page's own.
+///
+/// # Errors
+/// As [`follow`].
+pub(crate) async fn follow_with<F, L>(
+    cloud: Shared,
+    visitor: Visitor,
+    look: F,
+    more: impl Stream<Item = Event> + Send + 'static,
+) -> Result<Response, Problem>
+where
+    F: Fn(Shared, Visitor) -> L + Send + 'static,
+    L: Future<Output = Result<Vec<Part>, Problem>> + Send,
+{
+    let over = CancellationToken::new();
+    let more = more.take_until(over.clone().cancelled_owned());
+    let over = over.drop_guard();
     let first = look(cloud.clone(), visitor.clone()).await?;
     let mut following = Following {
         written: cloud.database.written(),
@@ -146,11 +170,12 @@ where
         over: false,
     };
     following.tell(first);
-    let events = futures::stream::unfold(following, |mut following| async move {
+    let events = stream::unfold((following, over), |(mut following, over)| async move {
         let stop = following.cloud.live.stop.clone();
         let event = stop.run_until_cancelled(following.next()).await??;
-        Some((Ok::<_, Infallible>(event), following))
+        Some((event, (following, over)))
     });
+    let events = stream::select(events, more).map(Ok::<_, Infallible>);
     let alive = KeepAlive::new().interval(KEEP_ALIVE).text("");
     Ok(Sse::new(events).keep_alive(alive).into_response())
 }

@@ -80,6 +80,7 @@ fn whole(title: &str, header: &Markup, main: &Markup, live: Option<&str>) -> Mar
                 script src=(assets.theme.address()) {}
                 script src=(assets.htmx.address()) defer {}
                 script src=(assets.idiomorph.address()) defer {}
+                script src=(assets.log.address()) defer {}
                 script src=(assets.script.address()) defer {}
             }
             body data-live=[live] {

@@ -147,10 +147,10 @@ fn attributes(cloud: &Cloud) -> &'static str {
 fn to_sign_in(parts: &Parts) -> Response {
     let asked = match parts.method.is_safe() {
         // Below `/dashboard`, which this router does not see.
-        true => format!(
-            "/dashboard{}",
-            parts.uri.path_and_query().map_or("", |it| it.as_str())
-        ),
+        true => {
+            let below = parts.uri.path_and_query().map_or("", |it| it.as_str());
+            format!("/dashboard{}", below.strip_suffix('/').unwrap_or(below))
+        }
         false => String::new(),
     };
     let mut place = "/dashboard/sign-in".to_owned();

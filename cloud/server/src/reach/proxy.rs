@@ -14,8 +14,9 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use data::query::{self, QueryError};
 use futures::{StreamExt, stream};
-use http::{Method, StatusCode};
+use http::{Method, StatusCode, Uri};
 use resources::Action;
+use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep_until};
 
 use super::ask::{Addressed, Question, addressed, ask};
@@ -46,13 +47,26 @@ pub(crate) async fn serve(
         return Err(Refusal::Unauthorized);
     }
     let body = body::object(&parts.headers, body, cloud.configuration.limits.body).await?;
-    let Asked { whom, question } = Asked::of(&parts.uri, &body).map_err(Refusal::Wrong)?;
-    let online = online(&cloud, &identity, &whom).await?;
+    pass_on(cloud, &identity, &parts.uri, &body).await
+}
+
+/// The same, asked by somebody who is known: the address from `/supervisor` on, and what the body is to be.
+///
+/// # Errors
+/// As it is answered to a request.
+pub(crate) async fn pass_on(
+    cloud: Shared,
+    identity: &Identity,
+    address: &Uri,
+    body: &Map<String, Value>,
+) -> Result<Response, Refusal> {
+    let Asked { whom, question } = Asked::of(address, body).map_err(Refusal::Wrong)?;
+    let online = online(&cloud, identity, &whom).await?;
     if online.is_empty() {
         return Err(Refusal::Missing(NOBODY.to_owned()));
     }
     if question.method != Method::GET && question.method != Method::HEAD {
-        permitted(&cloud, &identity, &whom, &online).await?;
+        permitted(&cloud, identity, &whom, &online).await?;
     }
     let mut devices = addressed(&cloud.database, &online).await?;
     match (whom.is_one(), devices.pop()) {
@@ -157,7 +171,7 @@ fn several(cloud: Shared, devices: Vec<Addressed>, question: Question) -> Respon
     json_answer(StatusCode::MULTI_STATUS, Body::from_stream(text))
 }
 
-async fn in_list(cloud: &Cloud, device: &Addressed, question: &Question) -> serde_json::Value {
+async fn in_list(cloud: &Cloud, device: &Addressed, question: &Question) -> Value {
     match cloud.reach.tunnels.to(device.id) {
         None => answer::failed("the connection to the device was lost"),
         Some(tunnel) => match ask(tunnel, device, question, PATIENCE).await {

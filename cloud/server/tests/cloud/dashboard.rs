@@ -4,5 +4,37 @@
 //! without one. `SUPERVISOR_TEST_PICTURES` names a folder for pictures of the pages.
 
 mod browser;
+mod device;
 mod noticed;
 mod session;
+mod sign_in;
+
+use crate::harness::{Cloud, EMAIL, PASSWORD};
+use browser::{Chromium, Visitor};
+
+/// Runs a test with a cloud on SQLite and a browser, where there is one.
+async fn with_browser(test: impl AsyncFn(Cloud, &Chromium)) {
+    let Some(chromium) = Chromium::start().await else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("test.sqlite");
+    let cloud = Cloud::start(&format!("sqlite:{}", file.display())).await;
+    test(cloud, &chromium).await;
+}
+
+/// The administrator, who has just signed in.
+async fn ann(chromium: &Chromium, cloud: &Cloud) -> Visitor {
+    sign_in(chromium, cloud, EMAIL, PASSWORD).await
+}
+
+/// Somebody who signs in, and comes to the fleets.
+async fn sign_in(chromium: &Chromium, cloud: &Cloud, name: &str, password: &str) -> Visitor {
+    let somebody = chromium.somebody(&cloud.url).await;
+    somebody.open("/").await;
+    somebody.fill("Name or e-mail address", name).await;
+    somebody.fill("Password", password).await;
+    somebody.press("Sign in").await;
+    somebody.at("/dashboard").await;
+    somebody
+}

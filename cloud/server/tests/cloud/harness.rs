@@ -37,12 +37,24 @@ impl Cloud {
 
     /// The same, with a configuration file.
     pub(crate) async fn start_with(database: &str, configuration: &str) -> Self {
+        Self::start_at("127.0.0.1:0", database, configuration).await
+    }
+
+    /// The same once more, at the same address, after it has ended.
+    pub(crate) async fn restart(self) -> Self {
+        let (url, database) = (self.url.clone(), self.database.clone());
+        self.end().await;
+        let address = url.strip_prefix("http://").expect("an address");
+        Self::start_at(address, &database, "").await
+    }
+
+    async fn start_at(address: &str, database: &str, configuration: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("cloud.toml");
         std::fs::write(&file, configuration).expect("a file");
         let client = client();
         let child = Command::new(env!("CARGO_BIN_EXE_fleet-cloud"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--database", database])
+            .args(["serve", "--listen", address, "--database", database])
             .args(["--admin-email", EMAIL, "--admin-password", PASSWORD])
             .arg("--config")
             .arg(&file)

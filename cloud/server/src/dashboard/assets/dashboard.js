@@ -111,15 +111,6 @@
     sayTimes(part);
   };
 
-  // Lines that are added at the end of a part (`data-lines="1000"`: so many are kept), seen where one is at its end.
-  const added = (part, text) => {
-    const atEnd = part.scrollHeight - part.scrollTop - part.clientHeight < 40;
-    part.insertAdjacentHTML("beforeend", text);
-    while (part.childElementCount > Number(part.dataset.lines)) part.firstElementChild.remove();
-    if (atEnd) part.scrollTop = part.scrollHeight;
-    sayTimes(part);
-  };
-
   const open = () => {
     clearTimeout(again);
     if (source || !address || document.hidden) return;
@@ -139,12 +130,17 @@
       }, wait);
       wait = Math.min(wait * 2, 15000);
     };
-    source.addEventListener("left", () => location.reload());
+    // What somebody deletes here is gone before the answer comes that leads elsewhere.
+    source.addEventListener("left", () =>
+      setTimeout(() => location.reload(), document.querySelector(".htmx-request") ? 3000 : 0));
     for (const part of document.querySelectorAll("[data-part]")) {
       source.addEventListener(part.dataset.part, (event) => morphed(part, event.data));
     }
     for (const part of document.querySelectorAll("[data-lines]")) {
-      source.addEventListener(part.dataset.event, (event) => added(part, event.data));
+      for (const name of [part.dataset.event, `${part.dataset.event}-anew`]) {
+        source.addEventListener(name, (event) =>
+          document.dispatchEvent(new CustomEvent(`live:${name}`, { detail: event.data })));
+      }
     }
   };
   const close = () => { source?.close(); source = null; };

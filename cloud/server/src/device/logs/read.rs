@@ -53,24 +53,32 @@ pub(crate) async fn read(
             serde_json::Value::Array(lines).to_string(),
         ));
     }
-    // Followed first and read then: a line is in one of both at least.
-    let followed = cloud.devices.logs.bus.follow(device.id);
-    let lines = history(&cloud, device.id, &wanted).await?;
     let headers = [
         (header::CONTENT_TYPE, "application/x-ndjson"),
         (header::CACHE_CONTROL, "no-cache"),
     ];
-    let live = Live {
-        cloud: cloud.clone(),
-        told: lines.iter().map(|line| line.id).collect(),
-        first: Some(text(&lines)),
-        followed,
-    };
+    let live = Live::of(&cloud, device.id, &wanted).await?;
     let body = stream::unfold(live, |mut live| async move {
         let next = live.next().await?;
-        Some((Ok::<_, Infallible>(next), live))
+        Some((Ok::<_, Infallible>(text(&next)), live))
     });
     Ok((headers, Body::from_stream(body)).into_response())
+}
+
+/// The latest lines of a device, the oldest first.
+///
+/// # Errors
+/// Where the database fails.
+pub(crate) async fn latest(cloud: &Cloud, device: i64) -> Result<Vec<Line>, DataError> {
+    history(cloud, device, &Wanted::latest()).await
+}
+
+/// The same, and what comes after them.
+///
+/// # Errors
+/// As [`latest`].
+pub(crate) async fn followed(cloud: &Shared, device: i64) -> Result<Live, DataError> {
+    Live::of(cloud, device, &Wanted::latest()).await
 }
 
 struct Wanted {
@@ -81,6 +89,15 @@ struct Wanted {
 }
 
 impl Wanted {
+    /// Everything that is kept.
+    fn latest() -> Self {
+        Wanted {
+            follow: true,
+            count: KEPT,
+            start: now() - KEPT_FOR,
+        }
+    }
+
     fn read(parts: &Parts) -> Result<Self, Refusal> {
         let follow = parameter(parts, "stream");
         let follow = matches!(follow.as_deref(), Some("1" | "true"));
@@ -156,24 +173,32 @@ async fn history(cloud: &Cloud, device: i64, wanted: &Wanted) -> Result<Vec<Line
 }
 
 /// Lines as they come, after those that were there.
-struct Live {
+pub(crate) struct Live {
     cloud: Arc<Cloud>,
     /// Lines that were there and may come once more.
     told: HashSet<i64>,
-    first: Option<Bytes>,
+    first: Option<Vec<Line>>,
     followed: Followed,
 }
 
 impl Live {
-    /// What is sent next; none at the end.
-    async fn next(&mut self) -> Option<Bytes> {
+    async fn of(cloud: &Shared, device: i64, wanted: &Wanted) -> Result<Self, DataError> {
+        // Followed first and read then: a line is in one of both at least.
+        let followed = cloud.devices.logs.bus.follow(device);
+        let lines = history(cloud, device, wanted).await?;
+        Ok(Live {
+            cloud: cloud.clone(),
+            told: lines.iter().map(|line| line.id).collect(),
+            first: Some(lines),
+            followed,
+        })
+    }
+
+    /// What comes next: first what was there, then lines as they are written, and none of them for a sign of life
+    /// after a while; nothing when the cloud ends.
+    pub(crate) async fn next(&mut self) -> Option<Vec<Line>> {
         if let Some(first) = self.first.take() {
-            // An answer begins with something, so that who follows knows that it did.
-            return Some(if first.is_empty() {
-                Bytes::from_static(b"\n")
-            } else {
-                first
-            });
+            return Some(first);
         }
         loop {
             let ending = self.cloud.devices.ending.clone();
@@ -181,7 +206,7 @@ impl Live {
             let lines = match next.await {
                 // The cloud ends.
                 None => return None,
-                Some(Err(_)) => return Some(Bytes::from_static(b"\n")),
+                Some(Err(_)) => return Some(Vec::new()),
                 Some(Ok(next)) => self.lines(next?),
             };
             let mut lines = lines;
@@ -191,7 +216,7 @@ impl Live {
                 lines.extend(self.lines(more));
             }
             if !lines.is_empty() {
-                return Some(text(&lines));
+                return Some(lines);
             }
         }
     }
@@ -212,9 +237,13 @@ impl Live {
     }
 }
 
-/// A line of JSON for each.
+/// A line of JSON for each; a blank one where there is none, so that who follows knows that the answer began, or
+/// goes on.
 fn text(lines: &[Line]) -> Bytes {
     let mut text = String::new();
+    if lines.is_empty() {
+        text.push('\n');
+    }
     for line in lines {
         text.push_str(&line.json().to_string());
         text.push('\n');

@@ -13,6 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use chromiumoxide::cdp::browser_protocol::browser::BrowserContextId;
 use chromiumoxide::cdp::browser_protocol::log::EventEntryAdded;
 use chromiumoxide::cdp::browser_protocol::target::{
     CreateBrowserContextParams, CreateTargetParams,
@@ -37,9 +38,12 @@ const LOOK_AGAIN: Duration = Duration::from_millis(25);
 const TELL_OF_VIOLATIONS: &str = "addEventListener('securitypolicyviolation', event => \
     console.error('policy: ' + event.violatedDirective + ' of ' + event.blockedURI + ' ' + event.sample))";
 
-/// A running browser with a fresh profile; both end with the value.
-pub(crate) struct Chromium {
-    process: Child,
+/// A running browser with a fresh profile; both end with the last clone.
+#[derive(Clone)]
+pub(crate) struct Chromium(Arc<Running>);
+
+struct Running {
+    process: Mutex<Child>,
     browser: Browser,
     driver: JoinHandle<()>,
     _profile: tempfile::TempDir,
@@ -93,29 +97,36 @@ impl Chromium {
             .await
             .expect("a connection to Chromium");
         let driver = tokio::spawn(async move { while handler.next().await.is_some() {} });
-        Some(Chromium {
-            process: process.0.take().expect("it"),
+        Some(Chromium(Arc::new(Running {
+            process: Mutex::new(process.0.take().expect("it")),
             browser,
             driver,
             _profile: profile,
-        })
+        })))
     }
 
     /// Somebody new, whose cookies nobody shares, before an empty page; addresses are below `site`.
     pub(crate) async fn somebody(&self, site: &str) -> Visitor {
         let context = CreateBrowserContextParams::default();
-        let context = self.browser.create_browser_context(context).await;
+        let context = self.0.browser.create_browser_context(context).await;
+        self.page(context.expect("a context"), site).await
+    }
+
+    async fn page(&self, context: BrowserContextId, site: &str) -> Visitor {
         let target = CreateTargetParams::builder()
             .url("about:blank")
-            .browser_context_id(context.expect("a context"))
+            .browser_context_id(context.clone())
+            .new_window(true)
             .width(1280)
             .height(900)
             .build()
             .expect("a target");
-        let page = self.browser.new_page(target).await.expect("a page");
+        let page = self.0.browser.new_page(target).await.expect("a page");
         let complaints = Complaints::default();
         complaints.gather(&page).await;
         let visitor = Visitor {
+            chromium: self.clone(),
+            context,
             page,
             site: site.to_owned(),
             complaints,
@@ -130,10 +141,10 @@ impl Chromium {
     }
 }
 
-impl Drop for Chromium {
+impl Drop for Running {
     fn drop(&mut self) {
         self.driver.abort();
-        end(&mut self.process);
+        end(&mut self.process.lock().expect("it"));
     }
 }
 
@@ -200,9 +211,11 @@ impl Complaints {
                         .iter()
                         .filter_map(|it| it.value.as_ref().map(Value::to_string))
                         .collect();
-                    complaints
-                        .list()
-                        .push(format!("console {kind}: {}", said.join(" ")));
+                    let said = said.join(" ");
+                    // htmx tells of each form that is refused; that is shown to people where they filled it in.
+                    if !said.contains("Response Status Error Code 4") {
+                        complaints.list().push(format!("console {kind}: {said}"));
+                    }
                 }
             }
         });
@@ -245,6 +258,9 @@ impl Complaints {
 /// A person before a page, or before a part of it.
 #[derive(Clone)]
 pub(crate) struct Visitor {
+    chromium: Chromium,
+    /// Whose cookies they are.
+    context: BrowserContextId,
     page: Page,
     site: String,
     complaints: Complaints,
@@ -253,6 +269,12 @@ pub(crate) struct Visitor {
 }
 
 impl Visitor {
+    /// The same person before another page.
+    pub(crate) async fn another(&self) -> Visitor {
+        let chromium = self.chromium.clone();
+        chromium.page(self.context.clone(), &self.site).await
+    }
+
     /// Leaves.
     ///
     /// # Panics
@@ -297,10 +319,9 @@ impl Visitor {
         let asked =
             json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
         let answer = self.command("Runtime.evaluate", asked).await;
-        assert!(
-            answer.get("exceptionDetails").is_none(),
-            "{expression}: {answer}"
-        );
+        let wrong = answer.get("exceptionDetails");
+        let wrong = wrong.map(|it| it["exception"]["description"].clone());
+        assert!(wrong.is_none(), "{expression}: {wrong:?}");
         answer["result"]["value"].clone()
     }
 }

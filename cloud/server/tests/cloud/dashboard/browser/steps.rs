@@ -25,6 +25,7 @@ const TABS: usize = 300;
 /// The part of a page that is called so: a region, dialog, form or group by its name, or the row or entry with
 /// a cell, heading or link of just this text.
 const PART: &str = r"((root, name) => {
+    if (!root) return undefined;
     const shown = it => it.checkVisibility();
     const text = it => it.innerText.trim();
     const label = it => (it.getAttribute('aria-labelledby') || '').split(' ').filter(Boolean)
@@ -107,8 +108,9 @@ impl Visitor {
     /// What stands there, as a person reads it.
     pub(crate) async fn text(&self) -> String {
         let root = self.root();
-        let script =
-            format!("(it => it ? (it.body || it).innerText.replace(/\\s+/g, ' ') : '')({root})");
+        let script = format!(
+            "(it => ((it && it.nodeType === 9 ? it.body : it)?.innerText || '').replace(/\\s+/g, ' '))({root})"
+        );
         let text = self.script(&script).await;
         text.as_str().unwrap_or_default().to_owned()
     }
@@ -120,6 +122,18 @@ impl Visitor {
             match found.contains(text) {
                 true => Ok(()),
                 false => Err(format!("`{text}` is not in: {found}")),
+            }
+        })
+        .await;
+    }
+
+    /// Waits until the page is headed so.
+    pub(crate) async fn heading(&self, text: &str) {
+        until(&format!("the heading `{text}`"), async || {
+            let script = "document.querySelector('h1')?.innerText.trim()";
+            match self.script(script).await {
+                found if found == text => Ok(()),
+                found => Err(found.to_string()),
             }
         })
         .await;
@@ -352,6 +366,7 @@ impl Visitor {
     /// Where it can be pressed: its middle, when nothing lies over it.
     async fn place(&self, found: &Found) -> Result<[f64; 2], String> {
         let look = "function() {
+            if (document.readyState !== 'complete') return 'the page is loading';
             this.scrollIntoView({ block: 'center', inline: 'nearest', behavior: 'instant' });
             const box = this.getBoundingClientRect();
             const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];

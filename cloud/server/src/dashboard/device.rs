@@ -1,0 +1,141 @@
+//! A device's pages: how it is and what it does, its variables, its settings.
+
+mod actions;
+mod facts;
+mod logs;
+mod overview;
+mod services;
+mod settings;
+mod variables;
+
+use axum::Router;
+use axum::extract::{FromRequestParts, Path};
+use http::request::Parts;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::live::Part;
+use super::page::{Page, Section};
+use super::problem::Problem;
+use super::visitor::Visitor;
+use crate::cloud::{Cloud, Shared};
+use crate::device::is_uuid;
+
+pub(crate) use actions::Asking;
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new()
+        .merge(overview::routes())
+        .merge(actions::routes())
+        .merge(logs::routes())
+        .merge(variables::routes())
+        .merge(settings::routes())
+}
+
+/// The uuid of a device in an address; an address with something else there leads nowhere.
+#[derive(Debug, Clone)]
+struct Uuid(String);
+
+impl FromRequestParts<Shared> for Uuid {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, cloud: &Shared) -> Result<Self, Problem> {
+        let uuid = Path::<String>::from_request_parts(parts, cloud).await;
+        match uuid {
+            Ok(Path(uuid)) if is_uuid(&uuid) => Ok(Uuid(uuid)),
+            _ => Err(Problem::nothing_here()),
+        }
+    }
+}
+
+/// What every page of a device shows and goes by.
+#[derive(Debug, Clone, Deserialize)]
+struct Device {
+    id: i64,
+    uuid: String,
+    device_name: String,
+    #[serde(rename = "belongs_to__application")]
+    fleets: Vec<Fleet>,
+}
+
+/// Its fleet.
+#[derive(Debug, Clone, Deserialize)]
+struct Fleet {
+    id: i64,
+    app_name: String,
+}
+
+/// The pages of a device, in the order of their tabs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tab {
+    Overview,
+    Variables,
+    Settings,
+}
+
+impl Tab {
+    const ALL: [(Tab, &'static str, &'static str); 3] = [
+        (Tab::Overview, "Overview", ""),
+        (Tab::Variables, "Variables", "/variables"),
+        (Tab::Settings, "Settings and tags", "/settings"),
+    ];
+}
+
+impl Device {
+    /// The device of a uuid.
+    ///
+    /// # Errors
+    /// 404 where the visitor does not see it.
+    async fn find(cloud: &Cloud, visitor: &Visitor, uuid: &Uuid) -> Result<Self, Problem> {
+        let query =
+            "$select=id,uuid,device_name&$expand=belongs_to__application($select=id,app_name)";
+        let path = format!("/device(uuid='{}')", uuid.0);
+        visitor.row(cloud, &path, query).await
+    }
+
+    /// Where its pages are.
+    fn place(&self) -> String {
+        format!("/dashboard/devices/{}", self.uuid)
+    }
+
+    /// The same on the API.
+    fn path(&self) -> String {
+        format!("/device({})", self.id)
+    }
+
+    /// The number of its fleet, where it has one that the visitor sees.
+    fn fleet(&self) -> Option<i64> {
+        self.fleets.first().map(|fleet| fleet.id)
+    }
+
+    /// One of its pages. `head` is beside its name: what it says follows what happens.
+    fn page<'a>(
+        &'a self,
+        visitor: &'a Visitor,
+        tab: Tab,
+        live: Option<String>,
+        head: &Part,
+        main: &Markup,
+    ) -> Page<'a> {
+        let main = html! {
+            (head.placed())
+            nav.tabs aria-label="Of this device" {
+                @for (one, name, below) in Tab::ALL {
+                    a href={ (self.place()) (below) } aria-current=[(one == tab).then_some("page")] { (name) }
+                }
+            }
+            (main)
+        };
+        let fleets = ("Fleets", "/dashboard".to_owned());
+        let fleet = self.fleets.first();
+        let fleet = fleet.map(|it| (it.app_name.as_str(), format!("/dashboard/fleets/{}", it.id)));
+        Page {
+            visitor,
+            section: Section::Fleets,
+            title: &self.device_name,
+            above: [Some(fleets), fleet].into_iter().flatten().collect(),
+            live,
+            main,
+        }
+    }
+}

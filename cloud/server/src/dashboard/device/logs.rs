@@ -1,0 +1,244 @@
+//! A device's log: what is kept of it, and what is being written.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::sse::Event;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use futures::{Stream, stream};
+use http::header;
+use jiff::Timestamp;
+use maud::{Markup, html};
+use serde::Deserialize;
+use tokio::time::sleep;
+
+use super::{Device, Uuid};
+use crate::cloud::{Cloud, Shared};
+use crate::dashboard::problem::Problem;
+use crate::dashboard::visitor::Visitor;
+use crate::device::logs::line::Line;
+use crate::device::logs::read;
+
+/// Lines that a page keeps.
+const KEPT: usize = 1000;
+/// Between two batches of lines: what comes faster is sent together.
+const REST: Duration = Duration::from_millis(200);
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new().route("/devices/{uuid}/log.txt", get(download))
+}
+
+/// The names of services by their numbers, as lines have them.
+struct Names(HashMap<i64, String>);
+
+#[derive(Deserialize)]
+struct Named {
+    id: i64,
+    service_name: String,
+}
+
+impl Names {
+    async fn of(cloud: &Cloud, visitor: &Visitor, device: &Device) -> Result<Self, Problem> {
+        let Some(fleet) = device.fleet() else {
+            return Ok(Names(HashMap::new()));
+        };
+        let query = format!(
+            "$select=id,service_name&$filter=application eq {fleet}&$orderby=service_name asc&$top=1000"
+        );
+        let named: Vec<Named> = visitor.rows(cloud, "/service", &query).await?;
+        let named = named.into_iter().map(|it| (it.id, it.service_name));
+        Ok(Names(named.collect()))
+    }
+
+    /// Looks up those that are not known yet: a release may bring a service, a move another fleet's.
+    async fn learn(&mut self, cloud: &Cloud, visitor: &Visitor, lines: &[Line]) {
+        let unknown = lines.iter().filter_map(|line| line.service);
+        let mut unknown: Vec<i64> = unknown.filter(|id| !self.0.contains_key(id)).collect();
+        unknown.sort_unstable();
+        unknown.dedup();
+        for id in unknown {
+            let path = format!("/service({id})");
+            let found: Result<Named, _> =
+                visitor.row(cloud, &path, "$select=id,service_name").await;
+            let name = found.map_or_else(|_| format!("service {id}"), |it| it.service_name);
+            self.0.insert(id, name);
+        }
+    }
+
+    fn name<'a>(&'a self, line: &Line) -> &'a str {
+        match line.service {
+            Some(id) => self.0.get(&id).map_or("", String::as_str),
+            None => "device",
+        }
+    }
+
+    /// All of them, in their order.
+    fn all(&self) -> Vec<&str> {
+        let mut all: Vec<&str> = self.0.values().map(String::as_str).collect();
+        all.sort_unstable();
+        all
+    }
+}
+
+/// The log on its page: the lines that are there; a script shows those that come.
+pub(super) async fn panel(
+    cloud: &Cloud,
+    visitor: &Visitor,
+    device: &Device,
+) -> Result<Markup, Problem> {
+    let mut names = Names::of(cloud, visitor, device).await?;
+    let lines = read::latest(cloud, device.id).await?;
+    names.learn(cloud, visitor, &lines).await;
+    Ok(html! {
+        section.stack aria-labelledby="log" data-log {
+            div.head {
+                h2 id="log" { "Log" }
+                a.button.small href={ (device.place()) "/log.txt" } download { "Download" span.hidden { " the log" } }
+            }
+            div.filters data-log-controls hidden {
+                label { span.hidden { "Service" }
+                    select data-log-service {
+                        option value="" { "All services" }
+                        option value="device" { "The device itself" }
+                        @for name in names.all() { option value=(name) { (name) } }
+                    }
+                }
+                label { span.hidden { "Only lines with" }
+                    input type="search" data-log-text placeholder="Only lines with …" maxlength="200" spellcheck="false";
+                }
+                button type="button" data-log-pause aria-pressed="false" { "Pause" }
+                span.faint role="status" data-log-waiting {}
+            }
+            div.log role="log" aria-live="off" aria-label="Lines of the log" tabindex="0"
+                data-lines=(KEPT) data-event="lines" {
+                @for line in &lines { (drawn(line, &names)) }
+            }
+        }
+    })
+}
+
+/// The lines as events of an open page: `lines-anew` takes the place of those on the page, `lines` is added.
+///
+/// # Errors
+/// Where the database fails.
+pub(super) async fn events(
+    cloud: &Shared,
+    visitor: &Visitor,
+    device: &Device,
+) -> Result<impl Stream<Item = Event> + Send + 'static, Problem> {
+    let names = Names::of(cloud, visitor, device).await?;
+    let live = read::followed(cloud, device.id).await?;
+    let state = (cloud.clone(), visitor.clone(), names, live, true);
+    Ok(stream::unfold(
+        state,
+        |(cloud, visitor, mut names, mut live, first)| async move {
+            if !first {
+                sleep(REST).await;
+            }
+            let mut lines = live.next().await?;
+            while lines.is_empty() && !first {
+                lines = live.next().await?;
+            }
+            names.learn(&cloud, &visitor, &lines).await;
+            let skipped = lines.len().saturating_sub(KEPT);
+            let text: String = lines
+                .iter()
+                .skip(skipped)
+                .map(|line| drawn(line, &names).into_string())
+                .collect();
+            let name = if first { "lines-anew" } else { "lines" };
+            let event = Event::default().event(name).data(text);
+            Some((event, (cloud, visitor, names, live, false)))
+        },
+    ))
+}
+
+fn drawn(line: &Line, names: &Names) -> Markup {
+    let service = names.name(line);
+    html! {
+        div.entry.err[line.is_std_err].system[line.is_system] data-service=(service) {
+            span.at title=(at(line)) { (clock(line)) } " "
+            span.service { (service) } " "
+            span.said { (readable(&line.message)) }
+        }
+    }
+}
+
+fn at(line: &Line) -> String {
+    let time = Timestamp::from_millisecond(line.timestamp);
+    time.map_or_else(|_| line.timestamp.to_string(), |time| format!("{time:.3}"))
+}
+
+/// The time of day, in UTC.
+fn clock(line: &Line) -> String {
+    at(line).get(11..19).unwrap_or_default().to_owned()
+}
+
+/// Without what is for terminals (colours, carriage returns) and what would break out of its line.
+fn readable(message: &str) -> String {
+    let mut told = String::with_capacity(message.len());
+    let mut letters = message.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\u{1b}' => {
+                // `ESC [ … letter`, or `ESC letter`.
+                if letters.next() == Some('[') {
+                    letters.by_ref().find(|it| ('@'..='~').contains(it));
+                }
+            }
+            '\n' | '\r' | '\t' => told.push(' '),
+            // Marks that turn the direction of writing would turn the page's words as well.
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {}
+            letter if letter.is_control() => {}
+            letter => told.push(letter),
+        }
+    }
+    told
+}
+
+/// `GET /dashboard/devices/<uuid>/log.txt`
+async fn download(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    uuid: Uuid,
+) -> Result<Response, Problem> {
+    let device = Device::find(&cloud, &visitor, &uuid).await?;
+    let mut names = Names::of(&cloud, &visitor, &device).await?;
+    let lines = read::latest(&cloud, device.id).await?;
+    names.learn(&cloud, &visitor, &lines).await;
+    let mut text = String::new();
+    for line in &lines {
+        let said = readable(&line.message);
+        text.push_str(&format!("{} {} {said}\n", at(line), names.name(line)));
+    }
+    let name = format!("attachment; filename=\"{}.log.txt\"", device.uuid);
+    let headers = [
+        (header::CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()),
+        (header::CONTENT_DISPOSITION, name),
+    ];
+    Ok((headers, text).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_shown_without_what_is_for_terminals() {
+        for (message, told) in [
+            ("plain", "plain"),
+            ("\u{1b}[31mred\u{1b}[0m", "red"),
+            ("\u{1b}[1;38;5;2mgreen\u{1b}[K!", "green!"),
+            ("a\tb\r\nc", "a b  c"),
+            ("\u{1b}", ""),
+            ("\u{1b}[31", ""),
+            ("\u{202e}desrever\u{0}\u{7}", "desrever"),
+            ("<b>", "<b>"),
+        ] {
+            assert_eq!(readable(message), told, "{message:?}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! A device's first page: how it is, its services, what it can be asked, and its log.
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use futures::FutureExt as _;
+use maud::html;
+
+use super::facts::Facts;
+use super::{Device, Tab, Uuid, actions, logs, services};
+use crate::cloud::{Cloud, Shared};
+use crate::dashboard::live::{Part, follow_with};
+use crate::dashboard::problem::Problem;
+use crate::dashboard::visitor::Visitor;
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/devices/{uuid}", get(page))
+        .route("/devices/{uuid}/live", get(live))
+}
+
+async fn page(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    uuid: Uuid,
+) -> Result<Response, Problem> {
+    let device = Device::find(&cloud, &visitor, &uuid).await?;
+    let [head, facts, services] = parts(&cloud, &visitor, &device, &uuid).await?;
+    let main = html! {
+        section.card aria-label="State" { (facts.placed()) }
+        section.stack aria-labelledby="services" {
+            h2 id="services" { "Services" }
+            (services.placed())
+        }
+        (actions::panel(&device))
+        (logs::panel(&cloud, &visitor, &device).await?)
+    };
+    let live = Some(format!("{}/live", device.place()));
+    Ok(device
+        .page(&visitor, Tab::Overview, live, &head, &main)
+        .into_response())
+}
+
+async fn live(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    uuid: Uuid,
+) -> Result<Response, Problem> {
+    let device = Device::find(&cloud, &visitor, &uuid).await?;
+    let lines = logs::events(&cloud, &visitor, &device).await?;
+    let look = move |cloud: Shared, visitor: Visitor| {
+        let uuid = uuid.clone();
+        async move {
+            let device = Device::find(&cloud, &visitor, &uuid).await?;
+            let parts = parts(&cloud, &visitor, &device, &uuid).await?;
+            Ok(Vec::from(parts))
+        }
+        .boxed()
+    };
+    follow_with(cloud, visitor, look, lines).await
+}
+
+async fn parts(
+    cloud: &Cloud,
+    visitor: &Visitor,
+    device: &Device,
+    uuid: &Uuid,
+) -> Result<[Part; 3], Problem> {
+    let facts = Facts::of(cloud, visitor, uuid).await?;
+    let services = services::part(cloud, visitor, device).await?;
+    Ok([facts.head(device), facts.part(), services])
+}

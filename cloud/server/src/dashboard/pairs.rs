@@ -1,0 +1,218 @@
+//! Names with values that belong to something: variables of services, settings of devices, tags. One editor for
+//! all of them, whoever's they are.
+//!
+//! A page lists what there is ([`pairs`]), shows it as a part that follows ([`Table`]), and lets people add to it
+//! ([`Adder`]); their forms come here, and are told to the data API as they are.
+
+mod table;
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use axum::routing::post;
+use data::write::Verb;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::data::literal;
+use super::form::Form;
+use super::problem::Problem;
+use super::visitor::{Visitor, local};
+use crate::cloud::{Cloud, Shared};
+
+pub(crate) use table::{Adder, Inherited, Row, Table};
+
+/// Pairs of one owner that are shown.
+const MOST: usize = 1000;
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/pairs", post(add))
+        .route("/pairs/{resource}/{id}", post(change))
+}
+
+/// Which names with values, and whose. The number that goes with it is its owner's: of the fleet, the service of
+/// the fleet, the device, the service on a device (`service_install`) or the release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    FleetVariable,
+    FleetSetting,
+    FleetTag,
+    /// Of a service, on every device of its fleet.
+    ServiceVariable,
+    DeviceVariable,
+    DeviceSetting,
+    DeviceTag,
+    /// Of a service, on one device.
+    DeviceServiceVariable,
+    ReleaseTag,
+}
+
+impl Kind {
+    const ALL: [Kind; 9] = [
+        Kind::FleetVariable,
+        Kind::FleetSetting,
+        Kind::FleetTag,
+        Kind::ServiceVariable,
+        Kind::DeviceVariable,
+        Kind::DeviceSetting,
+        Kind::DeviceTag,
+        Kind::DeviceServiceVariable,
+        Kind::ReleaseTag,
+    ];
+
+    /// The resource, and its link to whose it is.
+    pub(super) const fn resource(self) -> (&'static str, &'static str) {
+        match self {
+            Kind::FleetVariable => ("application_environment_variable", "application"),
+            Kind::FleetSetting => ("application_config_variable", "application"),
+            Kind::FleetTag => ("application_tag", "application"),
+            Kind::ServiceVariable => ("service_environment_variable", "service"),
+            Kind::DeviceVariable => ("device_environment_variable", "device"),
+            Kind::DeviceSetting => ("device_config_variable", "device"),
+            Kind::DeviceTag => ("device_tag", "device"),
+            Kind::DeviceServiceVariable => {
+                ("device_service_environment_variable", "service_install")
+            }
+            Kind::ReleaseTag => ("release_tag", "release"),
+        }
+    }
+
+    /// The field of the name.
+    const fn name(self) -> &'static str {
+        match self {
+            Kind::FleetTag | Kind::DeviceTag | Kind::ReleaseTag => "tag_key",
+            _ => "name",
+        }
+    }
+
+    /// What people call one.
+    const fn word(self) -> &'static str {
+        match self {
+            Kind::FleetTag | Kind::DeviceTag | Kind::ReleaseTag => "tag",
+            Kind::FleetSetting | Kind::DeviceSetting => "setting",
+            _ => "variable",
+        }
+    }
+
+    fn named(resource: &str) -> Result<Self, Problem> {
+        Kind::ALL
+            .into_iter()
+            .find(|kind| kind.resource().0 == resource)
+            .ok_or_else(Problem::nothing_here)
+    }
+}
+
+/// A name with its value. Both are hostile.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct Pair {
+    pub(crate) id: i64,
+    #[serde(alias = "tag_key")]
+    pub(crate) name: String,
+    pub(crate) value: String,
+}
+
+/// What there is of a kind with this owner, by name, as the visitor sees it.
+///
+/// # Errors
+/// Where the API refuses it, or the database fails.
+pub(crate) async fn pairs(
+    cloud: &Cloud,
+    visitor: &Visitor,
+    kind: Kind,
+    owner: i64,
+) -> Result<Vec<Pair>, Problem> {
+    let (resource, link) = kind.resource();
+    let name = kind.name();
+    let query = format!(
+        "$select=id,{name},value&$filter={link} eq {owner}&$orderby={name} asc&$top={MOST}"
+    );
+    visitor.rows(cloud, &format!("/{resource}"), &query).await
+}
+
+/// Gives it this value, whether it was there or not.
+///
+/// # Errors
+/// Where the API refuses it, or the database fails.
+pub(crate) async fn set(
+    cloud: &Cloud,
+    visitor: &Visitor,
+    kind: Kind,
+    owner: i64,
+    name: &str,
+    value: &str,
+) -> Result<(), Problem> {
+    let (resource, link) = kind.resource();
+    let path = format!(
+        "/{resource}({link}={owner},{}={})",
+        kind.name(),
+        literal(name)
+    );
+    let body = json!({ "value": value });
+    visitor
+        .change(cloud, Verb::Put, &path, "", body)
+        .await
+        .map(|_| ())
+}
+
+/// Takes one away.
+///
+/// # Errors
+/// 404 where there is none that the visitor may take away; where the database fails.
+pub(crate) async fn remove(
+    cloud: &Cloud,
+    visitor: &Visitor,
+    kind: Kind,
+    id: i64,
+) -> Result<(), Problem> {
+    let (resource, _) = kind.resource();
+    visitor.delete(cloud, &format!("/{resource}({id})")).await
+}
+
+/// `POST /dashboard/pairs`: `to` is the resource and the owner, `back` the page without a script.
+async fn add(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    form: Form,
+) -> Result<Response, Problem> {
+    let to = form.text("to").split_once(' ');
+    let to = to.and_then(|(resource, owner)| Some((resource, owner.parse::<i64>().ok()?)));
+    let (resource, owner) = to.ok_or_else(|| Problem::wrong("Choose what it is for."))?;
+    let kind = Kind::named(resource)?;
+    let name = form.text("name");
+    if name.is_empty() {
+        return Err(Problem::wrong("Give it a name."));
+    }
+    let body = Map::from_iter([
+        (kind.resource().1.to_owned(), json!(owner)),
+        (kind.name().to_owned(), json!(name)),
+        ("value".to_owned(), json!(form.exact("value"))),
+    ]);
+    let path = format!("/{resource}");
+    visitor.create(&cloud, &path, Value::Object(body)).await?;
+    Ok(visitor.done(&format!("Added {name}."), back(&form)))
+}
+
+/// `POST /dashboard/pairs/<resource>/<id>`: another `value`, or `delete`.
+async fn change(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    Path((resource, id)): Path<(String, i64)>,
+    form: Form,
+) -> Result<Response, Problem> {
+    let kind = Kind::named(&resource)?;
+    if form.has("delete") {
+        remove(&cloud, &visitor, kind, id).await?;
+        return Ok(visitor.done("Deleted.", back(&form)));
+    }
+    let body = json!({ "value": form.exact("value") });
+    visitor
+        .patch(&cloud, &format!("/{resource}({id})"), body)
+        .await?;
+    Ok(visitor.done("Saved.", back(&form)))
+}
+
+/// The page that a form was on.
+pub(super) fn back(form: &Form) -> &str {
+    local(form.text("back")).unwrap_or("/dashboard")
+}

@@ -1,0 +1,172 @@
+//! How names with values are shown and edited.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use maud::{Markup, html};
+
+use super::{Kind, Pair};
+
+/// Names with values in a table that can be edited. It belongs into a part that follows what happens.
+pub(crate) struct Table<'a> {
+    /// What is in it, for people.
+    pub(crate) caption: &'a str,
+    /// What is said where there are none.
+    pub(crate) empty: &'a str,
+    /// The address of the page that it stands on.
+    pub(crate) back: &'a str,
+    pub(crate) rows: Vec<Row>,
+}
+
+/// One of them.
+pub(crate) struct Row {
+    pub(crate) kind: Kind,
+    pub(crate) pair: Pair,
+    /// Which of the owner's services it is for; nothing where there is nothing to tell apart.
+    pub(crate) service: Option<String>,
+    /// Where it comes from, when it is not the owner's own.
+    pub(crate) inherited: Option<Inherited>,
+}
+
+/// Where a row comes from that is not the owner's own.
+pub(crate) struct Inherited {
+    /// Its name: `the fleet`.
+    pub(crate) from: String,
+    /// Whose it is to become when somebody gives it another value here.
+    pub(crate) to: (Kind, i64),
+    /// The owner has another value of its own, which counts.
+    pub(crate) overridden: bool,
+}
+
+impl Table<'_> {
+    pub(crate) fn markup(&self) -> Markup {
+        let services = self.rows.iter().any(|row| row.service.is_some());
+        let sources = self.rows.iter().any(|row| row.inherited.is_some());
+        html! {
+            @if self.rows.is_empty() {
+                p.empty { (self.empty) }
+            } @else {
+                table.rows {
+                    caption.hidden { (self.caption) }
+                    thead { tr {
+                        th scope="col" { "Name" } th scope="col" { "Value" }
+                        @if services { th scope="col" { "Service" } }
+                        @if sources { th scope="col" { "From" } }
+                        th scope="col" { span.hidden { "Change" } }
+                    } }
+                    tbody { @for row in &self.rows { (self.row(row, services, sources)) } }
+                }
+            }
+        }
+    }
+
+    fn row(&self, row: &Row, services: bool, sources: bool) -> Markup {
+        let (resource, _) = row.kind.resource();
+        let overridden = row.inherited.as_ref().is_some_and(|it| it.overridden);
+        html! {
+            tr id={ (resource) "-" (row.pair.id) } {
+                th scope="row" { code { (row.pair.name) } }
+                td data-label="Value" {
+                    @if row.pair.value.is_empty() { span.none { "Empty" } }
+                    @else { code.value { (row.pair.value) } }
+                }
+                @if services { td data-label="Service" { (row.service.as_deref().unwrap_or("All")) } }
+                @if sources {
+                    td data-label="From" {
+                        @match &row.inherited {
+                            None => "Here",
+                            Some(inherited) => {
+                                (inherited.from)
+                                @if overridden { span.under { "Overridden here" } }
+                            }
+                        }
+                    }
+                }
+                td.edit { @if !overridden { (self.editor(row)) } }
+            }
+        }
+    }
+
+    fn editor(&self, row: &Row) -> Markup {
+        let (resource, _) = row.kind.resource();
+        let pair = &row.pair;
+        let (word, place) = match &row.inherited {
+            None => ("Edit", format!("/dashboard/pairs/{resource}/{}", pair.id)),
+            Some(_) => ("Override", "/dashboard/pairs".to_owned()),
+        };
+        // Another value makes another editor: an open one does not show what was there before.
+        let id = format!("{resource}-{}-{:x}", pair.id, hash(&pair.value));
+        html! {
+            details id={ "edit-" (id) } {
+                summary { (word) span.hidden { " " (pair.name) } }
+                form.stack method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop" {
+                    input type="hidden" name="back" value=(self.back);
+                    @if let Some(inherited) = &row.inherited {
+                        input type="hidden" name="to" value={ (inherited.to.0.resource().0) " " (inherited.to.1) };
+                        input type="hidden" name="name" value=(pair.name);
+                    }
+                    label { "Value of " (pair.name)
+                        input name="value" value=(pair.value) autocomplete="off" spellcheck="false" id={ "value-" (id) };
+                    }
+                    div.answer role="status" id={ "answer-" (id) } data-keep {}
+                    div.buttons {
+                        button.small.primary type="submit" { "Save" span.hidden { " " (pair.name) } }
+                        @if row.inherited.is_none() {
+                            button.small.danger type="submit" name="delete" value="yes" formnovalidate {
+                                "Delete" span.hidden { " " (pair.name) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn hash(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// A form that adds to what a [`Table`] shows. It stands beside the table, outside of the part that follows.
+pub(crate) struct Adder<'a> {
+    /// The address of the page that it stands on.
+    pub(crate) back: &'a str,
+    /// What it may be for: whose it becomes, and how people call that. The first is offered first.
+    pub(crate) choices: Vec<(Kind, i64, String)>,
+}
+
+impl Adder<'_> {
+    pub(crate) fn markup(&self) -> Markup {
+        let word = self
+            .choices
+            .first()
+            .map_or("variable", |(kind, ..)| kind.word());
+        html! {
+            form.line.adder method="post" action="/dashboard/pairs" hx-post="/dashboard/pairs" hx-target="next .answer"
+                hx-sync="this:drop" data-reset {
+                input type="hidden" name="back" value=(self.back);
+                label { "Name of the new " (word)
+                    input name="name" required maxlength="255" autocomplete="off" autocapitalize="none" spellcheck="false";
+                }
+                label { "Value" input name="value" autocomplete="off" spellcheck="false"; }
+                @match self.choices.as_slice() {
+                    [(kind, owner, _)] => {
+                        input type="hidden" name="to" value={ (kind.resource().0) " " (owner) };
+                    }
+                    choices => {
+                        label { "For"
+                            select name="to" {
+                                @for (kind, owner, name) in choices {
+                                    option value={ (kind.resource().0) " " (owner) } { (name) }
+                                }
+                            }
+                        }
+                    }
+                }
+                button type="submit" { "Add " (word) }
+            }
+            div.answer role="status" {}
+        }
+    }
+}

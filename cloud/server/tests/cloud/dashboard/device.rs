@@ -1,0 +1,93 @@
+//! A device's pages, with a fake device that reports, writes lines, and answers through its tunnel.
+
+mod asked;
+mod log;
+mod settings;
+mod shown;
+mod variables;
+
+use std::sync::{Arc, Mutex};
+
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use axum::{Json, Router};
+use http::StatusCode;
+use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use crate::fake_device::{Known, connect};
+use crate::harness::Cloud;
+use crate::shop::{Device, until};
+
+/// Where a device is shown.
+fn page(device: &Device<'_>) -> String {
+    format!("/dashboard/devices/{}", device.uuid)
+}
+
+/// A supervisor that notes what it is asked.
+#[derive(Clone)]
+struct Supervisor {
+    /// The path of each request and the body that matters.
+    asked: Arc<Mutex<Vec<(String, Value)>>>,
+    /// An update lock is held.
+    locked: Arc<Mutex<bool>>,
+    /// It answers where there is one to take.
+    turns: Arc<Semaphore>,
+}
+
+impl Supervisor {
+    /// Connects one in the place of a device.
+    async fn of(cloud: &Cloud, device: &Device<'_>) -> Self {
+        let supervisor = Supervisor {
+            asked: Arc::default(),
+            locked: Arc::default(),
+            turns: Arc::new(Semaphore::new(1000)),
+        };
+        let answering = supervisor.clone();
+        let router = Router::new().fallback(move |request: Request| {
+            let supervisor = answering.clone();
+            async move { supervisor.answer(request).await }
+        });
+        let known = Known {
+            id: device.id,
+            actor: 0,
+            uuid: device.uuid.clone(),
+            key: device.signed.token.clone(),
+        };
+        connect(cloud, &known, router).await;
+        let ann = cloud.sign_in().await;
+        until("the tunnel is known", || async {
+            let path = format!("/v7/device({})?$select=is_online", device.id);
+            ann.rows(&path).await[0]["is_online"] == true
+        })
+        .await;
+        supervisor
+    }
+
+    async fn answer(&self, request: Request) -> Response {
+        let (parts, body) = request.into_parts();
+        let body = body.collect().await.expect("a body").to_bytes();
+        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let path = parts.uri.path().to_owned();
+        let force = body["force"] == true;
+        // The cloud pushes by itself; only what somebody asks for by a page names the app.
+        if body.get("appId").is_none() && body.get("serviceName").is_none() {
+            return StatusCode::NO_CONTENT.into_response();
+        }
+        self.asked.lock().expect("a list").push((path, body));
+        let _turn = self.turns.acquire().await;
+        match *self.locked.lock().expect("a flag") && !force {
+            true => {
+                let said = json!({ "Data": "", "Error": "Updates are locked by <b>main</b>" });
+                (StatusCode::LOCKED, Json(said)).into_response()
+            }
+            false => (StatusCode::OK, "OK").into_response(),
+        }
+    }
+
+    /// What it was asked since the last time, in order.
+    fn taken(&self) -> Vec<(String, Value)> {
+        std::mem::take(&mut *self.asked.lock().expect("a list"))
+    }
+}

@@ -1,0 +1,214 @@
+//! What a device is asked by buttons.
+
+use serde_json::{Value, json};
+
+use super::{Supervisor, page};
+use crate::dashboard::{ann, with_browser};
+use crate::shop::Shop;
+
+#[tokio::test]
+async fn each_button_asks_the_device_what_it_says() {
+    with_browser(async |cloud, chromium| {
+        let shop = Shop::open(&cloud).await;
+        let device = shop.device(7).await;
+        let supervisor = Supervisor::of(&cloud, &device).await;
+        let ann = ann(chromium, &cloud).await;
+        ann.open(&page(&device)).await;
+        ann.see("Connected").await;
+        let fleet = shop.fleet;
+        let whole = |force: bool| json!({ "appId": fleet, "force": force });
+        let actions = ann.within("Actions");
+        for (button, path, force, said) in [
+            ("Blink", "/v1/blink", false, "It blinks."),
+            (
+                "Update now",
+                "/v1/update",
+                false,
+                "It looks for its target now.",
+            ),
+            (
+                "Update now, overriding locks",
+                "/v1/update",
+                true,
+                "It looks for its target now.",
+            ),
+            (
+                "Restart services",
+                "/v1/restart",
+                false,
+                "Its services were restarted.",
+            ),
+        ] {
+            actions.press(button).await;
+            actions.see(said).await;
+            assert_eq!(
+                supervisor.taken(),
+                [(path.to_owned(), whole(force))],
+                "{button}"
+            );
+            ann.reload().await;
+        }
+        for (button, path, warned, said) in [
+            ("Reboot", "/v1/reboot", "All services stop", "It reboots."),
+            (
+                "Shut down",
+                "/v1/shutdown",
+                "It stays off",
+                "It switches itself off.",
+            ),
+            (
+                "Purge data",
+                "/v1/purge",
+                "cannot be undone",
+                "The data of its services is gone",
+            ),
+        ] {
+            actions.cannot_press(button).await;
+            actions.press(&format!("{button} …")).await;
+            actions.see(warned).await;
+            actions.press(button).await;
+            actions.see(said).await;
+            assert_eq!(
+                supervisor.taken(),
+                [(path.to_owned(), whole(false))],
+                "{button}"
+            );
+            ann.reload().await;
+        }
+        let service = ann.within("Services").within("side");
+        for (button, path, said) in [
+            ("Stop side", "stop-service", "Stopped."),
+            ("Start side", "start-service", "Started."),
+            ("Restart side", "restart-service", "Restarted."),
+        ] {
+            service.press(button).await;
+            service.see(said).await;
+            let path = format!("/v2/applications/{fleet}/{path}");
+            let body = json!({ "serviceName": "side", "force": false });
+            assert_eq!(supervisor.taken(), [(path, body)], "{button}");
+        }
+        ann.leave().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_lock_holds_is_said_and_can_be_done_all_the_same() {
+    with_browser(async |cloud, chromium| {
+        let shop = Shop::open(&cloud).await;
+        let device = shop.device(7).await;
+        let supervisor = Supervisor::of(&cloud, &device).await;
+        *supervisor.locked.lock().expect("a flag") = true;
+        let ann = ann(chromium, &cloud).await;
+        ann.open(&page(&device)).await;
+        let anyway = "Do it all the same (override locks)";
+        let actions = ann.within("Actions");
+        actions.press("Restart services").await;
+        actions
+            .see("An update lock holds it, so nothing was done.")
+            .await;
+        actions.see("Updates are locked by <b>main</b>").await;
+        actions.press(anyway).await;
+        actions.see("Its services were restarted.").await;
+        actions.cannot_press(anyway).await;
+        let service = ann.within("Services").within("main");
+        service.press("Restart main").await;
+        service.see("An update lock holds it").await;
+        // What stands at a button stays there when the page follows what happens.
+        let said = json!({ "memory_usage": 3, "memory_total": 7 });
+        device.report(said).await;
+        ann.see("3 of 7 MB").await;
+        service.press(anyway).await;
+        service.see("Restarted.").await;
+        let forced: Vec<Value> = supervisor
+            .taken()
+            .into_iter()
+            .map(|(_, body)| body["force"].clone())
+            .collect();
+        assert_eq!(forced, [false, true, false, true]);
+        ann.leave().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_device_that_is_away_cannot_be_asked() {
+    with_browser(async |cloud, chromium| {
+        let shop = Shop::open(&cloud).await;
+        let device = shop.device(7).await;
+        let ann = ann(chromium, &cloud).await;
+        ann.open(&page(&device)).await;
+        ann.see("Away").await;
+        ann.within("Actions").press("Blink").await;
+        ann.see("The device is not connected, so it cannot be asked.")
+            .await;
+        ann.leave().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_slow_device_freezes_nothing_and_a_second_press_does_not_act_again() {
+    with_browser(async |cloud, chromium| {
+        let shop = Shop::open(&cloud).await;
+        let device = shop.device(7).await;
+        let supervisor = Supervisor::of(&cloud, &device).await;
+        let all = supervisor.turns.clone().acquire_many_owned(1000).await;
+        let ann = ann(chromium, &cloud).await;
+        ann.open(&page(&device)).await;
+        let actions = ann.within("Actions");
+        actions.press_twice("Restart services").await;
+        // The page goes on meanwhile.
+        device
+            .report(json!({ "memory_usage": 3, "memory_total": 7 }))
+            .await;
+        ann.see("3 of 7 MB").await;
+        actions.press("Restart services").await;
+        // Nor does one from another page.
+        let again = ann.another().await;
+        again.open(&page(&device)).await;
+        again.within("Actions").press("Restart services").await;
+        again.see("It is being asked this already.").await;
+        drop(all);
+        actions.see("Its services were restarted.").await;
+        assert_eq!(supervisor.taken().len(), 1);
+        again.leave().await;
+        ann.leave().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_keyboard_is_enough_to_blink_a_device() {
+    with_browser(async |cloud, chromium| {
+        let shop = Shop::open(&cloud).await;
+        let device = shop.device(7).await;
+        let name = shop.fields(&device, "device_name").await["device_name"].clone();
+        let supervisor = Supervisor::of(&cloud, &device).await;
+        let ann = ann(chromium, &cloud).await;
+        ann.tab_to("shop").await;
+        ann.key("Enter").await;
+        ann.see("1 device").await;
+        ann.key("/").await;
+        assert_eq!(ann.focused().await, "Search devices by name, uuid or tag");
+        ann.write(name.as_str().expect("a name")).await;
+        ann.key("Enter").await;
+        ann.see("1 device found").await;
+        ann.tab_to(name.as_str().expect("a name")).await;
+        ann.key("Enter").await;
+        ann.at(&page(&device)).await;
+        ann.tab_to("Blink").await;
+        ann.key("Enter").await;
+        ann.see("It blinks.").await;
+        // The next thing is where one would look for it.
+        assert_eq!(ann.focused().await, "Blink");
+        ann.tab_to("Purge data …").await;
+        ann.key("Space").await;
+        ann.tab_to("Purge data").await;
+        ann.key("Enter").await;
+        ann.see("The data of its services is gone").await;
+        assert_eq!(supervisor.taken().len(), 2);
+        ann.leave().await;
+    })
+    .await;
+}

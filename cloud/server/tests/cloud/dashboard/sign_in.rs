@@ -1,0 +1,71 @@
+//! Signing in and out.
+
+use super::{ann, with_browser};
+use crate::harness::{EMAIL, PASSWORD};
+
+#[tokio::test]
+async fn one_signs_in_comes_to_the_page_asked_for_and_signs_out() {
+    with_browser(async |cloud, chromium| {
+        let ann = chromium.somebody(&cloud.url).await;
+        ann.open("/dashboard/account").await;
+        ann.see("Sign in").await;
+        ann.looks_well("sign-in").await;
+        ann.fill("Name or e-mail address", EMAIL).await;
+        ann.fill("Password", "not the password").await;
+        ann.press("Sign in").await;
+        ann.see("The name or the password is not right.").await;
+        assert_eq!(ann.value("Name or e-mail address").await, EMAIL);
+        ann.fill("Password", PASSWORD).await;
+        ann.press("Sign in").await;
+        ann.at("/dashboard/account").await;
+        ann.press("Sign out").await;
+        ann.at("/dashboard/sign-in").await;
+        ann.open("/dashboard/account").await;
+        ann.see("Password").await;
+        ann.leave().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_keyboard_is_enough_to_sign_in() {
+    with_browser(async |cloud, chromium| {
+        let ann = chromium.somebody(&cloud.url).await;
+        ann.open("/").await;
+        assert_eq!(ann.focused().await, "Name or e-mail address");
+        ann.write(EMAIL).await;
+        ann.tab_to("Password").await;
+        ann.write(PASSWORD).await;
+        ann.key("Enter").await;
+        ann.at("/dashboard").await;
+        ann.tab_to("Skip to the page").await;
+        ann.leave().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn two_users_at_once_see_what_each_may_see() {
+    with_browser(async |cloud, chromium| {
+        let admin = cloud.sign_in().await;
+        admin.fleet("pumps", "raspberrypi4-64").await;
+        let bob = serde_json::json!({
+            "username": "bob", "email": "bob@other.example", "password": "battery horse",
+        });
+        let (status, row) = admin
+            .send(reqwest::Method::POST, "/user/register", bob)
+            .await;
+        assert!(status.is_success(), "{row}");
+        let ann = ann(chromium, &cloud).await;
+        let bob = super::sign_in(chromium, &cloud, "bob", "battery horse").await;
+        ann.see("pumps").await;
+        bob.see("No fleet yet").await;
+        bob.not_see("pumps").await;
+        admin.fleet("valves", "raspberrypi4-64").await;
+        ann.see("valves").await;
+        bob.not_see("valves").await;
+        bob.leave().await;
+        ann.leave().await;
+    })
+    .await;
+}
