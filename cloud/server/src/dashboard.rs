@@ -25,6 +25,7 @@ pub(crate) mod live;
 pub(crate) mod page;
 pub(crate) mod pairs;
 pub(crate) mod problem;
+mod release;
 pub(crate) mod show;
 mod sign_in;
 pub(crate) mod switch;
@@ -48,6 +49,7 @@ pub(crate) fn routes(cloud: &Shared) -> Router<Shared> {
         .merge(device::routes())
         .merge(pairs::routes())
         .merge(switch::routes())
+        .merge(release::routes())
         .merge(account::routes())
         .merge(assets::routes())
         .fallback(async || Problem::nothing_here())

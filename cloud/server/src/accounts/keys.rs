@@ -34,6 +34,18 @@ pub(crate) async fn user(
     request: Request,
 ) -> Result<Response, Refusal> {
     let (identity, given) = read(&cloud, request).await?;
+    if given.name.as_deref().is_none_or(str::is_empty) {
+        return Err(Refusal::Wrong("a key of a user needs a `name`".to_owned()));
+    }
+    let actor = of_user(&identity)?;
+    made(&cloud, actor, Role::UserKey, given).await
+}
+
+/// The actor of the user who just signed in, and so may make keys of their own.
+///
+/// # Errors
+/// 401 where that is a while ago, or it is another credential.
+pub(crate) fn of_user(identity: &Identity) -> Result<i64, Refusal> {
     let Credential::Session(claims) = &identity.credential else {
         return Err(Refusal::Unauthorized);
     };
@@ -42,11 +54,7 @@ pub(crate) async fn user(
             "Fresh authentication token required",
         ));
     }
-    if given.name.as_deref().is_none_or(str::is_empty) {
-        return Err(Refusal::Wrong("a key of a user needs a `name`".to_owned()));
-    }
-    let actor = identity.actor().ok_or(Refusal::Unauthorized)?;
-    made(&cloud, actor, Role::UserKey, given).await
+    identity.actor().ok_or(Refusal::Unauthorized)
 }
 
 /// `POST /api-key/application/:id/provisioning`: a key that makes devices of a fleet.
@@ -149,8 +157,11 @@ fn number(id: &str) -> Result<i64, Refusal> {
     })
 }
 
-/// The actor of a fleet or device that this credential may make keys of: 401 where it may not even see it.
-async fn permitted(
+/// The actor of a fleet (`application`) or `device` that this credential may make keys of.
+///
+/// # Errors
+/// 401 where it may not, or may not even see it.
+pub(crate) async fn permitted(
     cloud: &Cloud,
     identity: &Identity,
     resource: &'static str,

@@ -5,7 +5,7 @@ use axum::response::Response;
 use data::query;
 use data::sql;
 use data::write::Writer;
-use http::{Method, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use resources::{Action, Role};
 use serde_json::{Map, Value, json};
 
@@ -13,7 +13,8 @@ use super::address;
 use crate::accounts::keys::{self, Described};
 use crate::answer::{Refusal, json as json_answer};
 use crate::body;
-use crate::cloud::{Shared, now};
+use crate::cloud::{Cloud, Shared, now};
+use crate::credential::Identity;
 use crate::session::random_text;
 
 /// What network the device is on, where a wireless one is given.
@@ -32,6 +33,20 @@ pub(crate) async fn make(
             .map(|(name, value)| (name.into_owned(), Value::String(value.into_owned())))
             .collect(),
     };
+    let made = made(&cloud, &identity, &parts.headers, &given).await?;
+    Ok(json_answer(StatusCode::OK, made.to_string()))
+}
+
+/// The `config.json` for a fleet (`appId`), as somebody who may make keys of it asked for it: with a key of its own.
+///
+/// # Errors
+/// 400 where what was asked for is not right; 401 where the fleet is none that one may make keys of.
+pub(crate) async fn made(
+    cloud: &Cloud,
+    identity: &Identity,
+    headers: &HeaderMap,
+    given: &Map<String, Value>,
+) -> Result<Value, Refusal> {
     let fleet = match given.get("appId") {
         Some(Value::Number(number)) => number.as_i64(),
         Some(Value::String(digits)) => digits.parse().ok(),
@@ -45,7 +60,7 @@ pub(crate) async fn make(
     if cloud.database.row(&select).await?.is_none() {
         return Err(Refusal::Unauthorized);
     }
-    let wanted = text(&given, "deviceType")?;
+    let wanted = text(given, "deviceType")?;
     let about = sql("SELECT a.actor, a.app_name, t.slug FROM application AS a \
          JOIN device_type AS t ON t.id = a.is_for__device_type WHERE a.id = ?");
     let row = cloud.database.row(&about.with(fleet)).await?;
@@ -72,7 +87,7 @@ pub(crate) async fn make(
     let mut transaction = cloud.database.begin().await?;
     let mut writer = Writer::platform(&mut transaction, &cloud.environment, now());
     let described = Described {
-        name: text(&given, "provisioningKeyName")?.map(str::to_owned),
+        name: text(given, "provisioningKeyName")?.map(str::to_owned),
         description: Some("made with a config.json".to_owned()),
         expiry_date: given.get("provisioningKeyExpiryDate").cloned(),
     };
@@ -89,9 +104,9 @@ pub(crate) async fn make(
         "applicationId": fleet,
         "applicationName": row.some_text(1)?,
         "deviceType": device_type,
-        "apiEndpoint": address(&cloud, &parts.headers),
+        "apiEndpoint": address(cloud, headers),
         "apiKey": key,
-        "appUpdatePollInterval": minutes(&given)?,
+        "appUpdatePollInterval": minutes(given)?,
         "listenPort": 48484,
         "developmentMode": is_true(given.get("developmentMode")),
     });
@@ -99,11 +114,11 @@ pub(crate) async fn make(
         made["registryEndpoint"] = json!(registry);
     }
     for name in NETWORK {
-        if let Some(value) = text(&given, name)? {
+        if let Some(value) = text(given, name)? {
             made[name] = json!(value);
         }
     }
-    Ok(json_answer(StatusCode::OK, made.to_string()))
+    Ok(made)
 }
 
 fn text<'a>(given: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, Refusal> {

@@ -1,28 +1,260 @@
-//! The visitor's own account.
+//! The visitor's own account: keys for programs, and the password.
+
+use std::net::SocketAddr;
 
 use axum::Router;
-use axum::extract::State;
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
-use maud::html;
+use axum::extract::{ConnectInfo, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::{get, post};
+use http::header;
+use maud::{Markup, html};
+use resources::Role;
+use serde::Deserialize;
+use serde_json::json;
 
-use super::page::{Page, Section};
-use super::visitor::Visitor;
-use crate::cloud::Shared;
+use super::form::{Form, Number};
+use super::live::{Part, follow};
+use super::page::{self, Page, Section};
+use super::problem::Problem;
+use super::show::{self, once};
+use super::visitor::{self, Visitor, leave_for};
+use crate::accounts::keys::{self, Described};
+use crate::accounts::{sessions, users};
+use crate::answer::Refusal;
+use crate::cloud::{Cloud, Shared};
+use crate::session::random_text;
+
+/// Keys on the page.
+const MOST: usize = 200;
+const PLACE: &str = "/dashboard/account";
 
 pub(super) fn routes() -> Router<Shared> {
-    Router::new().route("/account", get(page))
+    Router::new()
+        .route("/account", get(page))
+        .route("/account/live", get(live))
+        .route("/account/keys", post(make))
+        .route("/account/keys/{id}/delete", post(delete))
+        .route("/account/password", post(password))
 }
 
-async fn page(State(_cloud): State<Shared>, visitor: Visitor) -> Response {
-    let main = html! { h1 { "Account" } p { "Signed in as " strong { (visitor.name) } "." } };
-    Page {
+#[derive(Deserialize)]
+struct Key {
+    id: i64,
+    name: Option<String>,
+    description: Option<String>,
+    created_at: String,
+    expiry_date: Option<String>,
+}
+
+async fn page(State(cloud): State<Shared>, visitor: Visitor) -> Result<Response, Problem> {
+    let keys = part(&cloud, &visitor).await?;
+    let main = html! {
+        h1 { "Account" }
+        p { "Signed in as " strong { (visitor.name) } "." }
+        section.stack aria-labelledby="keys" {
+            h2 id="keys" { "API keys" }
+            p.faint { "For programs: a key may do what you may, until you delete it." }
+            (keys.placed())
+            (new(&visitor))
+        }
+        (new_password(&visitor))
+    };
+    Ok(Page {
         visitor: &visitor,
         section: Section::Account,
         title: "Account",
         above: Vec::new(),
-        live: None,
+        live: Some(format!("{PLACE}/live")),
         main,
     }
-    .into_response()
+    .into_response())
+}
+
+async fn live(State(cloud): State<Shared>, visitor: Visitor) -> Result<Response, Problem> {
+    follow(cloud, visitor, |cloud, visitor| async move {
+        Ok(vec![part(&cloud, &visitor).await?])
+    })
+    .await
+}
+
+async fn part(cloud: &Cloud, visitor: &Visitor) -> Result<Part, Problem> {
+    let actor = visitor.identity.actor().unwrap_or_default();
+    let query = format!(
+        "$select=id,name,description,created_at,expiry_date&$filter=is_of__actor eq {actor}\
+         &$orderby=created_at desc&$top={MOST}"
+    );
+    let keys: Vec<Key> = visitor.rows(cloud, "/api_key", &query).await?;
+    Ok(Part::new(
+        "keys",
+        html! {
+            @if keys.is_empty() {
+                p.empty { "No keys." }
+            } @else {
+                table.rows {
+                    caption.hidden { "Your API keys" }
+                    thead { tr {
+                        th scope="col" { "Name" } th scope="col" { "Made" } th scope="col" { "Good until" }
+                        th scope="col" { span.hidden { "Change" } }
+                    } }
+                    tbody { @for key in &keys { (row(key)) } }
+                }
+            }
+        },
+    ))
+}
+
+fn row(key: &Key) -> Markup {
+    let place = format!("{PLACE}/keys/{}/delete", key.id);
+    let name = key.name.as_deref().unwrap_or("Without a name");
+    html! {
+        tr id={ "key-" (key.id) } {
+            th scope="row" {
+                (name)
+                @if let Some(about) = &key.description { span.under { (about) } }
+            }
+            td data-label="Made" { (show::time(Some(&key.created_at))) }
+            td data-label="Good until" {
+                @match key.expiry_date.as_deref() {
+                    Some(at) => (show::time(Some(at))),
+                    None => "It is deleted",
+                }
+            }
+            td.act {
+                form method="post" action=(place) hx-post=(place) hx-target="#key-said" hx-sync="this:drop" {
+                    button.small.danger type="submit" { "Delete" span.hidden { " the key " (name) } }
+                }
+            }
+        }
+    }
+}
+
+fn new(visitor: &Visitor) -> Markup {
+    let place = format!("{PLACE}/keys");
+    html! {
+        form.card.stack method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop"
+            data-reset {
+            h3 { "New key" }
+            div.line {
+                label { "What it is for" input name="name" required maxlength="50" autocomplete="off"; }
+                label { "Good until (may be left out)" input type="date" name="expires"; }
+            }
+            @if !visitor.claims.fresh() {
+                div {
+                    label { "Your password"
+                        input type="password" name="password" required maxlength="1000" autocomplete="current-password"
+                            aria-describedby="password-hint";
+                    }
+                    small id="password-hint" { "It was given a while ago: a new key takes it once more." }
+                }
+            }
+            div.answer id="key-said" role="status" {}
+            div.buttons { button type="submit" { "Make a key" } }
+        }
+    }
+}
+
+fn new_password(visitor: &Visitor) -> Markup {
+    let place = format!("{PLACE}/password");
+    html! {
+        form.card.stack method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop"
+            aria-labelledby="password" {
+            h2 id="password" { "Password" }
+            p.faint { "A new one ends your sessions everywhere else. Keys stay." }
+            input type="hidden" name="username" value=(visitor.name) autocomplete="username";
+            label { "Current password"
+                input type="password" name="current" required maxlength="1000" autocomplete="current-password";
+            }
+            label { "New password"
+                input type="password" name="new" required minlength="8" maxlength="1000" autocomplete="new-password";
+            }
+            div.answer role="alert" {}
+            div.buttons { button type="submit" { "Change the password" } }
+        }
+    }
+}
+
+/// `POST /dashboard/account/keys`: a key, shown this once.
+async fn make(
+    State(cloud): State<Shared>,
+    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    visitor: Visitor,
+    form: Form,
+) -> Result<Response, Problem> {
+    let name = form.text("name");
+    if name.is_empty() {
+        return Err(Problem::wrong("Say what the key is for."));
+    }
+    let mut identity = visitor.identity.clone();
+    if !form.exact("password").is_empty() {
+        let password = form.exact("password").to_owned();
+        let token = sessions::signed_in(&cloud, &visitor.name, password, from.ip()).await;
+        let token = token.map_err(|error| match error {
+            Refusal::Unauthorized => Refusal::Forbidden("The password is not right.".to_owned()),
+            error => error,
+        })?;
+        identity = cloud.identify_by(&token).await?;
+    }
+    let actor = keys::of_user(&identity).map_err(|error| match error {
+        Refusal::UnauthorizedSaying(_) => Refusal::Forbidden(
+            "You signed in a while ago. Load this page again and give your password with the key."
+                .to_owned(),
+        ),
+        error => error,
+    })?;
+    let expires = form.text("expires");
+    let described = Described {
+        name: Some(name.to_owned()),
+        description: None,
+        expiry_date: match expires.is_empty() {
+            true => None,
+            false => Some(json!(format!("{expires}T23:59:59Z"))),
+        },
+    };
+    let key = random_text(16).map_err(Refusal::Fault)?;
+    keys::kept(&cloud, actor, Role::UserKey, &key, described).await?;
+    let shown = once("The key", &key);
+    Ok(match visitor.in_place {
+        true => shown.into_response(),
+        false => page::bare(
+            "The key",
+            html! { (shown) p { a.button href=(PLACE) { "To your account" } } },
+        )
+        .into_response(),
+    })
+}
+
+async fn delete(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    Number(id): Number,
+) -> Result<Response, Problem> {
+    visitor.delete(&cloud, &format!("/api_key({id})")).await?;
+    Ok(visitor.done("The key is deleted.", PLACE))
+}
+
+async fn password(
+    State(cloud): State<Shared>,
+    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    visitor: Visitor,
+    form: Form,
+) -> Result<Response, Problem> {
+    let payer = users::payer(visitor.user);
+    cloud
+        .limits
+        .login(&payer, from.ip())
+        .map_err(Refusal::TooMany)?;
+    let passwords = (
+        form.exact("current").to_owned(),
+        form.exact("new").to_owned(),
+    );
+    let changed = users::password_changed(&cloud, visitor.user, passwords, from.ip()).await;
+    let token = changed.map_err(|error| match error {
+        Refusal::Unauthorized => Refusal::Forbidden("The current password is another.".to_owned()),
+        error => error,
+    })?;
+    let cookie = [(header::SET_COOKIE, visitor::kept(&cloud, &token)?)];
+    Ok(match visitor.in_place {
+        true => (cookie, leave_for(PLACE)).into_response(),
+        false => (cookie, Redirect::to(PLACE)).into_response(),
+    })
 }

@@ -1,9 +1,9 @@
 //! What a visitor reads and changes: requests of the data API, made as them, within the program.
 
-use data::query::{self, Read};
+use data::query::{self, QueryError, Read};
 use data::write::{Verb, Write, Written, write};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use resources::Version;
+use resources::{Method, Version};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -100,6 +100,25 @@ impl Visitor {
         match cloud.database.row(&select).await? {
             Some(row) => Ok(row.id(0)?),
             None => Ok(0),
+        }
+    }
+
+    /// Whether this user may do this with the row of an id.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub(crate) async fn may(
+        &self,
+        cloud: &Cloud,
+        resource: &str,
+        id: i64,
+        method: Method,
+    ) -> Result<bool, Problem> {
+        let setting = cloud.setting(self.caller());
+        match query::permitted(&setting, resource, id, method) {
+            Ok(select) => Ok(cloud.database.row(&select).await?.is_some()),
+            Err(QueryError::NoRights(_)) => Ok(false),
+            Err(error) => Err(error.into()),
         }
     }
 

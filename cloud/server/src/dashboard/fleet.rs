@@ -1,9 +1,13 @@
 //! A fleet's pages: its devices, its releases, its variables and its settings.
 
+mod add_device;
 mod devices;
+mod releases;
+mod settings;
 
 use axum::Router;
 use maud::{Markup, html};
+use resources::Method;
 use serde::Deserialize;
 
 use super::page::{Page, Section};
@@ -11,9 +15,14 @@ use super::problem::Problem;
 use super::show::badge;
 use super::visitor::Visitor;
 use crate::cloud::{Cloud, Shared};
+pub(crate) use releases::build;
 
 pub(super) fn routes() -> Router<Shared> {
-    devices::routes()
+    Router::new()
+        .merge(devices::routes())
+        .merge(add_device::routes())
+        .merge(releases::routes())
+        .merge(settings::routes())
 }
 
 /// What every page of a fleet shows.
@@ -23,6 +32,9 @@ pub(crate) struct Fleet {
     pub(crate) app_name: String,
     pub(crate) slug: String,
     pub(crate) is_public: bool,
+    /// Whether the visitor may change it, and not just read it because it is public.
+    #[serde(default)]
+    pub(crate) may_change: bool,
     #[serde(rename = "is_for__device_type")]
     pub(crate) device_type: Vec<Kind>,
 }
@@ -30,6 +42,7 @@ pub(crate) struct Fleet {
 /// A device type.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Kind {
+    pub(crate) slug: String,
     pub(crate) name: String,
 }
 
@@ -37,10 +50,16 @@ pub(crate) struct Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tab {
     Devices,
+    Releases,
+    Settings,
 }
 
 impl Tab {
-    const ALL: [(Tab, &'static str, &'static str); 1] = [(Tab::Devices, "Devices", "")];
+    const ALL: [(Tab, &'static str, &'static str); 3] = [
+        (Tab::Devices, "Devices", ""),
+        (Tab::Releases, "Releases", "/releases"),
+        (Tab::Settings, "Settings", "/settings"),
+    ];
 }
 
 impl Fleet {
@@ -49,9 +68,14 @@ impl Fleet {
     /// # Errors
     /// 404 where the visitor does not see it.
     pub(crate) async fn find(cloud: &Cloud, visitor: &Visitor, id: i64) -> Result<Self, Problem> {
-        let query = "$select=id,app_name,slug,is_public&$expand=is_for__device_type($select=name)";
+        let query =
+            "$select=id,app_name,slug,is_public&$expand=is_for__device_type($select=slug,name)";
         let path = format!("/application({id})");
-        visitor.row(cloud, &path, query).await
+        let mut fleet: Fleet = visitor.row(cloud, &path, query).await?;
+        fleet.may_change = visitor
+            .may(cloud, "application", id, Method::Update)
+            .await?;
+        Ok(fleet)
     }
 
     /// Where its pages are.
@@ -75,6 +99,9 @@ impl Fleet {
                         (self.slug)
                         @for kind in &self.device_type { " · " (kind.name) }
                     }
+                }
+                @if self.may_change && tab == Tab::Devices {
+                    a.button.primary href={ (self.place()) "/add-device" } { "Add a device" }
                 }
             }
             nav.tabs aria-label="Of this fleet" {

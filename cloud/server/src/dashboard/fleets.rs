@@ -203,12 +203,14 @@ async fn new(State(cloud): State<Shared>, visitor: Visitor) -> Result<Response, 
             label { "Name"
                 input name="name" required minlength="4" maxlength="100" autocomplete="off" autofocus;
             }
-            label { "Device type"
-                select name="device type" required {
-                    option value="" { "Choose …" }
-                    @for kind in &types { option value=(kind.id) { (kind.name) } }
+            div {
+                label { "Device type"
+                    select name="device type" required aria-describedby="type-hint" {
+                        option value="" { "Choose …" }
+                        @for kind in &types { option value=(kind.id) { (kind.name) } }
+                    }
                 }
-                small { "What most of its devices are. Others of the same architecture can join as well." }
+                small id="type-hint" { "What most of its devices are. Others of the same architecture can join as well." }
             }
             @if organizations.len() == 1 {
                 @for one in &organizations { input type="hidden" name="organization" value=(one.id); }

@@ -25,6 +25,19 @@ pub(crate) fn badge(kind: &str, word: &str) -> Markup {
     html! { span.badge.(kind) { (word) } }
 }
 
+/// A secret that is shown this once.
+pub(crate) fn once(what: &str, secret: &str) -> Markup {
+    html! {
+        div.once {
+            p { (what) ", shown this once:" }
+            p.line {
+                code { (secret) }
+                button.small type="button" data-copy=(secret) { "Copy" }
+            }
+        }
+    }
+}
+
 /// How a device fares, as `overall_status` has it, in words for people.
 pub(crate) fn status(overall: &str) -> Markup {
     let (kind, word) = match overall {
@@ -51,6 +64,24 @@ pub(crate) fn progress(of: &str, percent: i64) -> Markup {
     }
 }
 
+/// So many bytes, as people say them.
+pub(crate) fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
+    let mut left = bytes;
+    let mut rest = 0;
+    let mut unit = 0;
+    while left >= 1000 && unit + 1 < UNITS.len() {
+        rest = left % 1000 / 100;
+        left /= 1000;
+        unit += 1;
+    }
+    let name = UNITS.get(unit).copied().unwrap_or_default();
+    match left < 10 && unit > 0 {
+        true => format!("{left}.{rest} {name}"),
+        false => format!("{left} {name}"),
+    }
+}
+
 /// The first characters of a hash, with all of them on hover.
 pub(crate) fn short(hash: &str) -> Markup {
     let first: String = hash.chars().take(7).collect();
@@ -62,5 +93,28 @@ pub(crate) fn release_name(commit: &str, version: &str) -> String {
     match version.is_empty() || version.starts_with("0.0.0") {
         true => commit.chars().take(7).collect(),
         false => version.chars().take(40).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_times_and_releases_are_said_shortly() {
+        for (number, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1000, "1.0 kB"),
+            (1999, "1.9 kB"),
+            (74_400_000, "74 MB"),
+            (9_007_199_254_740_993, "9007 TB"),
+        ] {
+            assert_eq!(bytes(number), text);
+        }
+        assert_eq!(exact("2026-11-22T00:03:11.123Z"), "2026-11-22 00:03 UTC");
+        assert_eq!(exact("ü"), "ü");
+        assert_eq!(release_name("f7caf4f0a1", "0.0.0"), "f7caf4f");
+        assert_eq!(release_name("f7caf4f0a1", "1.2.3+rev4"), "1.2.3+rev4");
     }
 }

@@ -3,9 +3,12 @@
 //! They need the Chromium that `SUPERVISOR_TEST_CHROMIUM` names (`cargo xtask test` sets it) and are skipped
 //! without one. `SUPERVISOR_TEST_PICTURES` names a folder for pictures of the pages.
 
+mod account;
 mod browser;
 mod device;
+mod fleets;
 mod noticed;
+mod releases;
 mod session;
 mod sign_in;
 

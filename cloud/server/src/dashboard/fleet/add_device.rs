@@ -1,0 +1,159 @@
+//! How a device joins a fleet: a `config.json` for its disk, or a key for whatever makes such files.
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use http::{HeaderMap, HeaderValue, header};
+use maud::html;
+use resources::Role;
+use serde::Deserialize;
+use serde_json::{Map, json};
+
+use super::{Fleet, Tab};
+use crate::accounts::keys::{self, Described};
+use crate::answer::Refusal;
+use crate::clients::download_config;
+use crate::cloud::Shared;
+use crate::dashboard::form::{Form, Number};
+use crate::dashboard::page;
+use crate::dashboard::problem::Problem;
+use crate::dashboard::show::once;
+use crate::dashboard::visitor::Visitor;
+use crate::session::random_text;
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/fleets/{id}/add-device", get(ask))
+        .route("/fleets/{id}/config.json", post(config))
+        .route("/fleets/{id}/key", post(key))
+}
+
+#[derive(Deserialize)]
+struct Kind {
+    slug: String,
+    name: String,
+}
+
+async fn ask(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    Number(id): Number,
+) -> Result<Response, Problem> {
+    let fleet = Fleet::find(&cloud, &visitor, id).await?;
+    // Those that can run what the fleet's own type runs.
+    let query = format!(
+        "$select=slug,name&$orderby=name asc&$filter=is_of__cpu_architecture/any(c:\
+         c/device_type/any(t:t/is_default_for__application/any(a:a/id eq {id})))"
+    );
+    let kinds: Vec<Kind> = visitor.rows(&cloud, "/device_type", &query).await?;
+    let own = fleet.device_type.first().map(|kind| kind.slug.as_str());
+    let config = format!("{}/config.json", fleet.place());
+    let key = format!("{}/key", fleet.place());
+    let main = html! {
+        section.cards {
+            form.card.stack method="post" action=(config) {
+                h2 { "Download config.json" }
+                p.faint {
+                    "Put it on the device's boot partition, or give its path to the supervisor. The device registers by "
+                    "the key in it, and shows up here."
+                }
+                label { "Device type"
+                    select name="deviceType" {
+                        @for kind in &kinds {
+                            option value=(kind.slug) selected[Some(kind.slug.as_str()) == own] { (kind.name) }
+                        }
+                    }
+                }
+                details {
+                    summary { "Wireless network and more" }
+                    div.stack {
+                        label { "Name of the wireless network" input name="wifiSsid" maxlength="64" autocomplete="off"; }
+                        label { "Its key" input name="wifiKey" maxlength="128" autocomplete="off"; }
+                        div {
+                            label { "The key in the file is good until"
+                                input type="date" name="expires" aria-describedby="expires-hint";
+                            }
+                            small id="expires-hint" { "Without a day it is good until somebody deletes it." }
+                        }
+                        label.tick { input type="checkbox" name="developmentMode" value="true"; "Development mode" }
+                    }
+                }
+                div.buttons { button.primary type="submit" { "Download config.json" } }
+            }
+            form.card.stack method="post" action=(key) hx-post=(key) hx-target="find .answer" hx-sync="this:drop" {
+                h2 { "Make a provisioning key" }
+                p.faint { "Whoever has it can add devices to this fleet, and nothing else. It is shown once." }
+                label { "What it is for" input name="name" maxlength="50" autocomplete="off"; }
+                div.answer role="status" {}
+                div.buttons { button type="submit" { "Make a key" } }
+            }
+        }
+    };
+    Ok(fleet
+        .page(&visitor, Tab::Devices, None, &main)
+        .into_response())
+}
+
+/// A form without a script: what it answers is a file.
+async fn config(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    Number(id): Number,
+    headers: HeaderMap,
+    form: Form,
+) -> Result<Response, Problem> {
+    let mut given = Map::from_iter([("appId".to_owned(), json!(id))]);
+    for name in ["deviceType", "wifiSsid", "wifiKey", "developmentMode"] {
+        if !form.text(name).is_empty() {
+            given.insert(name.to_owned(), json!(form.text(name)));
+        }
+    }
+    if !form.text("expires").is_empty() {
+        let day = format!("{}T23:59:59Z", form.text("expires"));
+        given.insert("provisioningKeyExpiryDate".to_owned(), json!(day));
+    }
+    let made = download_config::made(&cloud, &visitor.identity, &headers, &given).await?;
+    let text = serde_json::to_string_pretty(&made)
+        .map_err(|error| Problem(Refusal::Fault(error.into())))?;
+    let headers = [
+        (
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        ),
+        (
+            header::CONTENT_DISPOSITION,
+            HeaderValue::from_static("attachment; filename=\"config.json\""),
+        ),
+    ];
+    Ok((headers, text).into_response())
+}
+
+async fn key(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    Number(id): Number,
+    form: Form,
+) -> Result<Response, Problem> {
+    let actor = keys::permitted(&cloud, &visitor.identity, "application", id).await?;
+    let key = random_text(16).map_err(Refusal::Fault)?;
+    let name = Some(form.text("name")).filter(|name| !name.is_empty());
+    let described = Described {
+        name: name.map(str::to_owned),
+        description: Some("made in the dashboard".to_owned()),
+        expiry_date: None,
+    };
+    keys::kept(&cloud, actor, Role::ProvisioningKey, &key, described).await?;
+    let shown = once("The key", &key);
+    Ok(match visitor.in_place {
+        true => shown.into_response(),
+        false => page::bare(
+            "The key",
+            html! {
+                (shown)
+                p { a.button href={ "/dashboard/fleets/" (id) } { "To the fleet" } }
+            },
+        )
+        .into_response(),
+    })
+}

@@ -1,0 +1,177 @@
+//! A fleet's settings: its name, who shares it, and its end.
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{Fleet, Tab};
+use crate::cloud::{Cloud, Shared};
+use crate::dashboard::form::{Form, Number};
+use crate::dashboard::problem::Problem;
+use crate::dashboard::visitor::Visitor;
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/fleets/{id}/settings", get(page).post(change))
+        .route("/fleets/{id}/delete", post(delete))
+}
+
+async fn page(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    Number(id): Number,
+) -> Result<Response, Problem> {
+    let fleet = Fleet::find(&cloud, &visitor, id).await?;
+    let main = html! {
+        @if fleet.may_change { (name(&fleet)) }
+        (people(&cloud, &visitor, &fleet).await?)
+        @if fleet.may_change { (end(&fleet)) }
+    };
+    Ok(fleet
+        .page(&visitor, Tab::Settings, None, &main)
+        .into_response())
+}
+
+fn name(fleet: &Fleet) -> Markup {
+    let place = format!("{}/settings", fleet.place());
+    html! {
+        form.card.stack method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop" {
+            h2 { "Name" }
+            label { "Name of the fleet"
+                input name="name" value=(fleet.app_name) required minlength="4" maxlength="100" autocomplete="off";
+            }
+            label.tick {
+                input type="checkbox" name="public" checked[fleet.is_public];
+                "Public: everybody may see it and its releases"
+            }
+            div.answer role="status" {}
+            div.buttons { button type="submit" { "Save" } }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Member {
+    user: Vec<User>,
+}
+
+#[derive(Deserialize)]
+struct User {
+    username: String,
+    email: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Owner {
+    organization: Vec<Organization>,
+}
+
+#[derive(Deserialize)]
+struct Organization {
+    id: i64,
+    name: String,
+}
+
+async fn people(cloud: &Cloud, visitor: &Visitor, fleet: &Fleet) -> Result<Markup, Problem> {
+    let path = format!("/application({})", fleet.id);
+    let query = "$select=id&$expand=organization($select=id,name)";
+    let owner: Owner = visitor.row(cloud, &path, query).await?;
+    let expand = "$select=id&$expand=user($select=username,email)";
+    let members: Vec<Member> = match owner.organization.first() {
+        None => Vec::new(),
+        Some(organization) => {
+            let filter = format!("is_member_of__organization eq {}", organization.id);
+            let query = format!("{expand}&$filter={filter}&$top=200");
+            visitor
+                .rows(cloud, "/organization_membership", &query)
+                .await?
+        }
+    };
+    let filter = format!("is_member_of__application eq {}", fleet.id);
+    let query = format!("{expand}&$filter={filter}&$top=200");
+    let shared: Vec<Member> = visitor
+        .rows(cloud, "/user_application_membership", &query)
+        .await?;
+    Ok(html! {
+        section.card.stack aria-labelledby="people" {
+            h2 id="people" { "People" }
+            p.faint {
+                @match owner.organization.first() {
+                    Some(organization) => { "Members of " strong { (organization.name) } ", whose fleet it is:" }
+                    None => "It belongs to an organization that you do not see.",
+                }
+            }
+            (list(&members))
+            h3 { "Shared with" }
+            @if shared.is_empty() { p.faint { "Nobody else." } } @else { (list(&shared)) }
+        }
+    })
+}
+
+fn list(members: &[Member]) -> Markup {
+    html! {
+        ul.people {
+            @for user in members.iter().flat_map(|member| &member.user) {
+                li { (user.username) @if let Some(email) = &user.email { " " span.faint { (email) } } }
+            }
+        }
+    }
+}
+
+fn end(fleet: &Fleet) -> Markup {
+    let place = format!("{}/delete", fleet.place());
+    html! {
+        details.card {
+            summary { "Delete this fleet" }
+            form.stack.form method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop" {
+                p { "Its devices, releases, variables and keys go with it. That cannot be undone." }
+                label { "Write its name, " strong { (fleet.app_name) } ", to confirm"
+                    input name="confirm" required autocomplete="off" autocapitalize="none" spellcheck="false";
+                }
+                div.answer role="alert" {}
+                div.buttons { button.danger type="submit" { "Delete the fleet" } }
+            }
+        }
+    }
+}
+
+/// `POST /dashboard/fleets/<id>/settings`
+async fn change(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    Number(id): Number,
+    form: Form,
+) -> Result<Response, Problem> {
+    let fleet = Fleet::find(&cloud, &visitor, id).await?;
+    let mut body = json!({ "is_public": form.has("public") });
+    if form.text("name") != fleet.app_name {
+        body["app_name"] = json!(form.text("name"));
+    }
+    visitor
+        .patch(&cloud, &format!("/application({id})"), body)
+        .await?;
+    Ok(visitor.go(&format!("{}/settings", fleet.place())))
+}
+
+async fn delete(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    Number(id): Number,
+    form: Form,
+) -> Result<Response, Problem> {
+    let fleet = Fleet::find(&cloud, &visitor, id).await?;
+    if form.text("confirm") != fleet.app_name {
+        return Err(Problem::wrong(format!(
+            "Nothing was deleted: write `{}` to confirm.",
+            fleet.app_name
+        )));
+    }
+    visitor
+        .delete(&cloud, &format!("/application({id})"))
+        .await?;
+    Ok(visitor.go("/dashboard"))
+}

@@ -1,0 +1,429 @@
+//! A release: its services and their images, what it says of itself, and the devices on it.
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::fleet::{Fleet, build};
+use super::form::{Form, Number};
+use super::live::{Part, follow};
+use super::page::{Page, Section};
+use super::problem::Problem;
+use super::show::{self, badge, short, status};
+use super::visitor::Visitor;
+use crate::cloud::{Cloud, Shared};
+
+/// Devices that are listed.
+const MOST: usize = 100;
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/releases/{id}", get(page).post(change))
+        .route("/releases/{id}/live", get(live))
+        .route("/releases/{id}/delete", post(delete))
+}
+
+#[derive(Deserialize)]
+struct Release {
+    id: i64,
+    commit: String,
+    raw_version: String,
+    semver: String,
+    status: String,
+    source: String,
+    is_final: bool,
+    is_invalidated: bool,
+    is_passing_tests: bool,
+    invalidation_reason: Option<String>,
+    note: Option<String>,
+    start_timestamp: Option<String>,
+    end_timestamp: Option<String>,
+    composition: Value,
+    #[serde(rename = "belongs_to__application")]
+    fleet: Vec<Owner>,
+    #[serde(rename = "is_created_by__user")]
+    author: Vec<Author>,
+    #[serde(rename = "release_image")]
+    images: Vec<Contained>,
+}
+
+#[derive(Deserialize)]
+struct Owner {
+    id: i64,
+    #[serde(rename = "should_be_running__release")]
+    target: Option<super::data::Id>,
+    should_track_latest_release: bool,
+}
+
+#[derive(Deserialize)]
+struct Author {
+    username: String,
+}
+
+#[derive(Deserialize)]
+struct Contained {
+    image: Vec<Image>,
+}
+
+#[derive(Deserialize)]
+struct Image {
+    status: String,
+    image_size: Option<Value>,
+    content_hash: Option<String>,
+    #[serde(rename = "is_stored_at__image_location")]
+    location: String,
+    #[serde(rename = "is_a_build_of__service")]
+    service: Vec<Service>,
+}
+
+#[derive(Deserialize)]
+struct Service {
+    service_name: String,
+}
+
+#[derive(Deserialize)]
+struct Device {
+    uuid: String,
+    device_name: String,
+    overall_status: String,
+}
+
+impl Release {
+    async fn find(cloud: &Cloud, visitor: &Visitor, id: i64) -> Result<Self, Problem> {
+        let query = "$select=id,commit,raw_version,semver,status,source,is_final,is_invalidated,is_passing_tests,\
+             invalidation_reason,note,start_timestamp,end_timestamp,composition\
+             &$expand=belongs_to__application($select=id,should_be_running__release,should_track_latest_release),\
+             is_created_by__user($select=username),\
+             release_image($select=id;$orderby=id asc;$top=200;$expand=image($select=status,image_size,content_hash,\
+             is_stored_at__image_location;$expand=is_a_build_of__service($select=service_name)))";
+        let path = format!("/release({id})");
+        visitor.row(cloud, &path, query).await
+    }
+
+    fn name(&self) -> String {
+        show::release_name(&self.commit, &self.raw_version)
+    }
+
+    fn place(&self) -> String {
+        format!("/dashboard/releases/{}", self.id)
+    }
+
+    fn is_target(&self) -> bool {
+        let mut fleets = self.fleet.iter();
+        fleets.any(|fleet| fleet.target.is_some_and(|target| target.id == self.id))
+    }
+
+    fn is_pin(&self) -> bool {
+        self.is_target()
+            && self
+                .fleet
+                .iter()
+                .all(|fleet| !fleet.should_track_latest_release)
+    }
+}
+
+/// Its fleet, as far as the visitor sees that.
+async fn fleet(cloud: &Cloud, visitor: &Visitor, release: &Release) -> Result<Fleet, Problem> {
+    let fleet = release.fleet.first().ok_or_else(Problem::nothing_here)?;
+    Fleet::find(cloud, visitor, fleet.id).await
+}
+
+async fn page(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    Number(id): Number,
+) -> Result<Response, Problem> {
+    let release = Release::find(&cloud, &visitor, id).await?;
+    let fleet = fleet(&cloud, &visitor, &release).await?;
+    let [head, devices] = parts(&cloud, &visitor, &fleet, &release).await?;
+    let name = release.name();
+    let place = release.place();
+    let main = html! {
+        (head.placed())
+        div.answer id="said" role="status" {}
+        section.stack aria-labelledby="services" {
+            h2 id="services" { "Services" }
+            (services(&release))
+        }
+        section.stack aria-labelledby="devices" {
+            h2 id="devices" { "Devices on it" }
+            (devices.placed())
+        }
+        @if fleet.may_change { (edit(&release)) }
+        details.card {
+            summary { "Composition" }
+            pre tabindex="0" { (serde_json::to_string_pretty(&release.composition).unwrap_or_default()) }
+        }
+        @if fleet.may_change { (delete_form(&release, &place)) }
+    };
+    Ok(Page {
+        visitor: &visitor,
+        section: Section::Fleets,
+        title: &name,
+        above: vec![
+            ("Fleets", "/dashboard".to_owned()),
+            (&fleet.app_name, fleet.place()),
+            ("Releases", format!("{}/releases", fleet.place())),
+        ],
+        live: Some(format!("{place}/live")),
+        main,
+    }
+    .into_response())
+}
+
+async fn live(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    Number(id): Number,
+) -> Result<Response, Problem> {
+    follow(cloud, visitor, move |cloud, visitor| async move {
+        let release = Release::find(&cloud, &visitor, id).await?;
+        let fleet = fleet(&cloud, &visitor, &release).await?;
+        Ok(parts(&cloud, &visitor, &fleet, &release).await?.into())
+    })
+    .await
+}
+
+async fn parts(
+    cloud: &Cloud,
+    visitor: &Visitor,
+    fleet: &Fleet,
+    release: &Release,
+) -> Result<[Part; 2], Problem> {
+    let filter = format!("is_running__release eq {}", release.id);
+    let count = visitor
+        .count(cloud, "/device", &format!("$filter={filter}"))
+        .await?;
+    let query = format!(
+        "$select=uuid,device_name,overall_status&$filter={filter}&$orderby=device_name asc&$top={MOST}"
+    );
+    let devices: Vec<Device> = visitor.rows(cloud, "/device", &query).await?;
+    Ok([
+        Part::new("head", head(fleet, release)),
+        Part::new("devices", on_it(&devices, count)),
+    ])
+}
+
+fn head(fleet: &Fleet, release: &Release) -> Markup {
+    let place = format!("{}/target", fleet.place());
+    html! {
+        header.head {
+            div {
+                h1 { "Release " (release.name()) }
+                p {
+                    (build(&release.status))
+                    @if release.is_target() { " " (badge("good", "Target")) }
+                    @if release.is_invalidated { " " (badge("bad", "Invalidated")) }
+                    @if !release.is_final { " " (badge("none", "Draft")) }
+                    @if !release.is_passing_tests { " " (badge("wary", "Tests fail")) }
+                }
+            }
+            @if fleet.may_change && release.status == "success" && !release.is_invalidated && !release.is_pin() {
+                form method="post" action=(place) hx-post=(place) hx-target="#said" hx-sync="this:drop" {
+                    input type="hidden" name="release" value=(release.id);
+                    button.primary type="submit" { "Pin the fleet to it" }
+                }
+            }
+        }
+        @if release.is_invalidated {
+            p.notice.bad {
+                "It becomes no target any more."
+                @if let Some(why) = release.invalidation_reason.as_deref().filter(|why| !why.is_empty()) { " " (why) }
+            }
+        }
+        dl.facts.card {
+            div { dt { "Commit" } dd { code { (release.commit) } } }
+            div { dt { "Version" } dd { (release.semver) } }
+            div { dt { "Made" } dd { (show::time(release.start_timestamp.as_deref())) } }
+            @if release.end_timestamp.is_some() {
+                div { dt { "Ended" } dd { (show::time(release.end_timestamp.as_deref())) } }
+            }
+            @for author in &release.author { div { dt { "By" } dd { (author.username) } } }
+            div { dt { "Built" } dd { @if release.source == "local" { "Locally" } @else { "In the cloud" } } }
+        }
+    }
+}
+
+fn services(release: &Release) -> Markup {
+    html! {
+        @if release.images.is_empty() {
+            p.empty { "It has no services." }
+        } @else {
+            table.rows {
+                caption.hidden { "Services of this release" }
+                thead { tr {
+                    th scope="col" { "Service" } th scope="col" { "Image" } th scope="col" { "Size" }
+                    th scope="col" { "Build" }
+                } }
+                tbody {
+                    @for image in release.images.iter().flat_map(|one| &one.image) {
+                        tr {
+                            th scope="row" { @for service in &image.service { (service.service_name) } }
+                            td data-label="Image" {
+                                code { (image.location) }
+                                @if let Some(hash) = &image.content_hash {
+                                    span.under { (short(hash.trim_start_matches("sha256:"))) }
+                                }
+                            }
+                            td data-label="Size" { (size(image.image_size.as_ref())) }
+                            td data-label="Build" { (build(&image.status)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Large numbers come as text.
+fn size(bytes: Option<&Value>) -> Markup {
+    let bytes = match bytes {
+        Some(Value::Number(number)) => number.as_u64(),
+        Some(Value::String(digits)) => digits.parse().ok(),
+        _ => None,
+    };
+    html! {
+        @match bytes {
+            Some(bytes) => (show::bytes(bytes)),
+            None => span.none { "Unknown" },
+        }
+    }
+}
+
+fn on_it(devices: &[Device], count: i64) -> Markup {
+    html! {
+        @if devices.is_empty() {
+            p.empty { "No device runs it." }
+        } @else {
+            table.rows {
+                caption.hidden { "Devices that run this release" }
+                thead { tr { th scope="col" { "Device" } th scope="col" { "Status" } } }
+                tbody {
+                    @for device in devices {
+                        tr id={ "device-" (device.uuid) } {
+                            th scope="row" { a href={ "/dashboard/devices/" (device.uuid) } { (device.device_name) } }
+                            td data-label="Status" { (status(&device.overall_status)) }
+                        }
+                    }
+                }
+            }
+            @if usize::try_from(count).is_ok_and(|count| count > devices.len()) {
+                p.faint { (count) " devices run it; the first " (MOST) " are shown." }
+            }
+        }
+    }
+}
+
+fn edit(release: &Release) -> Markup {
+    let place = release.place();
+    html! {
+        section.cards {
+            form.card.stack method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop" {
+                h2 { "Version and note" }
+                div {
+                    label { "Version"
+                        input name="semver" value=(release.semver) maxlength="255" spellcheck="false" autocomplete="off"
+                            aria-describedby="version-hint";
+                    }
+                    small id="version-hint" { "As 1.4.2; without one of its own a release is called by its commit." }
+                }
+                label { "Note" textarea name="note" maxlength="100000" { (release.note.as_deref().unwrap_or_default()) } }
+                @if !release.is_final {
+                    label.tick { input type="checkbox" name="final"; "It is no draft any more (this cannot be undone)" }
+                }
+                div.answer role="status" {}
+                div.buttons { button type="submit" { "Save" } }
+            }
+            form.card.stack method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop" {
+                @if release.is_invalidated {
+                    h2 { "Make it valid" }
+                    p.faint { "It may become the target of its fleet again." }
+                    input type="hidden" name="validity" value="valid";
+                    div.answer role="status" {}
+                    div.buttons { button type="submit" { "Make it valid" } }
+                } @else {
+                    h2 { "Invalidate" }
+                    p.faint { "It becomes no target any more. Devices that run it keep it until they have another." }
+                    input type="hidden" name="validity" value="invalid";
+                    label { "Why" input name="reason" maxlength="255" autocomplete="off"; }
+                    div.answer role="status" {}
+                    div.buttons { button.danger type="submit" { "Invalidate" } }
+                }
+            }
+        }
+    }
+}
+
+fn delete_form(release: &Release, place: &str) -> Markup {
+    let place = format!("{place}/delete");
+    html! {
+        details.card {
+            summary { "Delete this release" }
+            form.stack.form method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop" {
+                p { "Its images go with it, unless others use them. That cannot be undone." }
+                label { "Write its commit, " code { (release.commit) } ", to confirm"
+                    input name="confirm" required autocomplete="off" autocapitalize="none" spellcheck="false";
+                }
+                div.answer role="alert" {}
+                div.buttons { button.danger type="submit" { "Delete the release" } }
+            }
+        }
+    }
+}
+
+/// `POST /dashboard/releases/<id>`: `validity` with a `reason`; or `semver`, `note` and `final`.
+async fn change(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    Number(id): Number,
+    form: Form,
+) -> Result<Response, Problem> {
+    let path = format!("/release({id})");
+    let place = format!("/dashboard/releases/{id}");
+    if form.has("validity") {
+        let invalid = form.text("validity") == "invalid";
+        let mut body = json!({ "is_invalidated": invalid });
+        if invalid && !form.text("reason").is_empty() {
+            body["invalidation_reason"] = json!(form.text("reason"));
+        }
+        visitor.patch(&cloud, &path, body).await?;
+        // The form is another one now.
+        return Ok(visitor.go(&place));
+    }
+    let release = Release::find(&cloud, &visitor, id).await?;
+    let mut body = json!({ "note": form.exact("note") });
+    let version = form.text("semver");
+    if !version.is_empty() && version != release.semver {
+        body["semver"] = json!(version);
+    }
+    if form.has("final") {
+        body["is_final"] = json!(true);
+    }
+    visitor.patch(&cloud, &path, body).await?;
+    match form.has("final") {
+        true => Ok(visitor.go(&place)),
+        false => Ok(visitor.done("Saved.", &place)),
+    }
+}
+
+async fn delete(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    Number(id): Number,
+    form: Form,
+) -> Result<Response, Problem> {
+    let release = Release::find(&cloud, &visitor, id).await?;
+    if form.text("confirm") != release.commit {
+        return Err(Problem::wrong(format!(
+            "Nothing was deleted: write `{}` to confirm.",
+            release.commit
+        )));
+    }
+    visitor.delete(&cloud, &format!("/release({id})")).await?;
+    let fleet = release.fleet.first().map_or(0, |fleet| fleet.id);
+    Ok(visitor.go(&format!("/dashboard/fleets/{fleet}/releases")))
+}
