@@ -11,6 +11,7 @@ mod noticed;
 mod releases;
 mod session;
 mod sign_in;
+mod story;
 
 use crate::harness::{Cloud, EMAIL, PASSWORD};
 use browser::{Chromium, Visitor};

@@ -141,8 +141,10 @@ pub(super) fn panel(device: &Device) -> Markup {
         section.card.stack aria-labelledby="actions" {
             h2 id="actions" { "Actions" }
             div.buttons {
-                @for deed in simple { (button(device, deed, None, false, "#said")) }
-                (overriding(device))
+                @for deed in simple {
+                    (button(device, deed, None, false, "#said"))
+                    @if deed.name == "update" { (button(device, deed, None, true, "#said")) }
+                }
             }
             div.buttons.careful {
                 @for deed in careful {
@@ -158,12 +160,6 @@ pub(super) fn panel(device: &Device) -> Markup {
             div.answer id="said" role="status" {}
         }
     }
-}
-
-/// Updating now whatever holds a lock.
-fn overriding(device: &Device) -> Markup {
-    let update = DEEDS.iter().find(|deed| deed.name == "update");
-    html! { @if let Some(update) = update { (button(device, update, None, true, "#said")) } }
 }
 
 /// The buttons of one of its services.

@@ -198,9 +198,13 @@ impl Facts {
                         @if let Some(of) = &self.storage_block_device { span.under { (of) } }
                     }))
                     (fact("Processor", html! {
-                        @match self.cpu_usage { Some(percent) => { (percent) " %" } None => span.none { "Unknown" } }
-                        @if let Some(temperature) = self.cpu_temp { ", " (temperature) " °C" }
-                        @if self.is_undervolted { " " (badge("wary", "Undervolted")) }
+                        @match (self.cpu_usage, self.cpu_temp) {
+                        (Some(percent), Some(degrees)) => { (percent) " %, " (degrees) " °C" }
+                        (Some(percent), None) => { (percent) " %" }
+                        (None, Some(degrees)) => { (degrees) " °C" }
+                        (None, None) => span.none { "Unknown" }
+                    }
+                    @if self.is_undervolted { " " (badge("wary", "Undervolted")) }
                         @if let Some(id) = &self.cpu_id { span.under { code { (id) } } }
                     }))
                     (fact("Addresses", words(self.ip_address.as_deref())))

@@ -99,15 +99,15 @@ pub(super) async fn panel(
                 a.button.small href={ (device.place()) "/log.txt" } download { "Download" span.hidden { " the log" } }
             }
             div.filters data-log-controls hidden {
+                label { span.hidden { "Only lines with" }
+                    input type="search" data-log-text placeholder="Only lines with …" maxlength="200" spellcheck="false";
+                }
                 label { span.hidden { "Service" }
                     select data-log-service {
                         option value="" { "All services" }
                         option value="device" { "The device itself" }
                         @for name in names.all() { option value=(name) { (name) } }
                     }
-                }
-                label { span.hidden { "Only lines with" }
-                    input type="search" data-log-text placeholder="Only lines with …" maxlength="200" spellcheck="false";
                 }
                 button type="button" data-log-pause aria-pressed="false" { "Pause" }
                 span.faint role="status" data-log-waiting {}

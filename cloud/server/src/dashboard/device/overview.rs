@@ -8,7 +8,7 @@ use futures::FutureExt as _;
 use maud::html;
 
 use super::facts::Facts;
-use super::{Device, Tab, Uuid, actions, logs, services};
+use super::{Device, Tab, Uuid, actions, logs, services, settings};
 use crate::cloud::{Cloud, Shared};
 use crate::dashboard::live::{Part, follow_with};
 use crate::dashboard::problem::Problem;
@@ -28,6 +28,7 @@ async fn page(
     let device = Device::find(&cloud, &visitor, &uuid).await?;
     let [head, facts, services] = parts(&cloud, &visitor, &device, &uuid).await?;
     let main = html! {
+        (settings::rename_in_place(&device))
         section.card aria-label="State" { (facts.placed()) }
         section.stack aria-labelledby="services" {
             h2 id="services" { "Services" }

@@ -125,6 +125,23 @@ async fn live(
     .await
 }
 
+/// Another name, from its first page.
+pub(super) fn rename_in_place(device: &Device) -> Markup {
+    html! {
+        details.rename {
+            summary { "Rename …" }
+            (form(device, "rename", html! {
+                div.line {
+                    label { "Name"
+                        input name="name" value=(device.device_name) required maxlength="255" autocomplete="off";
+                    }
+                    button type="submit" { "Rename" }
+                }
+            }))
+        }
+    }
+}
+
 /// A form whose answer stands in it.
 fn form(device: &Device, deed: &str, fields: Markup) -> Markup {
     let place = format!("{}/{deed}", device.place());

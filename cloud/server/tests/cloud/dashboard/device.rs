@@ -21,13 +21,13 @@ use crate::harness::Cloud;
 use crate::shop::{Device, until};
 
 /// Where a device is shown.
-fn page(device: &Device<'_>) -> String {
+pub(super) fn page(device: &Device<'_>) -> String {
     format!("/dashboard/devices/{}", device.uuid)
 }
 
 /// A supervisor that notes what it is asked.
 #[derive(Clone)]
-struct Supervisor {
+pub(super) struct Supervisor {
     /// The path of each request and the body that matters.
     asked: Arc<Mutex<Vec<(String, Value)>>>,
     /// An update lock is held.
@@ -38,7 +38,7 @@ struct Supervisor {
 
 impl Supervisor {
     /// Connects one in the place of a device.
-    async fn of(cloud: &Cloud, device: &Device<'_>) -> Self {
+    pub(super) async fn of(cloud: &Cloud, device: &Device<'_>) -> Self {
         let supervisor = Supervisor {
             asked: Arc::default(),
             locked: Arc::default(),
@@ -87,7 +87,7 @@ impl Supervisor {
     }
 
     /// What it was asked since the last time, in order.
-    fn taken(&self) -> Vec<(String, Value)> {
+    pub(super) fn taken(&self) -> Vec<(String, Value)> {
         std::mem::take(&mut *self.asked.lock().expect("a list"))
     }
 }
