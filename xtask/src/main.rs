@@ -11,6 +11,7 @@ mod docker_address;
 mod host_stand_ins;
 mod interrupted;
 mod layout;
+mod nats_for_tests;
 mod packages;
 mod private_docker;
 mod private_postgres;

@@ -9,6 +9,7 @@ use crate::cargo;
 use crate::chromium::ChromiumForTests;
 use crate::host_stand_ins::HostStandIns;
 use crate::layout::{self, build_components, components_folder, crates_in, guest_crates};
+use crate::nats_for_tests::NatsForTests;
 use crate::private_docker::{PrivateDocker, install_packages_if_debian_root};
 use crate::private_postgres::PostgresForTests;
 use crate::reachable_docker::ReachableDocker;
@@ -47,6 +48,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let docker = DockerForTests::find(arguments.docker);
     let postgres = PostgresForTests::find();
     let chromium = ChromiumForTests::find();
+    let nats = NatsForTests::find();
     println!("running the tests");
     let mut test = cargo::cargo(["test", "--no-fail-fast"]);
     test.env("SUPERVISOR_DIST", &layout.folder)
@@ -84,6 +86,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     stand_ins.account_for_skips()?;
     postgres.account_for_skips()?;
     chromium.account_for_skips()?;
+    nats.account_for_skips()?;
     docker.account_for_skips()
 }
 

@@ -1,7 +1,10 @@
-//! What a transaction changed that somebody outside the database waits for.
+//! What a transaction changed that somebody outside the database waits for. Replicas tell it each other as it
+//! stands here.
+
+use serde::{Deserialize, Serialize};
 
 /// Told to whoever listens ([`crate::Database::listen`]) once a transaction is committed, and never before.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Effect {
     /// What these devices should run, or their variables, may have changed.
     DevicesChanged(Vec<i64>),
@@ -17,7 +20,7 @@ pub enum Effect {
 }
 
 /// A device that is no more.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct DeviceGone {
     /// Its number.
     pub id: i64,

@@ -52,6 +52,14 @@ pub async fn on_fresh(test: impl AsyncFn(String)) {
     ))
     .await;
 
+    on_fresh_postgres(test).await;
+}
+
+/// As [`on_fresh`], on PostgreSQL alone.
+///
+/// # Panics
+/// Where the test does, or a database cannot be had.
+pub async fn on_fresh_postgres(test: impl AsyncFn(String)) {
     let Ok(server) = std::env::var(POSTGRES) else {
         println!("SKIPPED: {POSTGRES} is not set, so nothing ran on PostgreSQL");
         return;

@@ -35,6 +35,15 @@ pub(crate) struct Serve {
         hide_env_values = true
     )]
     pub(crate) database: Option<String>,
+    /// What several replicas speak to each other by: `nats://[user:password@]host[:port][,…]`
+    /// [default: none, this one is alone].
+    #[arg(
+        long,
+        env = "FLEET_CLOUD_BUS",
+        value_name = "URL",
+        hide_env_values = true
+    )]
+    pub(crate) bus: Option<String>,
     /// The administrator that the first start makes [default: admin@localhost.localdomain].
     #[arg(long, env = "FLEET_CLOUD_ADMIN_EMAIL", value_name = "E")]
     pub(crate) admin_email: Option<String>,

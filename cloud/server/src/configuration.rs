@@ -17,6 +17,7 @@ use crate::arguments::{LogFormat, Serve};
 struct File {
     listen: Option<String>,
     database: Option<String>,
+    bus: Option<String>,
     admin_email: Option<String>,
     admin_password: Option<String>,
     public_url: Option<String>,
@@ -25,6 +26,7 @@ struct File {
     registration: Registration,
     branding: Branding,
     limits: Limits,
+    nats: NatsSettings,
 }
 
 /// Who may make new users.
@@ -84,11 +86,69 @@ impl Default for Limits {
     }
 }
 
+/// What is kept and named at the server between replicas.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct NatsSettings {
+    /// What all names there begin with, so that several clouds can share a server.
+    pub(crate) prefix: String,
+    /// Lines of logs that are kept of one device.
+    pub(crate) log_lines: u32,
+    /// Days that a line is kept for.
+    pub(crate) log_days: u32,
+    /// Bytes that all lines together may take; the oldest go.
+    pub(crate) log_bytes: i64,
+    /// Servers of a cluster that each keep every line.
+    pub(crate) log_copies: u8,
+}
+
+impl Default for NatsSettings {
+    fn default() -> Self {
+        NatsSettings {
+            prefix: "fleet".to_owned(),
+            log_lines: 1000,
+            log_days: 30,
+            log_bytes: 4 << 30,
+            log_copies: 1,
+        }
+    }
+}
+
+impl NatsSettings {
+    fn check(&self) -> Result<()> {
+        let NatsSettings { prefix, .. } = self;
+        let usable = (1..=32).contains(&prefix.len())
+            && prefix
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+        if !usable {
+            bail!(
+                "`{prefix}` is no prefix for the bus (`nats.prefix`): it has 1 to 32 letters, digits, `-` and `_`"
+            );
+        }
+        if self.log_lines == 0 || self.log_days == 0 || self.log_bytes < 1 << 20 {
+            bail!(
+                "lines of logs cannot be kept with these limits: `nats.log_lines` and `nats.log_days` are 1 or more, \
+                 `nats.log_bytes` is 1048576 or more"
+            );
+        }
+        if !(1..=5).contains(&self.log_copies) {
+            bail!(
+                "`nats.log_copies` is {}, and must be 1 to 5",
+                self.log_copies
+            );
+        }
+        Ok(())
+    }
+}
+
 /// What the cloud goes by.
 #[derive(Debug, Clone)]
 pub(crate) struct Configuration {
     pub(crate) listen: SocketAddr,
     pub(crate) database: String,
+    /// None where this replica is alone.
+    pub(crate) bus: Option<String>,
     pub(crate) admin_email: String,
     pub(crate) admin_password: Option<String>,
     pub(crate) public_url: Option<String>,
@@ -97,6 +157,7 @@ pub(crate) struct Configuration {
     pub(crate) registration: Registration,
     pub(crate) branding: Branding,
     pub(crate) limits: Limits,
+    pub(crate) nats: NatsSettings,
 }
 
 impl Configuration {
@@ -127,12 +188,21 @@ impl Configuration {
         {
             bail!("`{url}` is no address of this cloud; it begins with `https://` or `http://`");
         }
+        let bus = given.bus.or(file.bus).filter(|bus| !bus.is_empty());
+        let database = given
+            .database
+            .or(file.database)
+            .unwrap_or_else(|| "sqlite:fleet-cloud.sqlite".to_owned());
+        if bus.is_some() && database.starts_with("sqlite:") {
+            bail!(
+                "several replicas (`--bus`) share a PostgreSQL database: `--database postgres://…`"
+            );
+        }
+        file.nats.check()?;
         Ok(Configuration {
             listen,
-            database: given
-                .database
-                .or(file.database)
-                .unwrap_or_else(|| "sqlite:fleet-cloud.sqlite".to_owned()),
+            database,
+            bus,
             admin_email,
             admin_password: given.admin_password.or(file.admin_password),
             public_url: public_url.map(|url| url.trim_end_matches('/').to_owned()),
@@ -144,6 +214,7 @@ impl Configuration {
             registration: file.registration,
             branding: file.branding,
             limits: file.limits,
+            nats: file.nats,
         })
     }
 }
@@ -193,5 +264,27 @@ mod tests {
             ..Serve::default()
         };
         assert!(refused(config).contains("/none/such"));
+        let bus = Serve {
+            bus: Some("nats://127.0.0.1".to_owned()),
+            ..Serve::default()
+        };
+        assert!(refused(bus).contains("PostgreSQL"));
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("cloud.toml");
+        for (text, named) in [
+            ("prefix = 'a.>'", "`a.>`"),
+            ("prefix = ''", "prefix"),
+            ("log_lines = 0", "`nats.log_lines`"),
+            ("log_bytes = 5", "`nats.log_bytes`"),
+            ("log_copies = 9", "`nats.log_copies` is 9"),
+        ] {
+            fs::write(&path, format!("[nats]\n{text}")).expect("a file");
+            let given = Serve {
+                config: Some(path.clone()),
+                ..Serve::default()
+            };
+            let why = refused(given);
+            assert!(why.contains(named), "{text}: {why}");
+        }
     }
 }

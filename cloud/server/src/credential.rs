@@ -5,6 +5,7 @@
 //! that is not good is refused, rather than taken for nobody's (section 0).
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -116,7 +117,10 @@ impl Cloud {
         match self.sessions.read(credential) {
             Some(Ok(claims)) => self.session(claims).await,
             Some(Err(Expired)) => Err(Refusal::Unauthorized),
-            None => self.keys.find(&self.database, credential).await,
+            None => {
+                let remember = self.bus.hears_all();
+                self.keys.find(&self.database, credential, remember).await
+            }
         }
     }
 
@@ -149,6 +153,8 @@ const MOST: usize = 200_000;
 #[derive(Default)]
 pub(crate) struct Keys {
     found: Mutex<HashMap<[u8; 32], (Known, Instant)>>,
+    /// How often something was forgotten: what was looked up before is not remembered after.
+    forgotten: AtomicU64,
 }
 
 #[derive(Clone)]
@@ -159,14 +165,20 @@ struct Known {
 }
 
 impl Keys {
-    /// Whose key this is.
-    async fn find(&self, database: &Database, key: &str) -> Result<Identity, Refusal> {
+    /// Whose key this is; the database is asked in any case where nothing may be `remembered`.
+    async fn find(
+        &self,
+        database: &Database,
+        key: &str,
+        remember: bool,
+    ) -> Result<Identity, Refusal> {
         let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
+        let forgotten = self.forgotten.load(Ordering::SeqCst);
         let remembered = {
             let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
             found
                 .get(&hash)
-                .filter(|(_, since)| since.elapsed() < REMEMBERED)
+                .filter(|(_, since)| remember && since.elapsed() < REMEMBERED)
                 .map(|(known, _)| known.clone())
         };
         let known = match remembered {
@@ -179,7 +191,9 @@ impl Keys {
                 if found.len() >= MOST {
                     found.clear();
                 }
-                found.insert(hash, (known.clone(), Instant::now()));
+                if self.forgotten.load(Ordering::SeqCst) == forgotten {
+                    found.insert(hash, (known.clone(), Instant::now()));
+                }
                 known
             }
         };
@@ -202,6 +216,7 @@ impl Keys {
             .collect();
         if !changed.is_empty() {
             let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+            self.forgotten.fetch_add(1, Ordering::SeqCst);
             found.retain(|_, (known, _)| {
                 known
                     .identity
@@ -214,6 +229,7 @@ impl Keys {
     /// Forgets all of them, since any may have changed.
     pub(crate) fn forget_all(&self) {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        self.forgotten.fetch_add(1, Ordering::SeqCst);
         found.clear();
     }
 }

@@ -27,8 +27,9 @@ use resources::{Action, Method, Role};
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::Refusal;
+use crate::bus::Bus;
 use crate::cloud::{Cloud, Shared};
-use crate::configuration::Limits;
+use crate::configuration::Configuration;
 use crate::credential::{Credential, Identity};
 
 /// What is kept in memory for devices. Every replica may lose its own at any time.
@@ -42,20 +43,21 @@ pub(crate) struct Devices {
 }
 
 impl Devices {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(configuration: &Configuration, bus: &Bus) -> Self {
         Devices {
             states: state::States::default(),
             heartbeats: heartbeat::Heartbeats::default(),
             metrics: report::Metrics::default(),
-            logs: logs::Logs::new(limits),
+            logs: logs::Logs::new(configuration, bus),
             ending: CancellationToken::new(),
         }
     }
 
-    /// Learns of what was changed here. What other replicas change is learned of when it is asked for.
+    /// Learns of what was changed. (What devices should run is looked at with each poll.)
     pub(crate) fn heed(&self, effects: &[Effect]) {
         for effect in effects {
             if let Effect::DevicesGone(gone) = effect {
+                self.logs.heed(gone);
                 for gone in gone {
                     self.states.forget(&gone.uuid);
                     self.metrics.forget(gone.id);
@@ -75,8 +77,7 @@ pub(crate) fn start(cloud: &Shared, stop: &CancellationToken) {
     });
     tokio::spawn(heartbeat::noting(Arc::clone(cloud), stop.clone()));
     tokio::spawn(heartbeat::expiring(Arc::clone(cloud), stop.clone()));
-    tokio::spawn(logs::writer::writing(Arc::clone(cloud)));
-    tokio::spawn(logs::writer::tidying(Arc::clone(cloud), stop.clone()));
+    logs::start(cloud, stop);
 }
 
 /// A device, as endpoints that name it by its uuid need it.

@@ -4,6 +4,7 @@
 //! device ── GET /device/v3/:uuid/tunnel ──► tunnel ──► open (the map of tunnels)
 //!                                                       │
 //! POST /supervisor/… ──► proxy ── ask ──────────────────┤
+//!                                  └─ bus: the replica that has the tunnel, where it is another one
 //! effects of writes  ──► push  ── ask: /v1/update ──────┤
 //!                                                       └─► presence ──► database, a batch at a time
 //! ```
@@ -15,12 +16,16 @@ mod open;
 mod presence;
 pub(crate) mod proxy;
 mod push;
+mod recheck;
 pub(crate) mod tunnel;
 
-use data::Effect;
+use std::collections::HashSet;
+
+use data::{DataError, Effect, sql};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::cloud::Shared;
+use crate::cloud::{Cloud, Shared};
 use open::Tunnels;
 use presence::Presence;
 use push::Push;
@@ -31,9 +36,21 @@ pub(crate) struct Reach {
     tunnels: Tunnels,
     presence: Presence,
     push: Push,
+    recheck: Notify,
 }
 
 impl Reach {
+    /// Anything may have been changed: devices are told, and what is no longer permitted ends, in a while.
+    pub(crate) fn heed_anything(&self) {
+        self.push.perhaps(self.tunnels.all());
+        self.recheck.notify_one();
+    }
+
+    /// A device opened a tunnel at another replica, at this time: an older one here is broken, or will be.
+    pub(crate) fn arrived_elsewhere(&self, device: i64, at: i64) {
+        self.tunnels.close_older(device, at);
+    }
+
     /// Something was changed: devices are told, and what is no longer permitted ends.
     pub(crate) fn heed(&self, effects: &[Effect]) {
         for effect in effects {
@@ -53,6 +70,32 @@ impl Reach {
     }
 }
 
+/// Which of these devices are connected to any replica, in their order.
+///
+/// # Errors
+/// Where the database fails.
+async fn connected(cloud: &Cloud, mut devices: Vec<i64>) -> Result<Vec<i64>, DataError> {
+    const AT_ONCE: usize = 1000;
+    let tunnels = &cloud.reach.tunnels;
+    let mut elsewhere = HashSet::new();
+    if cloud.bus.has_others() {
+        let away: Vec<i64> = devices
+            .iter()
+            .copied()
+            .filter(|id| !tunnels.has(*id))
+            .collect();
+        for away in away.chunks(AT_ONCE) {
+            let select =
+                sql("SELECT id FROM device WHERE id IN (?) AND is_connected_to_vpn = TRUE");
+            for row in cloud.database.rows(&select.with_all(away)).await? {
+                elsewhere.insert(row.id(0)?);
+            }
+        }
+    }
+    devices.retain(|id| elsewhere.contains(id) || tunnels.has(*id));
+    Ok(devices)
+}
+
 /// Keeps the database true and sends what is to be pushed, until `stop`; then nobody is connected any more.
 ///
 /// # Errors
@@ -65,6 +108,10 @@ pub(crate) async fn run(
     tokio::spawn(
         stop.clone()
             .run_until_cancelled_owned(push::run(cloud.clone())),
+    );
+    tokio::spawn(
+        stop.clone()
+            .run_until_cancelled_owned(recheck::run(cloud.clone())),
     );
     Ok(tokio::spawn(presence::run(cloud, instance, stop)))
 }

@@ -103,7 +103,10 @@ async fn run(configuration: Configuration) -> Result<()> {
             heeding.devices.heed(effects);
             heeding.reach.heed(effects);
         }
-        News::Missed => heeding.keys.forget_all(),
+        News::Missed => {
+            heeding.keys.forget_all();
+            heeding.reach.heed_anything();
+        }
     });
     let telling = cloud.clone();
     database.listen(move |effects| telling.bus.tell(effects));
@@ -111,6 +114,12 @@ async fn run(configuration: Configuration) -> Result<()> {
         tracing::info!("devices and people reach this cloud at {url}");
     }
     let stop = cloud.live.stop.clone();
+    // It ends last: what the others do at the end is told as well.
+    let ended = CancellationToken::new();
+    let telling = tokio::spawn({
+        let (cloud, ended) = (cloud.clone(), ended.clone());
+        async move { cloud.bus.run(&cloud, ended).await }
+    });
     let reaching = reach::run(cloud.clone(), stop.clone()).await?;
     tokio::spawn(tidying(cloud.clone(), stop.clone()));
     tokio::spawn(release_asset::tidying(cloud.clone(), stop.clone()));
@@ -137,6 +146,8 @@ async fn run(configuration: Configuration) -> Result<()> {
     reaching
         .await
         .context("who is connected was not written to the end")?;
+    ended.cancel();
+    let _ = telling.await;
     database.close().await;
     Ok(())
 }
@@ -148,6 +159,10 @@ async fn assembled(configuration: Configuration, database: Database) -> Result<C
     let tokens = Registry::of(&database)
         .await
         .context("the key that tokens for the registry are signed with cannot be had")?;
+    let bus = match &configuration.bus {
+        None => Bus::in_process(),
+        Some(url) => Bus::between_machines(url, &configuration.nats.prefix).await?,
+    };
     let branding = configuration.branding.clone();
     let registry = configuration.registry.clone();
     Ok(Cloud {
@@ -155,11 +170,11 @@ async fn assembled(configuration: Configuration, database: Database) -> Result<C
         sessions,
         keys: Keys::default(),
         limits: RateLimits::of(&configuration.limits),
-        bus: Bus::in_process(),
         reach: Reach::default(),
         registry: tokens,
-        devices: Devices::new(&configuration.limits),
         live: Live::default(),
+        devices: Devices::new(&configuration, &bus),
+        bus,
         tunnel_variables: branding.variables("SUPERVISOR_VPN_CONTROL").collect(),
         environment: Environment {
             branding,

@@ -2,33 +2,39 @@
 //! 4.5).
 //!
 //! ```text
-//! ingest  a batch, or a stream that stays open ──> writer  one transaction for all devices' lines
-//! read    history, then live  <────────────────── bus     whoever follows a device
+//! ingest  a batch,                    ┐            ┌ table   of the database, for one replica
+//! upload  a stream that stays open    ┴─> history ─┤
+//! read    history, then live  <───────────────────┘ stream  of the server between several
 //! ```
 //!
 //! What is answered with success is kept. Nobody who reads slowly holds up who writes: they are told how many
 //! lines they missed.
 
-pub(crate) mod bus;
+mod history;
 pub(crate) mod ingest;
 pub(crate) mod line;
+mod live;
 pub(crate) mod read;
+mod stream;
+mod table;
 pub(crate) mod upload;
-pub(crate) mod writer;
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use data::DeviceGone;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use http::{StatusCode, header};
+use tokio::time::interval;
+use tokio_util::sync::CancellationToken;
 
 use axum::response::{IntoResponse, Response};
 
 use crate::answer::Refusal;
-use crate::cloud::Cloud;
-use crate::configuration::Limits;
-use bus::Bus;
-use writer::Queue;
+use crate::bus::Bus;
+use crate::cloud::{Cloud, Shared};
+use crate::configuration::Configuration;
+use history::History;
 
 /// Lines of a device that are kept at most.
 pub(crate) const KEPT: usize = 1000;
@@ -44,35 +50,69 @@ const BATCHES_WITHIN: Duration = Duration::from_secs(10);
 /// How many seconds' worth of lines a device may send at once.
 const BURST: u32 = 10;
 
+/// Between two looks at who sent nothing for a while.
+const TIDY: Duration = Duration::from_secs(60);
+
 /// What is kept in memory for logs.
 pub(crate) struct Logs {
-    pub(crate) bus: Bus,
-    pub(crate) queue: Queue,
+    history: History,
     batches: DefaultKeyedRateLimiter<i64>,
     lines: DefaultKeyedRateLimiter<i64>,
 }
 
 impl Logs {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(configuration: &Configuration, bus: &Bus) -> Self {
+        let limits = &configuration.limits;
         let each = BATCHES_WITHIN / BATCHES.get();
         let batches = Quota::with_period(each).unwrap_or(Quota::per_second(NonZeroU32::MIN));
         let second = limits.log_lines_per_second;
         let burst = second.saturating_mul(NonZeroU32::MIN.saturating_add(BURST - 1));
         Logs {
-            bus: Bus::default(),
-            queue: Queue::default(),
+            history: History::new(bus.nats().map(|nats| (nats, &configuration.nats))),
             batches: RateLimiter::keyed(batches.allow_burst(BATCHES)),
             lines: RateLimiter::keyed(Quota::per_second(second).allow_burst(burst)),
         }
     }
 
+    /// These devices are no more.
+    pub(super) fn heed(&self, gone: &[DeviceGone]) {
+        // Of the table, the database takes their lines away by itself.
+        if let Some(stream) = self.history.stream() {
+            stream.heed(gone);
+        }
+    }
+
     /// Forgets devices that sent nothing for a while.
-    pub(crate) fn tidy(&self) {
+    fn tidy(&self) {
         self.batches.retain_recent();
         self.batches.shrink_to_fit();
         self.lines.retain_recent();
         self.lines.shrink_to_fit();
     }
+}
+
+/// Starts what goes on by itself, until `stop`; what waits to be kept is kept until the program ends.
+pub(super) fn start(cloud: &Shared, stop: &CancellationToken) {
+    let writing = cloud.clone();
+    tokio::spawn(async move {
+        if let Some(table) = writing.devices.logs.history.table() {
+            table::writing(writing.clone(), table).await;
+        }
+    });
+    let (keeping, stopped) = (cloud.clone(), stop.clone());
+    tokio::spawn(async move {
+        match &keeping.devices.logs.history {
+            History::Table(table) => table::tidying(&keeping, table, &stopped).await,
+            History::Stream(stream) => stream.run(keeping.clone(), stopped).await,
+        }
+    });
+    let (tidying, stopped) = (cloud.clone(), stop.clone());
+    tokio::spawn(async move {
+        let mut times = interval(TIDY);
+        while stopped.run_until_cancelled(times.tick()).await.is_some() {
+            tidying.devices.logs.tidy();
+        }
+    });
 }
 
 /// The answer to a device that is gone, given late: its supervisor tries again at once.

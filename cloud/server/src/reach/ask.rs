@@ -9,7 +9,8 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use tokio::time::timeout;
 
-use super::open::Ask;
+use crate::bus::{Ask, NO_ANSWER, NotReached};
+use crate::cloud::Cloud;
 
 /// A device, as requests to it are made.
 #[derive(Debug, Clone)]
@@ -58,9 +59,18 @@ pub(crate) struct Question {
 /// Why a device gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unanswered {
+    /// It holds no tunnel.
+    #[error("the device is not connected")]
+    Away,
     /// The tunnel broke.
     #[error("the connection to the device was lost")]
     Broken(#[source] hyper::Error),
+    /// The tunnel broke, at another replica.
+    #[error("the connection to the device was lost")]
+    Lost,
+    /// Perhaps another replica holds its tunnel.
+    #[error(transparent)]
+    NotReached(NotReached),
     /// It took too long.
     #[error("the device did not answer within {0:?}")]
     TooLate(Duration),
@@ -69,25 +79,50 @@ pub(crate) enum Unanswered {
     NoRequest(#[from] http::Error),
 }
 
-/// Asks a device, and waits so long for the head of its answer.
+impl From<NotReached> for Unanswered {
+    fn from(error: NotReached) -> Self {
+        match error {
+            NotReached::Away => Unanswered::Away,
+            error => Unanswered::NotReached(error),
+        }
+    }
+}
+
+/// Asks a device, whichever replica it is connected to, and waits so long for the head of its answer.
 ///
 /// # Errors
 /// Where there is none.
 pub(crate) async fn ask(
-    mut ask: Ask,
+    cloud: &Cloud,
     device: &Addressed,
     question: &Question,
     patience: Duration,
 ) -> Result<Response<Incoming>, Unanswered> {
-    let request = request(device, question)?;
     let answer = async {
-        ask.ready().await?;
-        ask.send_request(request).await
+        match cloud.reach.tunnels.to(device.id) {
+            Some(tunnel) => through(tunnel, device, question).await,
+            None => through(cloud.bus.call(device.id).await?, device, question).await,
+        }
     };
-    match timeout(patience, answer).await {
-        Ok(answer) => answer.map_err(Unanswered::Broken),
-        Err(_) => Err(Unanswered::TooLate(patience)),
+    let answer = match timeout(patience, answer).await {
+        Ok(answer) => answer?,
+        Err(_) => return Err(Unanswered::TooLate(patience)),
+    };
+    match answer.headers().contains_key(NO_ANSWER) {
+        true => Err(Unanswered::Lost),
+        false => Ok(answer),
     }
+}
+
+async fn through(
+    mut tunnel: Ask,
+    device: &Addressed,
+    question: &Question,
+) -> Result<Response<Incoming>, Unanswered> {
+    let request = request(device, question)?;
+    tunnel.ready().await.map_err(Unanswered::Broken)?;
+    let answer = tunnel.send_request(request).await;
+    answer.map_err(Unanswered::Broken)
 }
 
 fn request(device: &Addressed, question: &Question) -> Result<Request<Full<Bytes>>, http::Error> {

@@ -1,14 +1,11 @@
 //! The open tunnels, by device.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use axum::body::Bytes;
-use http_body_util::Full;
 use tokio::sync::oneshot;
 
-/// Sends requests to one device.
-pub(crate) type Ask = tunnel::Ask<Full<Bytes>>;
+use crate::bus::Ask;
 
 /// The open tunnels. There is one of a device at most: a newer one ends the older, which is broken or will be.
 #[derive(Default)]
@@ -26,8 +23,20 @@ struct Tunnel {
     ask: Ask,
     number: u64,
     actor: i64,
+    /// The hash of the key that opened it.
+    key: String,
+    /// When, in milliseconds since the epoch.
+    since: i64,
     /// The tunnel ends when this is dropped.
     _held: oneshot::Sender<()>,
+}
+
+/// Who opens a tunnel.
+pub(crate) struct Opener {
+    pub(crate) device: i64,
+    pub(crate) actor: i64,
+    /// The hash of its key.
+    pub(crate) key: String,
 }
 
 /// One tunnel, for the task that carries it.
@@ -43,8 +52,9 @@ impl Tunnels {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A device (whose actor this is) opened a tunnel.
-    pub(crate) fn opened(&self, device: i64, actor: i64, ask: Ask) -> Held {
+    /// A device opened a tunnel.
+    pub(crate) fn opened(&self, opener: &Opener, since: i64, ask: Ask) -> Held {
+        let device = opener.device;
         let (held, until) = oneshot::channel();
         let mut map = self.map();
         map.opened += 1;
@@ -52,7 +62,9 @@ impl Tunnels {
         let tunnel = Tunnel {
             ask,
             number,
-            actor,
+            actor: opener.actor,
+            key: opener.key.clone(),
+            since,
             _held: held,
         };
         map.by_device.insert(device, tunnel);
@@ -96,6 +108,31 @@ impl Tunnels {
     /// Ends the tunnel of a device.
     pub(crate) fn close(&self, device: i64) {
         self.map().by_device.remove(&device);
+    }
+
+    /// Ends the tunnel of a device that opened a newer one elsewhere.
+    pub(crate) fn close_older(&self, device: i64, than: i64) {
+        let mut map = self.map();
+        let open = map.by_device.get(&device);
+        if open.is_some_and(|tunnel| tunnel.since < than) {
+            map.by_device.remove(&device);
+        }
+    }
+
+    /// The keys that tunnels were opened by.
+    pub(crate) fn keys(&self) -> Vec<String> {
+        let map = self.map();
+        map.by_device
+            .values()
+            .map(|tunnel| tunnel.key.clone())
+            .collect()
+    }
+
+    /// Ends the tunnels that were opened by one of these keys.
+    pub(crate) fn close_opened_by(&self, keys: &HashSet<String>) {
+        let mut map = self.map();
+        map.by_device
+            .retain(|_, tunnel| !keys.contains(&tunnel.key));
     }
 
     /// Ends the tunnels of devices with these actors.

@@ -198,19 +198,25 @@ async fn write_some(cloud: &Cloud, instance: &Instance, devices: &[i64]) -> Resu
     let now = now();
     let mut transaction = cloud.database.begin().await?;
     if !here.is_empty() {
+        // One statement: of two, the replica that lets a device go may come between, and the device would be
+        // held here and not connected. Who moves from one to another was never away.
         let came = sql(
-            "UPDATE device SET is_connected_to_vpn = TRUE, is_online = TRUE, last_vpn_event = ?, \
-             last_connectivity_event = ?, modified_at = ? \
-             WHERE id IN (?) AND is_connected_to_vpn = FALSE",
+            "UPDATE device SET is_connected_to_vpn = TRUE, is_online = TRUE, \
+             last_vpn_event = CASE WHEN is_connected_to_vpn = TRUE THEN last_vpn_event ELSE ? END, \
+             last_connectivity_event = CASE WHEN is_connected_to_vpn = TRUE THEN last_connectivity_event ELSE ? END, \
+             modified_at = CASE WHEN is_connected_to_vpn = TRUE THEN modified_at ELSE ? END, \
+             is_managed_by__service_instance = ? \
+             WHERE id IN (?) AND (is_connected_to_vpn = FALSE OR is_managed_by__service_instance IS NULL \
+             OR is_managed_by__service_instance <> ?)",
         );
-        let came = came.with(now).with(now).with(now).with_all(&here);
+        let came = came
+            .with(now)
+            .with(now)
+            .with(now)
+            .with(instance.id)
+            .with_all(&here)
+            .with(instance.id);
         transaction.execute(&came).await?;
-        let held = sql(
-            "UPDATE device SET is_managed_by__service_instance = ? WHERE id IN (?) \
-             AND (is_managed_by__service_instance IS NULL OR is_managed_by__service_instance <> ?)",
-        );
-        let held = held.with(instance.id).with_all(&here).with(instance.id);
-        transaction.execute(&held).await?;
     }
     if !away.is_empty() {
         // Another replica may hold it by now.

@@ -19,7 +19,7 @@ use resources::Action;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep_until};
 
-use super::ask::{Addressed, Question, addressed, ask};
+use super::ask::{Addressed, Question, Unanswered, addressed, ask};
 use crate::answer::{Refusal, json as json_answer};
 use crate::body;
 use crate::cloud::{Cloud, Shared};
@@ -95,9 +95,7 @@ async fn online(cloud: &Cloud, identity: &Identity, whom: &Whom) -> Result<Vec<i
     )?;
     let rows = cloud.database.rows(&select).await?;
     let ids: Result<Vec<i64>, _> = rows.iter().map(|row| row.id(0)).collect();
-    let mut ids = ids?;
-    ids.retain(|id| cloud.reach.tunnels.has(*id));
-    Ok(ids)
+    Ok(super::connected(cloud, ids?).await?)
 }
 
 /// That the caller may change something at each of them: it is asked of the fleet, where that alone is named.
@@ -137,11 +135,10 @@ async fn permitted(
 
 /// Asks one device, and passes its answer on.
 async fn one(cloud: &Cloud, device: &Addressed, question: &Question) -> Result<Response, Refusal> {
-    let Some(tunnel) = cloud.reach.tunnels.to(device.id) else {
-        return Err(Refusal::Missing(NOBODY.to_owned()));
-    };
-    match ask(tunnel, device, question, PATIENCE).await {
+    match ask(cloud, device, question, PATIENCE).await {
         Ok(answer) => Ok(answer::passed_on(answer, &question.method)),
+        Err(Unanswered::Away) => Err(Refusal::Missing(NOBODY.to_owned())),
+        Err(Unanswered::NotReached(why)) => Err(Refusal::Unavailable(why.to_string())),
         Err(error) => Err(Refusal::Unreached(error.to_string())),
     }
 }
@@ -172,11 +169,10 @@ fn several(cloud: Shared, devices: Vec<Addressed>, question: Question) -> Respon
 }
 
 async fn in_list(cloud: &Cloud, device: &Addressed, question: &Question) -> Value {
-    match cloud.reach.tunnels.to(device.id) {
-        None => answer::failed("the connection to the device was lost"),
-        Some(tunnel) => match ask(tunnel, device, question, PATIENCE).await {
-            Ok(answer) => answer::entry(answer).await,
-            Err(error) => answer::failed(&error.to_string()),
-        },
+    match ask(cloud, device, question, PATIENCE).await {
+        Ok(answer) => answer::entry(answer).await,
+        // It was connected a moment ago.
+        Err(Unanswered::Away) => answer::failed(&Unanswered::Lost.to_string()),
+        Err(error) => answer::failed(&error.to_string()),
     }
 }

@@ -4,6 +4,9 @@
 //! `POST /v1/update` to the devices that are concerned and connected: so many at once, and as many a second
 //! from then on. A device that is concerned twice before its turn is told once. Devices that somebody
 //! changed one by one come before those of whole fleets, which may be many.
+//!
+//! Every replica hears of every change and tells the devices that are connected to it: so the rate is that of
+//! one replica.
 
 use std::collections::{HashSet, VecDeque};
 use std::mem;
@@ -115,6 +118,15 @@ impl Push {
         self.wake.notify_one();
     }
 
+    /// These devices may have something new; those that surely have come first.
+    pub(crate) fn perhaps(&self, devices: impl IntoIterator<Item = i64>) {
+        let mut noted = self.noted();
+        for device in devices {
+            noted.of_fleets.add(device);
+        }
+        self.wake.notify_one();
+    }
+
     /// A device is connected (again): it is told of what it missed.
     pub(crate) fn arrived(&self, device: i64) {
         let mut noted = self.noted();
@@ -168,7 +180,7 @@ async fn some(cloud: &Shared, pace: &mut Pace) -> Result<(), DataError> {
         {
             match cloud.reach.tunnels.has(device) {
                 true => turn.push(device),
-                // Perhaps another replica reaches it.
+                // Perhaps another replica reaches it, which has heard of the change as well.
                 false => noted.missed(device),
             }
         }
@@ -201,16 +213,13 @@ async fn of_fleets(cloud: &Cloud, fleets: &HashSet<i64>) -> Result<Vec<i64>, Dat
 
 async fn tell(cloud: Shared, device: Addressed) {
     let id = device.id;
-    let Some(tunnel) = cloud.reach.tunnels.to(id) else {
-        return cloud.reach.push.noted().missed(id);
-    };
     let question = Question {
         method: Method::POST,
         path: "/v1/update".to_owned(),
         query: None,
         body: Some(Bytes::from_static(b"{}")),
     };
-    match ask(tunnel, &device, &question, PATIENCE).await {
+    match ask(&cloud, &device, &question, PATIENCE).await {
         Ok(answer) if answer.status().is_success() => {}
         Ok(answer) => {
             tracing::debug!(device = id, status = %answer.status(), "a device refused to look")

@@ -12,8 +12,10 @@ use resources::Action;
 use tokio::time::timeout;
 use tunnel::End;
 
+use super::open::Opener;
 use crate::answer::Refusal;
-use crate::cloud::{Cloud, Shared};
+use crate::cloud::{Cloud, Shared, now};
+use crate::credential::{carried, key_hash};
 
 /// How long a device may take from the answer to the first bytes of the tunnel.
 const SWITCH: Duration = Duration::from_secs(20);
@@ -58,12 +60,19 @@ pub(crate) async fn accept(
     let switched = parts.extensions.remove::<OnUpgrade>();
     let switched =
         switched.ok_or_else(|| Refusal::Wrong("tunnels are opened by HTTP/1.1".to_owned()))?;
-    tokio::spawn(carry(cloud.clone(), device, actor, switched));
+    let key = carried(&parts.headers, parts.uri.query()).unwrap_or_default();
+    let opener = Opener {
+        device,
+        actor,
+        key: key_hash(&key),
+    };
+    tokio::spawn(carry(cloud.clone(), opener, switched));
     Ok((StatusCode::SWITCHING_PROTOCOLS, headers).into_response())
 }
 
 /// Carries a tunnel from its first byte to its last.
-async fn carry(cloud: Shared, device: i64, actor: i64, switched: OnUpgrade) {
+async fn carry(cloud: Shared, opener: Opener, switched: OnUpgrade) {
+    let device = opener.device;
     let begun = timeout(SWITCH, async {
         let connection = switched.await?;
         let pipe = tunnel::over(TokioIo::new(connection), End::Cloud).await;
@@ -78,21 +87,24 @@ async fn carry(cloud: Shared, device: i64, actor: i64, switched: OnUpgrade) {
         Err(_) => return,
     };
     let reach = &cloud.reach;
-    let mut held = reach.tunnels.opened(device, actor, ask);
-    opened(&cloud, device);
+    let since = now();
+    let mut held = reach.tunnels.opened(&opener, since, ask.clone());
+    opened(&cloud, device, since);
     tokio::select! {
         ended = connection => match ended {
             Ok(()) => tracing::debug!(device, "a tunnel ended"),
             Err(error) => tracing::debug!(device, %error, "a tunnel broke"),
         },
         _ = &mut held.until => tracing::debug!(device, "a tunnel was ended"),
+        () = cloud.bus.take_calls(device, &ask) => {}
     }
     reach.tunnels.ended(&held);
     reach.presence.changed(device);
 }
 
-fn opened(cloud: &Cloud, device: i64) {
+fn opened(cloud: &Cloud, device: i64, since: i64) {
     tracing::debug!(device, "a tunnel is open");
+    cloud.bus.tell_arrival(device, since);
     cloud.reach.presence.changed(device);
     cloud.reach.push.arrived(device);
 }

@@ -16,11 +16,11 @@ use tokio::time::timeout;
 use crate::harness::{Cloud, Signed, on_both, read};
 use crate::shop::{Device, Shop, until, uuid};
 
-fn line(message: &str) -> Value {
+pub(crate) fn line(message: &str) -> Value {
     json!({ "timestamp": 1_700_000_000_000_i64, "message": message })
 }
 
-async fn messages(by: &Signed<'_>, device: &Device<'_>, query: &str) -> Vec<String> {
+pub(crate) async fn messages(by: &Signed<'_>, device: &Device<'_>, query: &str) -> Vec<String> {
     let (status, lines) = by
         .get(&format!("/device/v2/{}/logs{query}", device.uuid))
         .await;
@@ -32,13 +32,13 @@ async fn messages(by: &Signed<'_>, device: &Device<'_>, query: &str) -> Vec<Stri
 }
 
 /// Lines of an answer that does not end, as they come.
-struct Following {
+pub(crate) struct Following {
     body: std::pin::Pin<Box<dyn futures::Stream<Item = reqwest::Result<Bytes>> + Send>>,
     begun: String,
 }
 
 impl Following {
-    async fn of(by: &Signed<'_>, device: &Device<'_>, query: &str) -> Self {
+    pub(crate) async fn of(by: &Signed<'_>, device: &Device<'_>, query: &str) -> Self {
         let path = format!("/device/v2/{}/logs?stream=1{query}", device.uuid);
         let answer = by.ask(Method::GET, &path).send().await.expect("an answer");
         assert_eq!(answer.status(), StatusCode::OK);
@@ -69,7 +69,7 @@ impl Following {
         }
     }
 
-    async fn message(&mut self) -> String {
+    pub(crate) async fn message(&mut self) -> String {
         self.next().await["message"]
             .as_str()
             .expect("text")
@@ -78,7 +78,7 @@ impl Following {
 }
 
 /// A request that stays open.
-fn open(
+pub(crate) fn open(
     device: &Device<'_>,
     encoding: Option<&str>,
 ) -> (mpsc::UnboundedSender<Vec<u8>>, reqwest::RequestBuilder) {

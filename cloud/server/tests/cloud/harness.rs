@@ -96,14 +96,23 @@ impl Cloud {
 
     /// Tells it to end, and waits until it has.
     pub(crate) async fn end(mut self) {
-        let pid = i32::try_from(self.child.id())
-            .ok()
-            .and_then(rustix::process::Pid::from_raw);
-        let pid = pid.expect("a process");
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("the signal");
+        rustix::process::kill_process(self.pid(), rustix::process::Signal::TERM)
+            .expect("the signal");
         let ended = tokio::task::spawn_blocking(move || self.child.wait());
         let status = ended.await.expect("waiting").expect("a status");
         assert!(status.success(), "{status}");
+    }
+
+    /// Ends it without a word, as a machine that fails does.
+    pub(crate) fn kill(&self) {
+        rustix::process::kill_process(self.pid(), rustix::process::Signal::KILL)
+            .expect("the signal");
+    }
+
+    fn pid(&self) -> rustix::process::Pid {
+        let pid = i32::try_from(self.child.id()).ok();
+        pid.and_then(rustix::process::Pid::from_raw)
+            .expect("a process")
     }
 
     /// Bytes of memory that it has.

@@ -23,6 +23,7 @@ mod harness;
 mod reach;
 mod registry;
 mod release_assets;
+mod replicas;
 mod scene;
 mod shop;
 mod transcript;

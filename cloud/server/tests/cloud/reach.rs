@@ -1,8 +1,8 @@
 //! Devices that hold a tunnel: who may, what the cloud tells of it, and what it asks through it (cloud
 //! behaviour 4.6 and 4.8). The devices are fakes behind the real end of the tunnel.
 
-mod proxy;
-mod push;
+pub(crate) mod proxy;
+pub(crate) mod push;
 mod tunnel;
 
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use serde_json::Value;
 use crate::harness::Signed;
 
 /// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Waits until it is so.
-async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
         if let Some(found) = look().await {
@@ -31,7 +31,7 @@ async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
 }
 
 /// A supervisor that answers nothing.
-fn silent() -> Router {
+pub(crate) fn silent() -> Router {
     Router::new()
 }
 
@@ -44,7 +44,7 @@ async fn connection(ann: &Signed<'_>, id: i64) -> Value {
 }
 
 /// Waits until the data API says that the device is connected, or that it is not.
-async fn until_connected(ann: &Signed<'_>, id: i64, connected: bool) -> Value {
+pub(crate) async fn until_connected(ann: &Signed<'_>, id: i64, connected: bool) -> Value {
     until("the state of the connection", async || {
         let row = connection(ann, id).await;
         assert_eq!(row["is_online"], row["is_connected_to_vpn"], "{row}");

@@ -90,7 +90,14 @@ pub(super) async fn panel(
     device: &Device,
 ) -> Result<Markup, Problem> {
     let mut names = Names::of(cloud, visitor, device).await?;
-    let lines = read::latest(cloud, device.id).await?;
+    // Where the bus is away, the rest of the page is not.
+    let lines = match read::latest(cloud, device.id).await {
+        Ok(lines) => lines,
+        Err(error) => {
+            tracing::warn!("log lines cannot be read: {error}");
+            Vec::new()
+        }
+    };
     names.learn(cloud, visitor, &lines).await;
     Ok(html! {
         section.stack aria-labelledby="log" data-log {

@@ -7,8 +7,8 @@ use http::request::Parts;
 use resources::Action;
 use serde_json::Value;
 
+use super::history::NotKept;
 use super::line::Sent;
-use super::writer::NotKept;
 use super::{gone, taken};
 use crate::answer::Refusal;
 use crate::body;
@@ -57,7 +57,8 @@ pub(crate) async fn batch(
             }
         }
     }
-    match cloud.devices.logs.queue.keep(device.id, lines).await {
+    let history = &cloud.devices.logs.history;
+    match history.keep(&cloud, device.id, lines).await {
         Ok(()) => Ok(taken()),
         Err(NotKept::Gone) => Err(gone(&cloud).await),
         Err(NotKept::Unavailable) => Err(unavailable()),

@@ -1,14 +1,15 @@
 //! One line, as devices send it and as it is read.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 /// Characters of a message; devices cut there as well.
 const LONGEST: usize = 10_000;
 
 /// One line.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Line {
-    /// Its number; 0 before it is kept.
+    /// Its number, which no other line of the device has; 0 before it is kept.
     pub(crate) id: i64,
     /// When the cloud got it, in milliseconds.
     pub(crate) created_at: i64,
@@ -74,6 +75,14 @@ impl Line {
             is_system: true,
             is_std_err: false,
             service: None,
+        }
+    }
+
+    /// The same, no longer than a line may be.
+    pub(crate) fn bounded(self) -> Self {
+        Line {
+            message: cut(&self.message),
+            ..self
         }
     }
 

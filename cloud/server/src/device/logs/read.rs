@@ -1,6 +1,6 @@
 //! `GET /device/v2/:uuid/logs`: what was written, and what is being written.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,15 +8,16 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
-use data::{DataError, sql};
 use futures::stream;
 use http::request::Parts;
 use http::{StatusCode, header};
 use resources::{Method, Role};
-use tokio::time::timeout;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
 
-use super::bus::{Followed, Next};
+use super::history::{NotRead, Span};
 use super::line::Line;
+use super::live::{Followed, Next};
 use super::{KEPT, KEPT_FOR};
 use crate::answer::{Refusal, json};
 use crate::cloud::{Cloud, Shared, now};
@@ -26,6 +27,11 @@ use crate::device::parameter;
 const DAY: i64 = 24 * 3600 * 1000;
 /// A connection without lines gets a blank one this often.
 const ALIVE: Duration = Duration::from_secs(58);
+/// What clocks of replicas and of the server between them may differ by, in milliseconds.
+const SKEW: i64 = 60_000;
+/// How often lines that were missed are asked for, and what is between.
+const TRIES: usize = 10;
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// `GET /device/v2/:uuid/logs?stream=1&count=N&start=T`
 pub(crate) async fn read(
@@ -45,8 +51,9 @@ pub(crate) async fn read(
         return Err(missing());
     }
     let wanted = Wanted::read(&parts)?;
+    let logs = &cloud.devices.logs;
     if !wanted.follow {
-        let lines = history(&cloud, device.id, &wanted).await?;
+        let lines = logs.history.read(&cloud, wanted.span(device.id)).await?;
         let lines: Vec<_> = lines.iter().map(Line::json).collect();
         return Ok(json(
             StatusCode::OK,
@@ -68,16 +75,17 @@ pub(crate) async fn read(
 /// The latest lines of a device, the oldest first.
 ///
 /// # Errors
-/// Where the database fails.
-pub(crate) async fn latest(cloud: &Cloud, device: i64) -> Result<Vec<Line>, DataError> {
-    history(cloud, device, &Wanted::latest()).await
+/// Where they cannot be read.
+pub(crate) async fn latest(cloud: &Cloud, device: i64) -> Result<Vec<Line>, NotRead> {
+    let span = Wanted::latest().span(device);
+    cloud.devices.logs.history.read(cloud, span).await
 }
 
 /// The same, and what comes after them.
 ///
 /// # Errors
 /// As [`latest`].
-pub(crate) async fn followed(cloud: &Shared, device: i64) -> Result<Live, DataError> {
+pub(crate) async fn followed(cloud: &Shared, device: i64) -> Result<Live, NotRead> {
     Live::of(cloud, device, &Wanted::latest()).await
 }
 
@@ -128,6 +136,14 @@ impl Wanted {
             start,
         })
     }
+
+    fn span(&self, device: i64) -> Span {
+        Span {
+            device,
+            count: self.count,
+            since: self.start,
+        }
+    }
 }
 
 fn moment(text: &str) -> Option<i64> {
@@ -144,53 +160,46 @@ fn moment(text: &str) -> Option<i64> {
     Some(time.timestamp().as_millisecond())
 }
 
-/// The latest lines since then, the oldest first.
-async fn history(cloud: &Cloud, device: i64, wanted: &Wanted) -> Result<Vec<Line>, DataError> {
-    if wanted.count == 0 {
-        return Ok(Vec::new());
-    }
-    let select = sql(
-        "SELECT id, created_at, timestamp, message, is_system, is_std_err, service_id FROM device_log \
-         WHERE device = ? AND created_at >= ? ORDER BY id DESC LIMIT ?",
-    )
-    .with(device)
-    .with(wanted.start)
-    .with(i64::try_from(wanted.count).unwrap_or(i64::MAX));
-    let mut lines = Vec::new();
-    for row in cloud.database.rows(&select).await? {
-        lines.push(Line {
-            id: row.id(0)?,
-            created_at: row.id(1)?,
-            timestamp: row.id(2)?,
-            message: row.some_text(3)?,
-            is_system: row.flag(4)?.unwrap_or_default(),
-            is_std_err: row.flag(5)?.unwrap_or_default(),
-            service: row.number(6)?,
-        });
-    }
-    lines.reverse();
-    Ok(lines)
-}
-
 /// Lines as they come, after those that were there.
 pub(crate) struct Live {
     cloud: Arc<Cloud>,
-    /// Lines that were there and may come once more.
-    told: HashSet<i64>,
+    device: i64,
+    told: Told,
     first: Option<Vec<Line>>,
     followed: Followed,
+    /// Changes where lines may have come that were not passed on.
+    missed: watch::Receiver<u64>,
+    /// When nothing was missed last, in milliseconds.
+    seen: i64,
 }
 
 impl Live {
-    async fn of(cloud: &Shared, device: i64, wanted: &Wanted) -> Result<Self, DataError> {
+    async fn of(cloud: &Shared, device: i64, wanted: &Wanted) -> Result<Self, NotRead> {
+        let history = &cloud.devices.logs.history;
+        // What is there before is not taken for missed.
+        let before = match cloud.bus.has_others() {
+            true => {
+                let span = Span {
+                    device,
+                    count: KEPT,
+                    since: now() - SKEW,
+                };
+                history.read(cloud, span).await?
+            }
+            false => Vec::new(),
+        };
         // Followed first and read then: a line is in one of both at least.
-        let followed = cloud.devices.logs.bus.follow(device);
-        let lines = history(cloud, device, wanted).await?;
+        let missed = cloud.bus.missed();
+        let followed = history.follow(device).await?;
+        let lines = history.read(cloud, wanted.span(device)).await?;
         Ok(Live {
             cloud: cloud.clone(),
-            told: lines.iter().map(|line| line.id).collect(),
+            device,
+            told: Told::of(before.iter().chain(&lines)),
             first: Some(lines),
             followed,
+            missed,
+            seen: now(),
         })
     }
 
@@ -202,12 +211,13 @@ impl Live {
         }
         loop {
             let ending = self.cloud.devices.ending.clone();
-            let next = ending.run_until_cancelled(timeout(ALIVE, self.followed.next()));
-            let lines = match next.await {
-                // The cloud ends.
-                None => return None,
-                Some(Err(_)) => return Some(Vec::new()),
-                Some(Ok(next)) => self.lines(next?),
+            let lines = tokio::select! {
+                () = ending.cancelled() => return None,
+                next = timeout(ALIVE, self.followed.next()) => match next {
+                    Err(_) => return Some(Vec::new()),
+                    Ok(next) => self.lines(next?),
+                },
+                Ok(()) = self.missed.changed() => self.caught_up().await,
             };
             let mut lines = lines;
             while lines.len() < KEPT
@@ -215,6 +225,7 @@ impl Live {
             {
                 lines.extend(self.lines(more));
             }
+            self.seen = now();
             if !lines.is_empty() {
                 return Some(lines);
             }
@@ -224,7 +235,7 @@ impl Live {
     fn lines(&mut self, next: Next) -> Vec<Line> {
         match next {
             Next::Lines(lines) => {
-                let new = lines.iter().filter(|line| !self.told.remove(&line.id));
+                let new = lines.iter().filter(|line| self.told.is_new(line.id));
                 new.cloned().collect()
             }
             Next::Missed(groups) => vec![Line::system(
@@ -234,6 +245,67 @@ impl Live {
                 now(),
             )],
         }
+    }
+
+    /// Lines that were kept and not passed on.
+    async fn caught_up(&mut self) -> Vec<Line> {
+        let span = Span {
+            device: self.device,
+            count: KEPT,
+            since: self.seen - SKEW,
+        };
+        for _ in 0..TRIES {
+            match self
+                .cloud
+                .devices
+                .logs
+                .history
+                .read(&self.cloud, span)
+                .await
+            {
+                Ok(mut lines) => {
+                    lines.retain(|line| self.told.is_new(line.id));
+                    return lines;
+                }
+                Err(error) => {
+                    tracing::warn!("log lines that were missed cannot be read yet: {error}");
+                    sleep(AGAIN).await;
+                }
+            }
+        }
+        let warning = "Warning: Some messages may be missing here".to_owned();
+        vec![Line::system(warning, now())]
+    }
+}
+
+/// The latest lines that were sent, which may come once more.
+#[derive(Default)]
+struct Told {
+    ids: HashSet<i64>,
+    order: VecDeque<i64>,
+}
+
+impl Told {
+    fn of<'a>(lines: impl Iterator<Item = &'a Line>) -> Self {
+        let mut told = Told::default();
+        for line in lines {
+            told.is_new(line.id);
+        }
+        told
+    }
+
+    /// Whether a line was not sent yet; it is now.
+    fn is_new(&mut self, id: i64) -> bool {
+        if !self.ids.insert(id) {
+            return false;
+        }
+        self.order.push_back(id);
+        if self.order.len() > 2 * KEPT
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.ids.remove(&oldest);
+        }
+        true
     }
 }
 

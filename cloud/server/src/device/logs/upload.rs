@@ -12,9 +12,9 @@ use http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
 use tokio::time::{Instant, sleep_until};
 
+use super::history::NotKept;
 use super::ingest::{admitted, unavailable};
 use super::line::{Line, Sent};
-use super::writer::NotKept;
 use super::{gone, taken};
 use crate::answer::Refusal;
 use crate::cloud::{Cloud, Shared, now};
@@ -150,7 +150,8 @@ impl Upload<'_> {
             lines.push(Line::system(warning, now()));
             self.suppressed = 0;
         }
-        match self.cloud.devices.logs.queue.keep(self.device, lines).await {
+        let history = &self.cloud.devices.logs.history;
+        match history.keep(self.cloud, self.device, lines).await {
             Ok(()) => Ok(()),
             Err(NotKept::Gone) => Err(gone(self.cloud).await),
             Err(NotKept::Unavailable) => Err(unavailable()),

@@ -20,10 +20,10 @@ use super::{silent, until};
 use crate::fake_device::{Known, connect, known};
 use crate::harness::{Cloud, Signed, on_both, read};
 
-const PIECE: usize = 16 << 10;
+pub(crate) const PIECE: usize = 16 << 10;
 
 /// Says what it was asked.
-fn echo() -> Router {
+pub(crate) fn echo() -> Router {
     let say = async |request: Request| {
         let (head, body) = request.into_parts();
         let body = body.collect().await.expect("a body").to_bytes();
@@ -57,7 +57,7 @@ fn echo() -> Router {
         .fallback(say)
 }
 
-async fn asked(by: &Signed<'_>, path: &str, body: Value) -> Response {
+pub(crate) async fn asked(by: &Signed<'_>, path: &str, body: Value) -> Response {
     let request = by
         .ask(Method::POST, &format!("/supervisor{path}"))
         .json(&body);
@@ -306,7 +306,7 @@ async fn lines_come_as_the_device_writes_them() {
 
 /// A device whose answer never ends: how many pieces it made, and whether anybody still wants them.
 #[derive(Clone, Default)]
-struct Flood {
+pub(crate) struct Flood {
     pieces: Arc<AtomicUsize>,
     dropped: Arc<AtomicBool>,
 }
@@ -320,7 +320,7 @@ impl Drop for Gone {
 }
 
 impl Flood {
-    fn router(&self) -> Router {
+    pub(crate) fn router(&self) -> Router {
         let this = self.clone();
         Router::new().route(
             "/flood",
@@ -336,8 +336,13 @@ impl Flood {
         )
     }
 
-    fn made(&self) -> usize {
+    pub(crate) fn made(&self) -> usize {
         self.pieces.load(Ordering::SeqCst)
+    }
+
+    /// Whether the device has heard that nobody reads any more.
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.dropped.load(Ordering::SeqCst)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::fake_device::{Known, connect, known};
 use crate::harness::{Cloud, Signed, on_both};
 
 /// A supervisor that hands on each `POST /v1/update`, with its body and address.
-fn told() -> (Router, mpsc::UnboundedReceiver<(String, Value)>) {
+pub(crate) fn told() -> (Router, mpsc::UnboundedReceiver<(String, Value)>) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let heard = async move |uri: http::Uri, axum::Json(body): axum::Json<Value>| {
         let _ = sender.send((uri.to_string(), body));
@@ -34,12 +34,14 @@ async fn connected(
     (device, receiver)
 }
 
-async fn next(receiver: &mut mpsc::UnboundedReceiver<(String, Value)>) -> (String, Value) {
+pub(crate) async fn next(
+    receiver: &mut mpsc::UnboundedReceiver<(String, Value)>,
+) -> (String, Value) {
     let heard = tokio::time::timeout(PATIENCE, receiver.recv()).await;
     heard.expect("a push in time").expect("a push")
 }
 
-async fn variable(ann: &Signed<'_>, of: &str, id: i64, name: &str) {
+pub(crate) async fn variable(ann: &Signed<'_>, of: &str, id: i64, name: &str) {
     let resource = format!("{of}_environment_variable");
     ann.create(&resource, json!({ of: id, "name": name, "value": "1" }))
         .await;

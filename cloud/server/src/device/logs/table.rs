@@ -1,16 +1,20 @@
-//! Keeps lines: whatever waits is written by one transaction, whose devices ever it is of, and then passed on.
+//! Lines in a table of the database, which keeps the latest of each device.
+//!
+//! Whatever waits is written by one transaction, whose devices ever it is of, and then passed on.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use data::{DataError, sql};
+use data::{DataError, Database, sql};
 use sea_query::{Alias, Expr, Query};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
+use super::history::{NotKept, Span};
 use super::line::Line;
+use super::live::Live;
 use super::{KEPT, KEPT_FOR};
 use crate::cloud::{Cloud, Shared, now};
 
@@ -22,11 +26,19 @@ const AT_ONCE: usize = 2000;
 const SLACK: usize = 250;
 /// Between two looks at what is too old.
 const LOOK: Duration = Duration::from_secs(3600);
-/// Between two looks at who sent nothing for a while.
+
+/// Between two looks at who is followed no more.
 const TIDY: Duration = Duration::from_secs(60);
 
+/// The table's lines, on their way in and out.
+#[derive(Default)]
+pub(crate) struct Table {
+    pub(super) queue: Queue,
+    pub(super) live: Live,
+}
+
 /// Lines that wait for the writer.
-pub(crate) struct Queue {
+pub(super) struct Queue {
     sender: mpsc::Sender<Group>,
     receiver: Mutex<Option<mpsc::Receiver<Group>>>,
 }
@@ -48,24 +60,12 @@ struct Group {
     kept: oneshot::Sender<Result<(), NotKept>>,
 }
 
-/// Why lines are not kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NotKept {
-    /// Their device is gone.
-    Gone,
-    /// The database does not take them now.
-    Unavailable,
-}
-
 impl Queue {
     /// Keeps lines of a device. When it answers, they are kept and those who follow the device have them.
     ///
     /// # Errors
     /// [`NotKept`]
-    pub(crate) async fn keep(&self, device: i64, lines: Vec<Line>) -> Result<(), NotKept> {
-        if lines.is_empty() {
-            return Ok(());
-        }
+    pub(super) async fn keep(&self, device: i64, lines: Vec<Line>) -> Result<(), NotKept> {
         let (kept, answer) = oneshot::channel();
         let group = Group {
             device,
@@ -81,10 +81,9 @@ impl Queue {
 }
 
 /// Writes what waits, as long as the program runs.
-pub(crate) async fn writing(cloud: Shared) {
-    let logs = &cloud.devices.logs;
+pub(super) async fn writing(cloud: Shared, table: &Table) {
     let receiver = {
-        let mut receiver = logs
+        let mut receiver = table
             .queue
             .receiver
             .lock()
@@ -104,13 +103,13 @@ pub(crate) async fn writing(cloud: Shared) {
             groups.push(more);
         }
         match write(&cloud, &mut groups).await {
-            Ok(()) => kept(&cloud, groups, &mut since).await,
+            Ok(()) => kept(&cloud, table, groups, &mut since).await,
             // A device that is gone takes nobody else's lines with it.
             Err(_) => {
                 for group in groups {
                     let mut alone = vec![group];
                     match write(&cloud, &mut alone).await {
-                        Ok(()) => kept(&cloud, alone, &mut since).await,
+                        Ok(()) => kept(&cloud, table, alone, &mut since).await,
                         Err(error) => not_kept(alone, &error),
                     }
                 }
@@ -161,11 +160,11 @@ async fn write(cloud: &Cloud, groups: &mut [Group]) -> Result<(), DataError> {
     transaction.commit().await
 }
 
-async fn kept(cloud: &Cloud, groups: Vec<Group>, since: &mut HashMap<i64, usize>) {
+async fn kept(cloud: &Cloud, table: &Table, groups: Vec<Group>, since: &mut HashMap<i64, usize>) {
     for group in groups {
         let count = group.lines.len();
         let lines: Arc<[Line]> = group.lines.into();
-        cloud.devices.logs.bus.publish(group.device, &lines);
+        table.live.publish(group.device, &lines);
         let _ = group.kept.send(Ok(()));
         // The first ones after a start may follow any number.
         let written = since.entry(group.device).or_insert(SLACK);
@@ -207,8 +206,8 @@ async fn trim(cloud: &Cloud, device: i64) -> Result<(), DataError> {
     Ok(())
 }
 
-/// Takes away what is too old, and forgets who is not there any more, until `stop`.
-pub(crate) async fn tidying(cloud: Shared, stop: CancellationToken) {
+/// Takes away what is too old, and forgets who is not followed any more, until `stop`.
+pub(super) async fn tidying(cloud: &Cloud, table: &Table, stop: &CancellationToken) {
     let mut old = interval(LOOK);
     old.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut idle = interval(TIDY);
@@ -216,10 +215,7 @@ pub(crate) async fn tidying(cloud: Shared, stop: CancellationToken) {
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
-            _ = idle.tick() => {
-                cloud.devices.logs.tidy();
-                cloud.devices.logs.bus.tidy();
-            }
+            _ = idle.tick() => table.live.tidy(),
             _ = old.tick() => {
                 let delete = sql("DELETE FROM device_log WHERE created_at < ?").with(now() - KEPT_FOR);
                 if let Err(error) = cloud.database.execute(&delete).await {
@@ -228,4 +224,29 @@ pub(crate) async fn tidying(cloud: Shared, stop: CancellationToken) {
             }
         }
     }
+}
+
+/// The latest lines of a span, the oldest first.
+pub(super) async fn read(database: &Database, span: Span) -> Result<Vec<Line>, DataError> {
+    let select = sql(
+        "SELECT id, created_at, timestamp, message, is_system, is_std_err, service_id FROM device_log \
+         WHERE device = ? AND created_at >= ? ORDER BY id DESC LIMIT ?",
+    )
+    .with(span.device)
+    .with(span.since)
+    .with(i64::try_from(span.count).unwrap_or(i64::MAX));
+    let mut lines = Vec::new();
+    for row in database.rows(&select).await? {
+        lines.push(Line {
+            id: row.id(0)?,
+            created_at: row.id(1)?,
+            timestamp: row.id(2)?,
+            message: row.some_text(3)?,
+            is_system: row.flag(4)?.unwrap_or_default(),
+            is_std_err: row.flag(5)?.unwrap_or_default(),
+            service: row.number(6)?,
+        });
+    }
+    lines.reverse();
+    Ok(lines)
 }

@@ -1,7 +1,4 @@
 //! Live lines, to whoever follows a device in this replica.
-//!
-//! A bus between replicas takes the place of what is behind these two methods; nothing else knows how lines
-//! get from who takes them to who follows them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,18 +9,18 @@ use tokio::sync::broadcast::{Receiver, Sender, channel};
 use super::line::Line;
 
 /// Groups of lines that one who follows may be behind by.
-const BEHIND: usize = 256;
+pub(super) const BEHIND: usize = 256;
 
 /// Lines that were kept together.
 pub(crate) type Lines = Arc<[Line]>;
 
 /// Live lines.
 #[derive(Default)]
-pub(crate) struct Bus {
+pub(crate) struct Live {
     followed: Mutex<HashMap<i64, Sender<Lines>>>,
 }
 
-impl Bus {
+impl Live {
     /// Passes lines of a device on. Nobody is waited for.
     pub(crate) fn publish(&self, device: i64, lines: &Lines) {
         let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -39,9 +36,7 @@ impl Bus {
     pub(crate) fn follow(&self, device: i64) -> Followed {
         let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
         let sender = followed.entry(device).or_insert_with(|| channel(BEHIND).0);
-        Followed {
-            lines: sender.subscribe(),
-        }
+        Followed::of(sender)
     }
 
     /// Forgets devices that nobody follows any more.
@@ -65,6 +60,13 @@ pub(crate) enum Next {
 }
 
 impl Followed {
+    /// Lines that are sent from now on.
+    pub(super) fn of(sender: &Sender<Lines>) -> Self {
+        Followed {
+            lines: sender.subscribe(),
+        }
+    }
+
     /// What comes next; none when nothing will. Nothing is lost where the future is dropped.
     pub(crate) async fn next(&mut self) -> Option<Next> {
         match self.lines.recv().await {
@@ -94,12 +96,12 @@ mod tests {
 
     #[tokio::test]
     async fn who_follows_slowly_is_told_and_holds_nobody_up() {
-        let bus = Bus::default();
-        bus.publish(1, &lines("nobody hears this"));
-        let mut slow = bus.follow(1);
-        let mut other = bus.follow(2);
+        let live = Live::default();
+        live.publish(1, &lines("nobody hears this"));
+        let mut slow = live.follow(1);
+        let mut other = live.follow(2);
         for number in 0..BEHIND + 10 {
-            bus.publish(1, &lines(&number.to_string()));
+            live.publish(1, &lines(&number.to_string()));
         }
         let Some(Next::Missed(missed)) = slow.next().await else {
             panic!("a notice")
@@ -111,7 +113,7 @@ mod tests {
         assert_eq!(next[0].message, missed.to_string());
         assert!(other.ready().is_none(), "of another device");
         drop((slow, other));
-        bus.tidy();
-        assert!(bus.followed.lock().unwrap().is_empty());
+        live.tidy();
+        assert!(live.followed.lock().unwrap().is_empty());
     }
 }

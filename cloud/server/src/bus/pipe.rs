@@ -1,0 +1,160 @@
+//! A byte stream between two replicas: numbered messages on a subject for each direction.
+//!
+//! A bus holds nobody back, and drops what is not read in time. So what is on the way has to be bounded by
+//! what goes over the pipe: HTTP/2, whose windows are. A message that is missing breaks the pipe, since its
+//! number is.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use async_nats::{Client, Message, Subscriber};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use futures::{Stream, StreamExt};
+use tokio::sync::mpsc;
+use tokio_util::io::{CopyToBytes, SinkWriter, StreamReader};
+use tokio_util::sync::PollSender;
+
+use futures::sink::{SinkExt, SinkMapErr};
+
+/// Bytes in one message.
+const PIECE: usize = 64 << 10;
+/// Writes that wait for the connection to the bus.
+const WAITING: usize = 4;
+/// Bytes of a number.
+const NUMBER: usize = 8;
+
+type Writes =
+    SinkMapErr<PollSender<Bytes>, fn(tokio_util::sync::PollSendError<Bytes>) -> io::Error>;
+
+/// Both directions of a pipe.
+pub(super) type Pipe = SinkWriter<StreamReader<CopyToBytes<Ends>, Bytes>>;
+
+/// Reads from what is subscribed to, and writes to a subject. The other end reads an end when it is dropped.
+pub(super) fn over(client: Client, read: Numbered, write: String) -> Pipe {
+    let (sender, receiver) = mpsc::channel(WAITING);
+    tokio::spawn(publish(client, write, receiver));
+    let closed: fn(_) -> io::Error = |_| io::ErrorKind::BrokenPipe.into();
+    let writes = PollSender::new(sender).sink_map_err(closed);
+    SinkWriter::new(StreamReader::new(CopyToBytes::new(Ends { read, writes })))
+}
+
+/// Sends what is written, and an empty message for the end.
+async fn publish(client: Client, subject: String, mut writes: mpsc::Receiver<Bytes>) {
+    let mut number: u64 = 0;
+    let mut message = |piece: &[u8]| {
+        let mut message = BytesMut::with_capacity(NUMBER + piece.len());
+        message.put_u64(number);
+        message.put_slice(piece);
+        number += 1;
+        message.freeze()
+    };
+    while let Some(written) = writes.recv().await {
+        for piece in written.chunks(PIECE) {
+            if client
+                .publish(subject.clone(), message(piece))
+                .await
+                .is_err()
+            {
+                return;
+            }
+        }
+    }
+    let _ = client.publish(subject, message(&[])).await;
+}
+
+/// What is read of a pipe.
+pub(super) struct Numbered {
+    messages: Subscriber,
+    next: u64,
+    first: Option<Bytes>,
+    ended: bool,
+}
+
+impl Numbered {
+    pub(super) fn new(messages: Subscriber) -> Self {
+        Numbered {
+            messages,
+            next: 0,
+            first: None,
+            ended: false,
+        }
+    }
+
+    /// Waits until something was written; whether anything was.
+    pub(super) async fn begun(&mut self) -> bool {
+        match self.next().await {
+            Some(Ok(first)) => {
+                self.first = Some(first);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn read(&mut self, message: Message) -> Option<io::Result<Bytes>> {
+        let mut payload = message.payload;
+        if payload.len() < NUMBER || payload.get_u64() != self.next {
+            self.ended = true;
+            return Some(Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "a message between two replicas was lost",
+            )));
+        }
+        self.next += 1;
+        self.ended = payload.is_empty();
+        (!self.ended).then_some(Ok(payload))
+    }
+}
+
+impl Stream for Numbered {
+    type Item = io::Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Some(Ok(first)));
+        }
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        match self.messages.poll_next_unpin(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(None) => Poll::Ready(None),
+            Poll::Ready(Some(message)) => Poll::Ready(self.read(message)),
+        }
+    }
+}
+
+/// Reading and writing as one.
+pub(super) struct Ends {
+    read: Numbered,
+    writes: Writes,
+}
+
+impl Stream for Ends {
+    type Item = io::Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.read.poll_next_unpin(cx)
+    }
+}
+
+impl futures::Sink<Bytes> for Ends {
+    type Error = io::Error;
+
+    fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.writes.poll_ready_unpin(cx)
+    }
+
+    fn start_send(mut self: Pin<&mut Self>, bytes: Bytes) -> io::Result<()> {
+        self.writes.start_send_unpin(bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.writes.poll_flush_unpin(cx)
+    }
+
+    fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.writes.poll_close_unpin(cx)
+    }
+}

@@ -1,0 +1,49 @@
+//! Tunnels whose keys may have been revoked while nobody told: they are looked at again.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use data::DataError;
+use sea_query::{Alias, Expr, ExprTrait, Query};
+use tokio::time::sleep;
+
+use crate::cloud::{Cloud, Shared, now};
+
+/// Keys of one statement.
+const AT_ONCE: usize = 1000;
+/// Before what the database refused is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Looks whenever it is asked to, for as long as it is polled.
+pub(super) async fn run(cloud: Shared) {
+    loop {
+        cloud.reach.recheck.notified().await;
+        while let Err(error) = look(&cloud).await {
+            tracing::warn!(
+                "keys of open tunnels cannot be looked at, and it is tried again: {error}"
+            );
+            sleep(AGAIN).await;
+        }
+    }
+}
+
+async fn look(cloud: &Cloud) -> Result<(), DataError> {
+    let tunnels = &cloud.reach.tunnels;
+    for keys in tunnels.keys().chunks(AT_ONCE) {
+        let expiry = || Expr::col(Alias::new("expiry_date"));
+        let good = Query::select()
+            .column(Alias::new("key_hash"))
+            .from(Alias::new("api_key"))
+            .and_where(Expr::col(Alias::new("key_hash")).is_in(keys))
+            .and_where(expiry().is_null().or(expiry().gt(now())))
+            .take();
+        let mut bad: HashSet<String> = keys.iter().cloned().collect();
+        for row in cloud.database.rows(&good).await? {
+            bad.remove(&row.some_text(0)?);
+        }
+        if !bad.is_empty() {
+            tunnels.close_opened_by(&bad);
+        }
+    }
+    Ok(())
+}

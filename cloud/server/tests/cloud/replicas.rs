@@ -1,0 +1,60 @@
+//! Several replicas with one PostgreSQL database and one NATS server: whichever is asked answers, and what one
+//! was told the others know. The programs are real ones, each in a process of its own.
+
+mod calls;
+mod hostile;
+mod logs;
+mod losses;
+mod nats_server;
+mod news;
+
+use data::testing::on_fresh_postgres;
+
+use crate::harness::Cloud;
+use nats_server::NatsServer;
+
+/// Two replicas, and what they share.
+pub(crate) struct Replicas {
+    nats: NatsServer,
+    database: String,
+    a: Cloud,
+    b: Cloud,
+}
+
+impl Replicas {
+    /// One more, with the same database and bus.
+    async fn another(&self) -> Cloud {
+        replica(&self.database, &self.nats, "").await
+    }
+}
+
+async fn replica(database: &str, nats: &NatsServer, settings: &str) -> Cloud {
+    let configuration = format!("bus = '{}'\n{settings}", nats.url());
+    Cloud::start_with(database, &configuration).await
+}
+
+/// Runs a test with two replicas; not where this machine has no server for them.
+async fn on_two(test: impl AsyncFn(Replicas)) {
+    on_two_with("", test).await;
+}
+
+/// As [`on_two`], with more in their configuration files.
+async fn on_two_with(settings: &str, test: impl AsyncFn(Replicas)) {
+    let Some(program) = nats_server::program() else {
+        println!("SKIPPED: there is no nats-server, so nothing ran with several replicas");
+        return;
+    };
+    on_fresh_postgres(async |database| {
+        let nats = NatsServer::start(&program);
+        let a = replica(&database, &nats, settings).await;
+        let b = replica(&database, &nats, settings).await;
+        let replicas = Replicas {
+            nats,
+            database,
+            a,
+            b,
+        };
+        test(replicas).await;
+    })
+    .await;
+}

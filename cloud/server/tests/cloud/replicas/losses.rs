@@ -1,0 +1,242 @@
+//! A replica that is killed, and a bus that goes away and comes back: nothing that was acknowledged is lost.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use super::{Replicas, on_two};
+use crate::device_logs::{Following, line, messages};
+use crate::fake_device::{connect, known};
+use crate::harness::read;
+use crate::reach::proxy::{asked, echo};
+use crate::reach::push::{next, told, variable};
+use crate::reach::{silent, until, until_connected};
+use crate::shop::Shop;
+
+/// What was acknowledged.
+#[derive(Default)]
+struct Acknowledged {
+    lines: Mutex<Vec<String>>,
+    variables: Mutex<Vec<String>>,
+    reports: Mutex<Vec<String>>,
+}
+
+/// Sends one thing after the other until nobody answers.
+async fn until_nobody_answers(
+    list: &Mutex<Vec<String>>,
+    request: impl Fn(&str) -> reqwest::RequestBuilder,
+) {
+    for number in 0.. {
+        let name = format!("n{number}");
+        let Ok(answer) = request(&name).send().await else {
+            return;
+        };
+        let status = answer.status();
+        // The answer counts when all of it is there.
+        if answer.bytes().await.is_err() {
+            return;
+        }
+        if status.is_success() {
+            list.lock().expect("a list").push(name);
+        } else {
+            // At the start, the stream of lines may not be there yet.
+            assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_replica_acknowledged_before_it_was_killed_is_at_the_others() {
+    on_two(async |two| {
+        let shop = Shop::open(&two.a).await;
+        let device = shop.device(1).await;
+        let at_b = two.b.by(shop.ann.token.clone());
+        let connected = known(&two.a, &shop.ann, shop.fleet).await;
+        let silent_one = known(&two.a, &shop.ann, shop.fleet).await;
+        for device in [&connected, &silent_one] {
+            connect(&two.a, device, silent()).await;
+            until_connected(&at_b, device.id, true).await;
+        }
+
+        let acknowledged = Acknowledged::default();
+        let stream = format!("/device/v2/{}/log-stream", device.uuid);
+        let lines = until_nobody_answers(&acknowledged.lines, |name| {
+            let request = device.signed.ask(Method::POST, &stream);
+            request
+                .header("content-type", "application/x-ndjson")
+                .body(format!("{}\n", line(name)))
+        });
+        let variables = until_nobody_answers(&acknowledged.variables, |name| {
+            let body = json!({ "device": device.id, "name": name, "value": "1" });
+            let path = "/v7/device_environment_variable";
+            shop.ann.ask(Method::POST, path).json(&body)
+        });
+        let reports = until_nobody_answers(&acknowledged.reports, |name| {
+            let body = json!({ &device.uuid: { "status": name } });
+            let path = "/device/v3/state";
+            device.signed.ask(Method::PATCH, path).json(&body)
+        });
+        let killed = async {
+            until("a load", async || {
+                let enough = |list: &Mutex<Vec<String>>| list.lock().expect("a list").len() >= 20;
+                let all = enough(&acknowledged.lines)
+                    && enough(&acknowledged.variables)
+                    && enough(&acknowledged.reports);
+                all.then_some(())
+            })
+            .await;
+            two.a.kill();
+            Instant::now()
+        };
+        let ((), (), (), killed) = tokio::join!(lines, variables, reports, killed);
+
+        let there = messages(&at_b, &device, "").await;
+        for line in acknowledged.lines.lock().expect("a list").iter() {
+            assert_eq!(
+                there.iter().filter(|found| *found == line).count(),
+                1,
+                "{line}"
+            );
+        }
+        let rows = at_b
+            .rows("/v7/device_environment_variable?$select=name")
+            .await;
+        for name in acknowledged.variables.lock().expect("a list").iter() {
+            assert!(rows.iter().any(|row| row["name"] == *name), "{name}");
+        }
+        let last = acknowledged.reports.lock().expect("a list").len();
+        let path = format!("/v7/device({})?$select=status", device.id);
+        let status = at_b.rows(&path).await[0]["status"].clone();
+        // Or the one that was not acknowledged any more.
+        let expected = [format!("n{}", last - 1), format!("n{last}")];
+        assert!(
+            expected.iter().any(|one| status == *one),
+            "{status}: {expected:?}"
+        );
+
+        // A device comes back to whoever is left, and is reached there at once.
+        connect(&two.b, &connected, echo()).await;
+        let body = json!({ "deviceId": connected.id, "method": "GET" });
+        until("the device is reached at B", async || {
+            let answer = read(asked(&at_b, "/ping", body.clone()).await).await;
+            (answer == (StatusCode::OK, json!("OK"))).then_some(())
+        })
+        .await;
+        // One that does not come back is asked in vain, and seen as away after a while.
+        let body = json!({ "deviceId": silent_one.id, "method": "GET" });
+        let (status, _) = read(asked(&at_b, "/ping", body).await).await;
+        assert_eq!(status, StatusCode::NOT_FOUND);
+        let path = format!("/v7/device({})?$select=is_connected_to_vpn", silent_one.id);
+        while at_b.rows(&path).await[0]["is_connected_to_vpn"] != false {
+            assert!(killed.elapsed() < Duration::from_secs(80), "it is away");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        until_connected(&at_b, connected.id, true).await;
+        let again = two.another().await;
+        let by = again.by(shop.ann.token.clone());
+        assert_eq!(messages(&by, &device, "").await, there);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_bus_that_was_away_and_is_back_needs_nobody_to_be_restarted() {
+    on_two(async |mut two| {
+        let Replicas { nats, a, b, .. } = &mut two;
+        let shop = Shop::open(a).await;
+        let at_b = b.by(shop.ann.token.clone());
+        let writer = shop.device(1).await;
+        let device = known(a, &shop.ann, shop.fleet).await;
+        let (router, mut hears) = told();
+        let router =
+            router.merge(axum::Router::new().route("/ping", axum::routing::any(async || "OK")));
+        connect(a, &device, router).await;
+        until_connected(&at_b, device.id, true).await;
+        next(&mut hears).await;
+        let path = format!("/device/v2/{}/logs", writer.uuid);
+        let send = async |message: &str| {
+            let lines = json!([line(message)]);
+            writer.signed.send(Method::POST, &path, lines).await.0
+        };
+        until("lines are kept", async || {
+            (send("one").await == StatusCode::CREATED).then_some(())
+        })
+        .await;
+        let mut follows = Following::of(&at_b, &writer, "").await;
+        assert_eq!(send("two").await, StatusCode::CREATED);
+        assert_eq!(follows.message().await, "two");
+        let key_at_b = b.by(device.key.clone());
+        let state = format!("/device/v3/{}/state", device.uuid);
+        assert_eq!(key_at_b.get(&state).await.0, StatusCode::OK);
+
+        nats.kill();
+        let ping = json!({ "deviceId": device.id, "method": "GET" });
+        until("B knows that it reaches nobody", async || {
+            let (status, _) = read(asked(&at_b, "/ping", ping.clone()).await).await;
+            (status == StatusCode::SERVICE_UNAVAILABLE).then_some(())
+        })
+        .await;
+        // What needs no other replica goes on.
+        let (status, _) = read(asked(&shop.ann, "/ping", ping.clone()).await).await;
+        assert_eq!(status, StatusCode::OK);
+        assert_eq!(send("lost").await, StatusCode::SERVICE_UNAVAILABLE);
+        variable(&at_b, "device", device.id, "WHILE_AWAY").await;
+        let other = known(a, &shop.ann, shop.fleet).await;
+        let other_at_b = b.by(other.key.clone());
+        let other_state = format!("/device/v3/{}/state", other.uuid);
+        assert_eq!(other_at_b.get(&other_state).await.0, StatusCode::OK);
+        let key = format!("/v7/api_key?$filter=is_of__actor eq {}", other.actor);
+        let (status, _) = shop.ann.answer(shop.ann.ask(Method::DELETE, &key)).await;
+        assert_eq!(status, StatusCode::OK);
+        let refused = other_at_b.get(&other_state).await;
+        assert_eq!(
+            refused,
+            (StatusCode::UNAUTHORIZED, Value::Null),
+            "nothing is remembered"
+        );
+
+        nats.begin();
+        until("B reaches the device", async || {
+            let (status, _) = read(asked(&at_b, "/ping", ping.clone()).await).await;
+            (status == StatusCode::OK).then_some(())
+        })
+        .await;
+        // It was told nothing while the bus was away, and so is told that there may be something.
+        next(&mut hears).await;
+        until("lines are kept again", async || {
+            (send("three").await == StatusCode::CREATED).then_some(())
+        })
+        .await;
+        assert_eq!(follows.message().await, "three");
+        let kept = messages(&at_b, &writer, "").await;
+        assert_eq!(kept, ["one", "two", "three"]);
+        while hears.try_recv().is_ok() {}
+        variable(&at_b, "device", device.id, "AFTERWARDS").await;
+        next(&mut hears).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn replicas_that_start_before_the_bus_use_it_once_it_is_there() {
+    on_two(async |mut two| {
+        two.nats.kill();
+        let third = two.another().await;
+        let ann = third.sign_in().await;
+        let fleet = ann.fleet("pump", "raspberrypi4-64").await;
+        let device = known(&third, &ann, fleet).await;
+        connect(&third, &device, echo()).await;
+        until_connected(&ann, device.id, true).await;
+        two.nats.begin();
+        let at_a = two.a.by(ann.token.clone());
+        let ping = json!({ "deviceId": device.id, "method": "GET" });
+        until("A reaches the device", async || {
+            let (status, _) = read(asked(&at_a, "/ping", ping.clone()).await).await;
+            (status == StatusCode::OK).then_some(())
+        })
+        .await;
+    })
+    .await;
+}

@@ -1,0 +1,96 @@
+//! A NATS server of a test's own, on a port of the loopback, with what it keeps in a folder that goes with it.
+
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Names the program, where it is none of the system's.
+const NATS: &str = "SUPERVISOR_TEST_NATS";
+/// Whoever speaks to it has to know this.
+const USER: &str = "fleet";
+const PASSWORD: &str = "a/secret@home";
+
+/// The program, where this machine has it.
+pub(super) fn program() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os(NATS) {
+        return Some(named.into());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
+    folders
+        .map(|folder| folder.join("nats-server"))
+        .find(|file| file.is_file())
+}
+
+/// A running server; it ends with the value.
+pub(super) struct NatsServer {
+    program: PathBuf,
+    folder: tempfile::TempDir,
+    port: u16,
+    server: Option<Child>,
+}
+
+impl NatsServer {
+    pub(super) fn start(program: &Path) -> Self {
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let port = free.local_addr().expect("its number").port();
+        drop(free);
+        let mut nats = NatsServer {
+            program: program.to_owned(),
+            folder: tempfile::tempdir().expect("a folder"),
+            port,
+            server: None,
+        };
+        nats.begin();
+        nats
+    }
+
+    /// Starts it (again), with what it kept.
+    pub(super) fn begin(&mut self) {
+        let port = self.port.to_string();
+        let server = Command::new(&self.program)
+            .args(["--user", USER, "--pass", PASSWORD])
+            .args(["-a", "127.0.0.1", "-p", &port, "-js", "-sd"])
+            .arg(self.folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("nats-server");
+        self.server = Some(server);
+        let begun = Instant::now();
+        while TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_err() {
+            assert!(
+                begun.elapsed() < Duration::from_secs(30),
+                "no start of nats-server"
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Ends it without a word.
+    pub(super) fn kill(&mut self) {
+        if let Some(mut server) = self.server.take() {
+            let _ = server.kill();
+            let _ = server.wait();
+        }
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("nats://{USER}:a%2Fsecret%40home@127.0.0.1:{}", self.port)
+    }
+
+    /// A connection that is none of a replica's.
+    pub(super) async fn client(&self) -> async_nats::Client {
+        async_nats::ConnectOptions::with_user_and_password(USER.to_owned(), PASSWORD.to_owned())
+            .connect(format!("127.0.0.1:{}", self.port))
+            .await
+            .expect("the server")
+    }
+}
+
+impl Drop for NatsServer {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
