@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::cargo::{self, Steps, WASM_TARGET};
+use crate::simulate;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -67,9 +68,10 @@ pub(crate) fn build_in(arguments: &Arguments, steps: &mut Steps) -> Result<Layou
     cargo::finish(fleet)?;
 
     steps.begin("the cloud");
+    // It has another profile than what runs on devices: for speed rather than size.
     let mut cloud = cargo::cargo(["build", "--package", "fleet-cloud"]);
     if arguments.release {
-        cloud.arg("--release");
+        cloud.args(["--profile", simulate::PROFILE]);
     }
     cargo::finish(cloud)?;
 
@@ -95,7 +97,12 @@ pub(crate) fn build_in(arguments: &Arguments, steps: &mut Steps) -> Result<Layou
         &target.join("compiler/supervisor-compile"),
         &folder.join("bin/supervisor-compile"),
     )?;
-    for program in ["fleet", "fleet-cloud"] {
+    let cloud_profile = if arguments.release {
+        simulate::PROFILE
+    } else {
+        "debug"
+    };
+    for (program, profile) in [("fleet", profile), ("fleet-cloud", cloud_profile)] {
         install(
             &target.join(profile).join(program),
             &folder.join("bin").join(program),

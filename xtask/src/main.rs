@@ -19,6 +19,7 @@ mod processes;
 mod reachable_docker;
 mod run;
 mod samples;
+mod simulate;
 mod test;
 
 use std::process::ExitCode;
@@ -46,6 +47,8 @@ enum Command {
     Build(layout::Arguments),
     /// Measure speed and memory, and write the figures into docs/benchmarks.md
     Bench(bench::Arguments),
+    /// Simulate a fleet: devices with the real link to a cloud and nothing behind it (`--help` says more)
+    Simulate(simulate::Arguments),
     /// Start the Docker engine and the registry of the tests and keep them until Ctrl-C
     #[command(hide = true)]
     DockerForTests,
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
             println!("the layout is in {}", layout.folder.display());
         }),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments),
         Command::DockerForTests => private_docker::run_in_foreground(),
         Command::PostgresForTests => private_postgres::run_in_foreground(),
         Command::Check => check::run(),

@@ -27,6 +27,7 @@ mod data_api;
 mod device;
 mod first_start;
 mod limits;
+mod open_files;
 mod password;
 mod reach;
 mod registry;

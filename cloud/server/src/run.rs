@@ -28,7 +28,7 @@ use crate::reach::Reach;
 use crate::registry::Registry;
 use crate::router::router;
 use crate::session::Sessions;
-use crate::{first_start, reach, release_asset};
+use crate::{first_start, open_files, reach, release_asset};
 
 /// How long requests that are under way have when the program is to end.
 const GRACE: Duration = Duration::from_secs(10);
@@ -85,6 +85,7 @@ pub(crate) fn print_registry_certificate(given: Serve) -> Result<()> {
 }
 
 async fn run(configuration: Configuration) -> Result<()> {
+    open_files::allow_all();
     let options = data::Options::default();
     let database = Database::open(&configuration.database, &options)
         .await
@@ -121,6 +122,7 @@ async fn run(configuration: Configuration) -> Result<()> {
         async move { cloud.bus.run(&cloud, ended).await }
     });
     let reaching = reach::run(cloud.clone(), stop.clone()).await?;
+    open_files::compare_with_devices(&cloud.database).await?;
     tokio::spawn(tidying(cloud.clone(), stop.clone()));
     tokio::spawn(release_asset::tidying(cloud.clone(), stop.clone()));
     device::start(&cloud, &stop);

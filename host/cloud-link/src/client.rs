@@ -4,8 +4,10 @@
 //! key to no other host than the cloud's, and follows no redirect away from TLS. It retries nothing: when to
 //! ask again is its callers' to decide.
 
+mod connections;
+
 use std::error::Error;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -17,26 +19,22 @@ use http::header::{
 use http::{HeaderMap, Method, StatusCode};
 use model::{ApiKey, DeviceUuid};
 use reqwest::Response;
-use reqwest::redirect::{Attempt, Policy};
 use serde_json::Value;
 
 use crate::identity::Identity;
 use crate::payload::{self, MAX_BODY};
 use crate::poll::Source;
 use crate::retry;
+use connections::CONNECT_WITHIN;
 
-/// The most redirects that are followed.
-const REDIRECTS: usize = 3;
+pub use connections::Connections;
+
 /// The longest ETag that is kept, in bytes.
 const MAX_ETAG: usize = 1 << 10;
 /// How much of a refusal's body is told, in bytes.
 const MAX_REASON: usize = 200;
 /// An answer may take this many times what one of its pieces may.
 const WHOLE: u32 = 5;
-/// How long a connection that lasts may take to be made.
-const CONNECT_WITHIN: Duration = Duration::from_secs(59);
-/// How long the other end of one may leave unacknowledged what it was sent.
-const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 /// The data API's version.
 pub(crate) const DATA_API: &str = "v7";
 /// Rows that one query may answer.
@@ -47,11 +45,7 @@ pub struct Client {
     identity: Identity,
     /// The device's number, which it may get while it runs.
     device_id: Mutex<Option<u64>>,
-    agent: HeaderValue,
-    /// The client and the time limit that it was made with, which a target can change.
-    http: Mutex<Option<(Duration, reqwest::Client)>>,
-    /// The client of requests that last: one is silent for as long as there is nothing to say.
-    lasting: Mutex<Option<reqwest::Client>>,
+    connections: Arc<Connections>,
 }
 
 /// What the cloud says of the target.
@@ -163,14 +157,19 @@ impl Client {
     /// Sends nothing yet. `agent` is of [`user_agent`].
     #[must_use]
     pub fn new(identity: Identity, agent: &str) -> Client {
+        let connections = Arc::new(Connections::new(&identity, agent));
+        Client::over(connections, identity)
+    }
+
+    /// As [`Client::new`], over connections that other devices of this process use as well. They are for the
+    /// cloud of this identity.
+    #[must_use]
+    pub fn over(connections: Arc<Connections>, identity: Identity) -> Client {
         let number = identity.device_id.filter(|_| identity.is_provisioned());
         Client {
             device_id: Mutex::new(number),
             identity,
-            agent: HeaderValue::from_str(agent)
-                .unwrap_or_else(|_| HeaderValue::from_static("Supervisor")),
-            http: Mutex::default(),
-            lasting: Mutex::default(),
+            connections,
         }
     }
 
@@ -333,7 +332,12 @@ impl Client {
         let ndjson = HeaderValue::from_static("application/x-ndjson");
         headers.insert(CONTENT_TYPE, ndjson);
         headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        let request = self.lasting()?.post(url).headers(headers).body(body);
+        let request = self
+            .connections
+            .lasting()?
+            .post(url)
+            .headers(headers)
+            .body(body);
         let answer = match limit {
             None => request.send().await,
             Some(limit) => match tokio::time::timeout(limit, request.send()).await {
@@ -361,7 +365,7 @@ impl Client {
         headers.extend(offer.headers());
         let (endpoint, uuid) = (&self.identity.endpoint, &self.identity.uuid);
         let url = format!("{endpoint}/device/v3/{uuid}/tunnel");
-        let request = self.lasting()?.get(url).headers(headers).send();
+        let request = self.connections.lasting()?.get(url).headers(headers).send();
         let late = |_| CloudError::Timeout {
             what: WHAT,
             limit: CONNECT_WITHIN,
@@ -404,7 +408,11 @@ impl Client {
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         headers.extend(more);
         let url = format!("{}/{path}", self.identity.endpoint);
-        let mut request = self.http(limit)?.request(method, url).headers(headers);
+        let mut request = self
+            .connections
+            .http(limit)?
+            .request(method, url)
+            .headers(headers);
         if let Some(body) = body {
             request = request.body(body);
         }
@@ -431,56 +439,6 @@ impl Client {
         bearer.set_sensitive(true);
         Ok([(AUTHORIZATION, bearer)].into_iter().collect())
     }
-
-    fn lasting(&self) -> Result<reqwest::Client, CloudError> {
-        let mut held = self.lasting.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(client) = held.as_ref() {
-            return Ok(client.clone());
-        }
-        let builder = self.builder(CONNECT_WITHIN).map_err(unreachable)?;
-        // What is sent and not acknowledged says that nobody is there, long before the kernel would.
-        let builder = builder
-            .tcp_user_timeout(UNACKNOWLEDGED)
-            .tcp_keepalive(UNACKNOWLEDGED);
-        let client = builder.build().map_err(unreachable)?;
-        *held = Some(client.clone());
-        Ok(client)
-    }
-
-    fn http(&self, limit: Duration) -> Result<reqwest::Client, CloudError> {
-        let mut held = self.http.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, client)) = held.as_ref()
-            && *of == limit
-        {
-            return Ok(client.clone());
-        }
-        let client = self.make(limit).map_err(unreachable)?;
-        *held = Some((limit, client.clone()));
-        Ok(client)
-    }
-
-    fn make(&self, limit: Duration) -> reqwest::Result<reqwest::Client> {
-        self.builder(limit)?.read_timeout(limit).build()
-    }
-
-    fn builder(&self, limit: Duration) -> reqwest::Result<reqwest::ClientBuilder> {
-        // A second installation is refused, and the first one serves.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = reqwest::Client::builder()
-            .user_agent(self.agent.clone())
-            .connect_timeout(limit)
-            .redirect(Policy::custom(follow))
-            .pool_max_idle_per_host(1)
-            // Unpacked by hand, with a bound.
-            .no_gzip();
-        if !self.identity.endpoint.starts_with("https:") {
-            // Without the machine's certificates, which nothing would be checked against.
-            builder = builder.tls_certs_only([]);
-        } else if let Some(pem) = &self.identity.authorities {
-            builder = builder.tls_certs_merge(reqwest::Certificate::from_pem_bundle(pem)?);
-        }
-        Ok(builder)
-    }
 }
 
 /// What an answer says that is no success.
@@ -492,19 +450,6 @@ async fn refusal(answer: Response, limit: Duration) -> CloudError {
         retry_after,
         reason: reason.unwrap_or_default(),
     }
-}
-
-/// Where a redirect may lead: never from TLS to without.
-fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
-    let loses_tls = attempt.url().scheme() != "https"
-        && attempt.previous().iter().any(|url| url.scheme() == "https");
-    if loses_tls {
-        return attempt.error("it redirects to an address without TLS");
-    }
-    if attempt.previous().len() > REDIRECTS {
-        return attempt.error("it redirects too often");
-    }
-    attempt.follow()
 }
 
 /// Without the URL: a log has it once already, and the identity in it.

@@ -16,7 +16,6 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
-use store::Store;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{Client, CloudError};
@@ -56,6 +55,22 @@ pub trait Newcomer: Send + Sync + 'static {
     fn prefix(&self) -> String;
 }
 
+/// What a device remembers of having told its clouds how it is set up. The store is the one; a simulated device
+/// has another. Both may block.
+pub trait Introduced: Send + Sync + 'static {
+    /// Whether the cloud at this address has been told.
+    ///
+    /// # Errors
+    /// Where that cannot be read.
+    fn is_to(&self, endpoint: &str) -> Result<bool, Box<dyn Error + Send + Sync>>;
+
+    /// It has been, from now on.
+    ///
+    /// # Errors
+    /// Where that cannot be kept.
+    fn put(&self, endpoint: &str) -> Result<(), Box<dyn Error + Send + Sync>>;
+}
+
 /// Becoming known, under way or done.
 #[derive(Debug, Clone)]
 pub struct Provisioned {
@@ -70,7 +85,7 @@ pub struct Provisioned {
 pub(crate) struct Provisioning {
     client: Arc<Client>,
     config: Arc<dyn ConfigFile>,
-    store: Store,
+    introduced: Arc<dyn Introduced>,
     newcomer: Arc<dyn Newcomer>,
     device: Arc<dyn Device>,
 }
@@ -109,7 +124,7 @@ impl Provisioned {
     pub fn start(
         client: Arc<Client>,
         config: Arc<dyn ConfigFile>,
-        store: Store,
+        introduced: Arc<dyn Introduced>,
         newcomer: Arc<dyn Newcomer>,
         device: Arc<dyn Device>,
         stop: CancellationToken,
@@ -121,7 +136,7 @@ impl Provisioned {
         let provisioning = Provisioning {
             client,
             config,
-            store,
+            introduced,
             newcomer,
             device,
         };

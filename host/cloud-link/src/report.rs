@@ -41,12 +41,12 @@ pub trait Reporting: Send + Sync + 'static {
 }
 
 /// Begins to report once `ready` is cancelled, until `stop`. Runs in a tokio runtime. `cache` is where to keep
-/// what the cloud has taken; it is the device's whose `sink` it is.
+/// what the cloud has taken, if not in memory alone; it is the device's whose `sink` it is.
 pub fn report(
     sink: Arc<dyn Sink>,
     reporting: Arc<dyn Reporting>,
     device: Arc<dyn Device>,
-    cache: PathBuf,
+    cache: Option<PathBuf>,
     ready: CancellationToken,
     stop: CancellationToken,
 ) {

@@ -139,7 +139,7 @@ impl Membership {
         let provisioned = Provisioned::start(
             client.clone(),
             Arc::new(DeviceConfig(around.config.clone())),
-            store.clone(),
+            Arc::new(store.clone()),
             Arc::new(newcomer),
             follower.clone(),
             stop.clone(),
@@ -149,7 +149,7 @@ impl Membership {
             client.clone(),
             Arc::new(DeviceState::new(&around)),
             follower.clone(),
-            volatile.join(REPORTED),
+            Some(volatile.join(REPORTED)),
             ready.clone(),
             stop.clone(),
         );

@@ -2,12 +2,15 @@
 //! not undo it, its name, and the release that it is to stay on.
 
 use std::collections::BTreeMap;
+use std::error::Error;
+use std::sync::Arc;
 
 use http::{Method, StatusCode};
 use model::config_variables::{VariableKind, flag, variable};
 use serde_json::{Value, json};
+use store::Store;
 
-use super::{Failed, Provisioning};
+use super::{Failed, Introduced, Provisioning};
 use crate::client::{CloudError, DATA_API, Fetched};
 use crate::identity::text;
 
@@ -21,14 +24,8 @@ impl Provisioning {
     /// Once for each cloud.
     pub(super) async fn introduce(&self) -> Result<(), Failed> {
         let endpoint = self.client.identity().endpoint.clone();
-        let (store, key) = (self.store.clone(), endpoint.clone());
-        let known = self.kept(move || {
-            let intents = store.intents()?;
-            Ok(intents
-                .iter()
-                .any(|intent| intent.kind == INTENT && intent.key == key))
-        });
-        if known.await? {
+        let key = endpoint.clone();
+        if self.kept(move |introduced| introduced.is_to(&key)).await? {
             return Ok(());
         }
         let held = self.read().await?;
@@ -42,9 +39,7 @@ impl Provisioning {
             unless_final("the device's first name", told)
                 .map_err(|error| Failed::Cloud("tell the cloud the device's name", error))?;
         }
-        let store = self.store.clone();
-        self.kept(move || store.put_intent(INTENT, &endpoint, &Value::Bool(true)))
-            .await
+        self.kept(move |introduced| introduced.put(&endpoint)).await
     }
 
     async fn tell_configuration(&self, current: &BTreeMap<String, String>) -> Result<(), Failed> {
@@ -117,15 +112,29 @@ impl Provisioning {
         .await
     }
 
-    /// What the store says, asked where that holds up nobody.
+    /// What is remembered, asked where that holds up nobody.
     async fn kept<T: Send + 'static>(
         &self,
-        ask: impl FnOnce() -> Result<T, store::StoreError> + Send + 'static,
+        ask: impl FnOnce(&dyn Introduced) -> Result<T, Box<dyn Error + Send + Sync>> + Send + 'static,
     ) -> Result<T, Failed> {
-        match tokio::task::spawn_blocking(ask).await {
-            Ok(kept) => kept.map_err(|error| Failed::Store(error.into())),
+        let introduced = Arc::clone(&self.introduced);
+        match tokio::task::spawn_blocking(move || ask(&*introduced)).await {
+            Ok(kept) => kept.map_err(Failed::Store),
             Err(gone) => Err(Failed::Store(gone.into())),
         }
+    }
+}
+
+impl Introduced for Store {
+    fn is_to(&self, endpoint: &str) -> Result<bool, Box<dyn Error + Send + Sync>> {
+        let intents = self.intents()?;
+        Ok(intents
+            .iter()
+            .any(|intent| intent.kind == INTENT && intent.key == endpoint))
+    }
+
+    fn put(&self, endpoint: &str) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Ok(self.put_intent(INTENT, endpoint, &Value::Bool(true))?)
     }
 }
 

@@ -101,13 +101,13 @@ async fn story(config: Value, configuration: &[(&str, &str)], expected: &[Expect
     let configuration = configuration.map(|(n, v)| ((*n).to_owned(), (*v).to_owned()));
     let board = Arc::new(Board(configuration.collect()));
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path()).unwrap().store;
+    let store = store::Store::open(folder.path()).unwrap().store;
     let stop = CancellationToken::new();
     let _stopped = stop.clone().drop_guard();
     let provisioned = Provisioned::start(
         client.clone(),
         file.clone(),
-        store,
+        Arc::new(store),
         board.clone(),
         board,
         stop,

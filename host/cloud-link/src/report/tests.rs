@@ -105,7 +105,7 @@ fn begin(folder: &tempfile::TempDir, state: Value) -> (Arc<World>, tokio_util::s
         world.clone(),
         world.clone(),
         world.clone(),
-        cache,
+        Some(cache),
         ready,
         stop.clone(),
     );

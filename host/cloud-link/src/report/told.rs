@@ -12,7 +12,8 @@ const LONGEST: u64 = 4 << 20;
 
 /// What was taken, and where that is kept.
 pub(super) struct Told {
-    path: PathBuf,
+    /// None where it is in memory alone.
+    path: Option<PathBuf>,
     uuid: String,
     fields: Map<String, Value>,
 }
@@ -20,13 +21,17 @@ pub(super) struct Told {
 impl Told {
     /// What the file at `path` says of this device; nothing where it says something else, or nothing that can
     /// be read: then the cloud is told all once more.
-    pub(super) async fn read(path: PathBuf, uuid: &str) -> Told {
-        let (from, of) = (path.clone(), uuid.to_owned());
-        let read = tokio::task::spawn_blocking(move || read(&from, &of).unwrap_or_default()).await;
+    pub(super) async fn read(path: Option<PathBuf>, uuid: &str) -> Told {
+        let mut fields = Map::new();
+        if let Some(from) = path.clone() {
+            let of = uuid.to_owned();
+            let read = tokio::task::spawn_blocking(move || read(&from, &of));
+            fields = read.await.ok().flatten().unwrap_or_default();
+        }
         Told {
             path,
             uuid: uuid.to_owned(),
-            fields: read.unwrap_or_default(),
+            fields,
         }
     }
 
@@ -37,11 +42,12 @@ impl Told {
     /// The cloud has these as well.
     pub(super) async fn take(&mut self, changes: Map<String, Value>) {
         self.fields.extend(changes);
+        let Some(path) = &self.path else { return };
         let text = json!({ self.uuid.as_str(): self.fields }).to_string();
-        let path = self.path.clone();
-        let written = tokio::task::spawn_blocking(move || write(&path, &text)).await;
+        let to = path.clone();
+        let written = tokio::task::spawn_blocking(move || write(&to, &text)).await;
         if let Ok(Err(error)) = written {
-            tracing::warn!(%error, "failed to write `{}`", self.path.display());
+            tracing::warn!(%error, "failed to write `{}`", path.display());
         }
     }
 }
@@ -79,21 +85,31 @@ mod tests {
     async fn what_was_taken_is_read_back_by_the_same_device_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/state-report-cache");
-        let mut told = Told::read(path.clone(), "one").await;
+        let mut told = Told::read(Some(path.clone()), "one").await;
         assert!(told.fields().is_empty());
         let fields = |value: Value| value.as_object().unwrap().clone();
         told.take(fields(json!({ "a": 1, "b": 2 }))).await;
         told.take(fields(json!({ "b": 3 }))).await;
-        let same = Told::read(path.clone(), "one").await;
+        let same = Told::read(Some(path.clone()), "one").await;
         assert_eq!(Value::Object(same.fields), json!({ "a": 1, "b": 3 }));
-        assert!(Told::read(path.clone(), "other").await.fields().is_empty());
+        assert!(
+            Told::read(Some(path.clone()), "other")
+                .await
+                .fields()
+                .is_empty()
+        );
         assert_eq!(
             fs::metadata(&path).unwrap().permissions().mode() & 0o777,
             0o600
         );
         for damaged in ["", "[]", "{\"one\":1}", "{\"one\":"] {
             fs::write(&path, damaged).unwrap();
-            assert!(Told::read(path.clone(), "one").await.fields().is_empty());
+            assert!(
+                Told::read(Some(path.clone()), "one")
+                    .await
+                    .fields()
+                    .is_empty()
+            );
         }
     }
 }

@@ -1,0 +1,121 @@
+//! The HTTP clients that a device speaks to its cloud with: what they trust, how long they wait, and which
+//! connections are kept.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use http::HeaderValue;
+use reqwest::redirect::{Attempt, Policy};
+
+use super::{CloudError, unreachable};
+use crate::identity::Identity;
+
+/// The most redirects that are followed.
+const REDIRECTS: usize = 3;
+/// How long a connection that lasts may take to be made.
+pub(super) const CONNECT_WITHIN: Duration = Duration::from_secs(59);
+/// How long the other end of one may leave unacknowledged what it was sent.
+const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
+
+/// The connections to one cloud. A device has its own; simulated ones share them, since a pool and the roots of
+/// trust are most of the memory that a device takes here.
+pub struct Connections {
+    agent: HeaderValue,
+    /// The cloud's address has TLS.
+    tls: bool,
+    /// PEM: authorities that are trusted beside the system's.
+    authorities: Option<Vec<u8>>,
+    /// How many are kept when nobody uses them.
+    idle: usize,
+    /// The client and the time limit that it was made with, which a target can change.
+    http: Mutex<Option<(Duration, reqwest::Client)>>,
+    /// The client of requests that last: one is silent for as long as there is nothing to say.
+    lasting: Mutex<Option<reqwest::Client>>,
+}
+
+impl Connections {
+    /// Connects to nothing yet. What is trusted is what `identity` trusts; `agent` is of
+    /// [`user_agent`](crate::user_agent).
+    #[must_use]
+    pub fn new(identity: &Identity, agent: &str) -> Connections {
+        Connections {
+            agent: HeaderValue::from_str(agent)
+                .unwrap_or_else(|_| HeaderValue::from_static("Supervisor")),
+            tls: identity.endpoint.starts_with("https:"),
+            authorities: identity.authorities.clone(),
+            idle: 1,
+            http: Mutex::default(),
+            lasting: Mutex::default(),
+        }
+    }
+
+    /// Keeps so many when nobody uses them, rather than one.
+    #[must_use]
+    pub fn with_idle(mut self, idle: usize) -> Connections {
+        self.idle = idle;
+        self
+    }
+
+    pub(super) fn lasting(&self) -> Result<reqwest::Client, CloudError> {
+        let mut held = self.lasting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = held.as_ref() {
+            return Ok(client.clone());
+        }
+        let builder = self.builder(CONNECT_WITHIN).map_err(unreachable)?;
+        // What is sent and not acknowledged says that nobody is there, long before the kernel would.
+        let builder = builder
+            .tcp_user_timeout(UNACKNOWLEDGED)
+            .tcp_keepalive(UNACKNOWLEDGED);
+        let client = builder.build().map_err(unreachable)?;
+        *held = Some(client.clone());
+        Ok(client)
+    }
+
+    pub(super) fn http(&self, limit: Duration) -> Result<reqwest::Client, CloudError> {
+        let mut held = self.http.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, client)) = held.as_ref()
+            && *of == limit
+        {
+            return Ok(client.clone());
+        }
+        let client = self.make(limit).map_err(unreachable)?;
+        *held = Some((limit, client.clone()));
+        Ok(client)
+    }
+
+    fn make(&self, limit: Duration) -> reqwest::Result<reqwest::Client> {
+        self.builder(limit)?.read_timeout(limit).build()
+    }
+
+    fn builder(&self, limit: Duration) -> reqwest::Result<reqwest::ClientBuilder> {
+        // A second installation is refused, and the first one serves.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = reqwest::Client::builder()
+            .user_agent(self.agent.clone())
+            .connect_timeout(limit)
+            .redirect(Policy::custom(follow))
+            .pool_max_idle_per_host(self.idle)
+            // Unpacked by hand, with a bound.
+            .no_gzip();
+        if !self.tls {
+            // Without the machine's certificates, which nothing would be checked against.
+            builder = builder.tls_certs_only([]);
+        } else if let Some(pem) = &self.authorities {
+            builder = builder.tls_certs_merge(reqwest::Certificate::from_pem_bundle(pem)?);
+        }
+        Ok(builder)
+    }
+}
+
+/// Where a redirect may lead: never from TLS to without.
+fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let loses_tls = attempt.url().scheme() != "https"
+        && attempt.previous().iter().any(|url| url.scheme() == "https");
+    if loses_tls {
+        return attempt.error("it redirects to an address without TLS");
+    }
+    if attempt.previous().len() > REDIRECTS {
+        return attempt.error("it redirects too often");
+    }
+    attempt.follow()
+}

@@ -1,0 +1,303 @@
+//! One simulated device: everything that the supervisor gives to its link, made up.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use cloud_link::{
+    Client, CloudError, ConfigFile, Connections, Description, Fetched, Introduced, Newcomer, Poll,
+    Provisioned, Refused, Reporting, Settings, Sink, Source, establish, keep_tunnel,
+};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use model::{Branding, DeviceUuid};
+use serde_json::{Map, Value, json};
+use tokio::sync::Notify;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::devices::Common;
+use crate::target::Target;
+
+/// The operating system that they say they have; its version is one that fleets with several services take.
+pub(crate) const OS: &str = "Simulated OS 6.0.0";
+
+/// One simulated device.
+pub(crate) struct Device {
+    number: u32,
+    common: Arc<Common>,
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    target: Option<Arc<Target>>,
+    done: bool,
+}
+
+/// How a device's link is reached from outside of it.
+pub(crate) struct Link {
+    /// Cancelled once the cloud knows the device.
+    pub(crate) ready: CancellationToken,
+}
+
+impl Device {
+    /// Starts the link of a new device, which has a provisioning key.
+    ///
+    /// # Errors
+    /// Where its configuration makes no identity.
+    pub(crate) fn start(common: &Arc<Common>, number: u32) -> anyhow::Result<Link> {
+        let mut uuid = [0; 16];
+        getrandom::fill(&mut uuid)
+            .map_err(|error| anyhow::anyhow!("no random numbers: {error}"))?;
+        let uuid: DeviceUuid = hex::encode(uuid).parse()?;
+        let config = Arc::new(Config(Mutex::new(common.config(&uuid))));
+        let established = establish(&*config, &uuid, "platformRootCA")?;
+        let identity = established
+            .cloud
+            .ok_or_else(|| anyhow::anyhow!("the cloud has no address"))?;
+        let connections = common
+            .connections
+            .get_or_init(|| Arc::new(Connections::new(&identity, &common.agent).with_idle(256)));
+        let client = Arc::new(Client::over(connections.clone(), identity));
+        let device = Arc::new(Device {
+            number,
+            common: common.clone(),
+            state: Mutex::default(),
+            changed: Notify::new(),
+        });
+        let stop = common.stop.clone();
+        let provisioned = Provisioned::start(
+            client.clone(),
+            config,
+            device.clone(),
+            device.clone(),
+            device.clone(),
+            stop.clone(),
+        );
+        let ready = provisioned.ready;
+        let counted = Arc::new(Counted {
+            number,
+            client: client.clone(),
+            common: common.clone(),
+        });
+        cloud_link::report(
+            counted.clone(),
+            device.clone(),
+            device.clone(),
+            None,
+            ready.clone(),
+            stop.clone(),
+        );
+        let poll = Poll::start(counted, device, ready.clone(), stop.clone());
+        drop(keep_tunnel(
+            client,
+            common.protocol.clone(),
+            common.wanted(),
+            move |request| answer(poll.clone(), request),
+            ready.clone(),
+            stop,
+        ));
+        Ok(Link { ready })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the cloud asks through the tunnel.
+async fn answer(poll: Poll, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    let (status, body) = match (request.method(), request.uri().path()) {
+        (&Method::POST, "/v1/update") => {
+            let _ = poll.trigger(false, false);
+            (StatusCode::NO_CONTENT, "")
+        }
+        (&Method::GET, "/ping") => (StatusCode::OK, "OK"),
+        _ => (StatusCode::NOT_FOUND, ""),
+    };
+    let mut answer = Response::new(Full::from(body));
+    *answer.status_mut() = status;
+    answer
+}
+
+impl cloud_link::Device for Device {
+    fn take(&self, target: Value, _force: bool) -> BoxFuture<'_, Result<(), Refused>> {
+        async move {
+            let uuid = target.as_object().and_then(|whole| whole.keys().next());
+            let read = uuid.and_then(|uuid| Target::read(&target, uuid));
+            let read = read.ok_or_else(|| Refused::Invalid("it is no target".to_owned()))?;
+            let read = self.common.targets.shared(read);
+            let pause = self.common.download;
+            self.common.tally.taken(self.number, read.commits());
+            {
+                let mut state = self.state();
+                state.target = Some(read);
+                state.done = pause.is_zero();
+            }
+            self.changed.notify_one();
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn apply_again(&self, _: bool, _: bool) {}
+
+    fn checking(&self, _: bool) {}
+
+    fn settings(&self) -> Settings {
+        let state = self.state();
+        let settings = state.target.as_ref().map(|target| &target.settings);
+        let settings = settings.unwrap_or(&self.common.settings);
+        Settings {
+            interval: self.common.interval.unwrap_or(settings.poll_interval),
+            request_timeout: settings.request_timeout,
+            instant_updates: settings.instant_updates,
+            connectivity_check: false,
+        }
+    }
+}
+
+impl Reporting for Device {
+    fn report(&self) -> BoxFuture<'_, Map<String, Value>> {
+        let (target, done) = {
+            let state = self.state();
+            (state.target.clone(), state.done)
+        };
+        let [_, a, b, c] = self.number.to_be_bytes();
+        let fields = json!({
+            "status": "Idle",
+            "os_version": OS,
+            "os_variant": "prod",
+            "supervisor_version": self.common.supervisor,
+            "ip_address": format!("10.{a}.{b}.{c}"),
+            "mac_address": format!("02:00:00:{a:02X}:{b:02X}:{c:02X}"),
+            "api_port": 48484,
+            "api_secret": format!("{:032x}", self.number),
+            "apps": target.map(|target| target.told(done)).unwrap_or_default(),
+        });
+        let fields = match fields {
+            Value::Object(fields) => fields,
+            _ => Map::new(),
+        };
+        async { fields }.boxed()
+    }
+
+    fn changed(&self) -> BoxFuture<'_, ()> {
+        async {
+            // A download that is under way ends by itself.
+            let pause = match self.state().done {
+                true => Duration::MAX,
+                false => self.common.download,
+            };
+            tokio::select! {
+                () = self.changed.notified() => {}
+                () = sleep(pause) => self.state().done = true,
+            }
+        }
+        .boxed()
+    }
+}
+
+impl Newcomer for Device {
+    fn description(&self) -> Description {
+        Description {
+            device_type: self.common.board.clone(),
+            supervisor_version: self.common.supervisor.clone(),
+            os_version: Some(OS.to_owned()),
+            os_variant: Some("prod".to_owned()),
+            mac_address: None,
+        }
+    }
+
+    fn configuration(&self) -> BoxFuture<'_, BTreeMap<String, String>> {
+        async { BTreeMap::new() }.boxed()
+    }
+
+    fn prefix(&self) -> String {
+        Branding::default().env_prefix
+    }
+}
+
+/// A device of one life is introduced once.
+impl Introduced for Device {
+    fn is_to(&self, _: &str) -> Result<bool, Box<dyn Error + Send + Sync>> {
+        Ok(false)
+    }
+
+    fn put(&self, _: &str) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Ok(())
+    }
+}
+
+/// A config.json in memory.
+struct Config(Mutex<Map<String, Value>>);
+
+impl ConfigFile for Config {
+    fn read(&self) -> Result<Map<String, Value>, Box<dyn Error + Send + Sync>> {
+        Ok(self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone())
+    }
+
+    fn update(
+        &self,
+        change: &mut dyn FnMut(&mut Map<String, Value>),
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok(())
+    }
+}
+
+/// A client whose requests are counted.
+struct Counted {
+    number: u32,
+    client: Arc<Client>,
+    common: Arc<Common>,
+}
+
+impl Source for Counted {
+    fn target<'a>(
+        &'a self,
+        etag: Option<&'a str>,
+        limit: Duration,
+    ) -> BoxFuture<'a, Result<Fetched, CloudError>> {
+        async move {
+            let fetched = self.client.target(etag, limit).await;
+            self.common.tally.polled();
+            fetched
+        }
+        .boxed()
+    }
+}
+
+impl Sink for Counted {
+    fn uuid(&self) -> &DeviceUuid {
+        self.client.uuid()
+    }
+
+    fn patch<'a>(
+        &'a self,
+        what: &'a str,
+        body: &'a Value,
+        limit: Duration,
+    ) -> BoxFuture<'a, Result<(), CloudError>> {
+        async move {
+            self.client.patch(what, body, limit).await?;
+            let apps = body[self.client.uuid().as_str()]["apps"].as_object();
+            let apps = apps.into_iter().flatten();
+            let commits = apps.filter_map(|(_, app)| app["release_uuid"].as_str());
+            self.common.tally.reported(self.number, commits);
+            Ok(())
+        }
+        .boxed()
+    }
+}

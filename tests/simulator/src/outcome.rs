@@ -1,0 +1,153 @@
+//! What a simulation came to.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use comfy_table::Table;
+use serde::{Deserialize, Serialize};
+
+/// What a simulation came to.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Outcome {
+    /// How many devices there were.
+    pub devices: u32,
+    /// What happened, in order.
+    pub phases: Vec<Phase>,
+    /// Resident memory that each device takes in the simulator, in bytes.
+    pub bytes_a_device: u64,
+    /// Resident memory that each tunnel takes in the cloud, in bytes; where it is our own.
+    pub bytes_a_tunnel: Option<u64>,
+    /// What went wrong, and how often.
+    pub troubles: Vec<(u64, String)>,
+}
+
+/// One part of the story, from its beginning until all devices were through.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Phase {
+    /// What it was about.
+    pub name: String,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// Until each device had its target; missing where it was not about one.
+    pub taken: Option<Spread>,
+    /// Until the cloud knew that each was through; missing where that was not waited for.
+    pub told: Option<Spread>,
+    /// Requests for the target.
+    pub polls: u64,
+    /// Reports that the cloud took.
+    pub reports: u64,
+    /// What went wrong.
+    pub errors: u64,
+    /// Seconds of processors that the cloud used, where it is our own.
+    pub cloud_cpu: Option<f64>,
+    /// Resident memory of the cloud at the end, in bytes, where it is our own.
+    pub cloud_memory: Option<u64>,
+}
+
+/// How times are spread, in seconds.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub struct Spread {
+    /// Half of them were shorter.
+    pub p50: f64,
+    /// All but a hundredth were shorter.
+    pub p99: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+impl Spread {
+    /// Of these.
+    #[must_use]
+    pub fn of(mut times: Vec<Duration>) -> Self {
+        times.sort_unstable();
+        let at = |share: usize| {
+            let at = times.len().saturating_sub(1) * share / 100;
+            times.get(at).copied().unwrap_or_default().as_secs_f64()
+        };
+        Spread {
+            p50: at(50),
+            p99: at(99),
+            max: at(100),
+        }
+    }
+}
+
+impl Outcome {
+    /// For people.
+    #[must_use]
+    pub fn table(&self) -> String {
+        let mut table = Table::new();
+        table.set_header([
+            "",
+            "all after",
+            "has it: p50",
+            "p99",
+            "max",
+            "told: p50",
+            "p99",
+            "max",
+            "polls",
+            "reports",
+            "errors",
+            "cloud CPU",
+            "memory",
+        ]);
+        for phase in &self.phases {
+            let cpu = phase.cloud_cpu.map(|cpu| format!("{cpu:.2} s"));
+            let memory = phase.cloud_memory.map(mebibytes);
+            let [taken, told] = [phase.taken, phase.told].map(spread);
+            let mut row = vec![phase.name.clone(), seconds(phase.seconds)];
+            row.extend(taken.into_iter().chain(told));
+            row.extend([
+                phase.polls.to_string(),
+                phase.reports.to_string(),
+                phase.errors.to_string(),
+                cpu.unwrap_or_default(),
+                memory.unwrap_or_default(),
+            ]);
+            table.add_row(row);
+        }
+        let mut text = format!("{table}\n");
+        let own = kibibytes(self.bytes_a_device);
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "a device takes {own} here");
+        if let Some(bytes) = self.bytes_a_tunnel {
+            let bytes = kibibytes(bytes);
+            let _ = writeln!(text, "a tunnel takes {bytes} in the cloud");
+        }
+        for (times, said) in &self.troubles {
+            let _ = writeln!(text, "{times} times: {said}");
+        }
+        text
+    }
+}
+
+fn spread(of: Option<Spread>) -> [String; 3] {
+    of.map(|of| [of.p50, of.p99, of.max].map(seconds))
+        .unwrap_or_default()
+}
+
+fn seconds(seconds: f64) -> String {
+    format!("{seconds:.3} s")
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{} MiB", bytes >> 20)
+}
+
+fn kibibytes(bytes: u64) -> String {
+    format!("{} KiB", bytes >> 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_hundred_times_all_but_one_are_within_the_p99() {
+        let times = (1..=101).rev().map(Duration::from_secs).collect();
+        let spread = Spread::of(times);
+        assert_eq!((spread.p50, spread.p99, spread.max), (51.0, 100.0, 101.0));
+        assert!(Spread::of(Vec::new()).max.abs() < f64::EPSILON);
+    }
+}

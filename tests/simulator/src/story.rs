@@ -1,0 +1,308 @@
+//! What happens, in order: a fleet with a first release, devices that join it, and further releases.
+
+use std::io::IsTerminal as _;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use tokio::time::sleep;
+
+use crate::admin::{Admin, Fleet};
+use crate::cloud::{Cloud, Setup};
+use crate::devices::Common;
+use crate::outcome::{Outcome, Phase, Spread};
+use crate::process::{Usage, allow_open_files, usage};
+use crate::troubles::Troubles;
+
+/// Between two looks at how far the devices are.
+const LOOK: Duration = Duration::from_millis(50);
+/// Between two questions to the cloud, and two lines of progress where there is no terminal.
+const ASK: Duration = Duration::from_secs(1);
+const SAY: Duration = Duration::from_secs(10);
+/// A device reports at most every 10 s: what it does after so long it tells at once.
+const REST: Duration = Duration::from_millis(10_500);
+/// Between two times that all devices are told of something.
+const PAUSE: Duration = Duration::from_millis(1_200);
+/// Files beside a tunnel and, for a moment, a connection for each device.
+const FILES: u64 = 400;
+
+/// What is simulated.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// How many devices.
+    pub devices: u32,
+    /// How many releases after the first one.
+    pub releases: u32,
+    /// How often all devices are then pinned, to the last release and the first one in turn.
+    pub pins: u32,
+    /// How long a device takes for a release.
+    pub download: Duration,
+    /// Between two polls of a device; what its target says where none is given.
+    pub interval: Option<Duration>,
+    /// Devices that register at a time.
+    pub at_once: usize,
+    /// How long each part may take.
+    pub patience: Duration,
+    /// The kind of board, a slug of the cloud's catalogue.
+    pub board: String,
+}
+
+/// The cloud.
+#[derive(Debug, Clone)]
+pub enum At {
+    /// One of our own.
+    Own(Setup),
+    /// Another, where the token or key of somebody who may make fleets is known.
+    There {
+        /// Its address.
+        url: String,
+        /// The token or key.
+        token: String,
+    },
+}
+
+/// Simulates it. `troubles` is what counts them, as a layer of the subscriber.
+///
+/// # Errors
+/// Where devices do not get there in time, or the cloud fails.
+pub async fn run(plan: &Plan, at: &At, troubles: &Troubles) -> Result<Outcome> {
+    allow_open_files(u64::from(plan.devices) + FILES)?;
+    let (own, admin) = match at {
+        At::Own(setup) => {
+            let cloud = Cloud::start(setup)?;
+            let admin = Admin::sign_in(cloud.url()).await?;
+            (Some(cloud), admin)
+        }
+        At::There { url, token } => (None, Admin::with_token(url, token)),
+    };
+    let name = format!("simulation-{}", std::process::id());
+    let fleet = admin.fleet(&name, &plan.board).await?;
+    let config = fleet.config().await?;
+    let common = Common::new(config, &plan.board, plan.interval, plan.download);
+    let story = Story {
+        plan,
+        own,
+        fleet,
+        common: &common,
+        troubles,
+    };
+    let told = story.tell().await;
+    common.stop.cancel();
+    told
+}
+
+fn own_usage() -> Result<Usage> {
+    usage(std::process::id())
+}
+
+struct Story<'a> {
+    plan: &'a Plan,
+    own: Option<Cloud>,
+    fleet: Fleet,
+    common: &'a std::sync::Arc<Common>,
+    troubles: &'a Troubles,
+}
+
+/// How everything was at the beginning of a phase.
+struct Begun {
+    at: Instant,
+    polls: u64,
+    reports: u64,
+    errors: u64,
+    cloud: Option<Usage>,
+}
+
+impl Story<'_> {
+    async fn tell(&self) -> Result<Outcome> {
+        let all = usize::try_from(self.plan.devices)?;
+        let (commit, release) = self.fleet.release(1).await?;
+        self.fleet.finish(release).await?;
+        let mut releases = vec![(commit.clone(), release)];
+        let before = own_usage()?;
+        let mut phases = Vec::new();
+
+        let begun = self.begin()?;
+        self.common.tally.aim(&commit);
+        let starting = self.common.start(self.plan.devices, self.plan.at_once);
+        let joining = self.progress("registered", all, || {
+            self.common.tally.registrations().len()
+        });
+        tokio::try_join!(starting, joining)?;
+        let registered = self.common.tally.registrations();
+        phases.push(self.end("registered", &begun, registered, None)?);
+        self.all_run(all).await?;
+        let reached = self.common.tally.reached();
+        phases.push(self.end("on release 1", &begun, reached.told, Some(reached.taken))?);
+
+        let without = self.cloud()?;
+        let begun = self.begin()?;
+        self.common.open_tunnels();
+        self.all_connected(all).await?;
+        phases.push(self.end("connected", &begun, Vec::new(), None)?);
+        let (after, with) = (own_usage()?, self.cloud()?);
+
+        for number in 2..=self.plan.releases.saturating_add(1) {
+            sleep(REST).await;
+            let (commit, release) = self.fleet.release(number).await?;
+            let begun = self.begin()?;
+            self.common.tally.aim(&commit);
+            self.fleet.finish(release).await?;
+            self.all_run(all).await?;
+            let reached = self.common.tally.reached();
+            let name = format!("on release {number}");
+            phases.push(self.end(&name, &begun, reached.told, Some(reached.taken))?);
+            self.is_known_of(release, all).await?;
+            releases.push((commit, release));
+        }
+        if self.plan.pins > 0 {
+            phases.push(self.pins(all, &releases).await?);
+        }
+
+        let each = |before: u64, after: u64| {
+            after.saturating_sub(before) / u64::from(self.plan.devices.max(1))
+        };
+        let troubles = self.troubles.all().into_iter();
+        Ok(Outcome {
+            devices: self.plan.devices,
+            phases,
+            bytes_a_device: each(before.resident, after.resident),
+            bytes_a_tunnel: without
+                .zip(with)
+                .map(|(without, with)| each(without.resident, with.resident)),
+            troubles: troubles
+                .map(|trouble| (trouble.times, trouble.said))
+                .collect(),
+        })
+    }
+
+    /// Pins all devices at once, to each of two releases in turn, and waits until they have seen it.
+    async fn pins(&self, all: usize, releases: &[(String, i64)]) -> Result<Phase> {
+        let begun = self.begin()?;
+        let (mut taken, mut said) = (Vec::new(), 0);
+        for turn in 0..self.plan.pins {
+            let of = match turn % 2 {
+                0 => releases.first(),
+                _ => releases.last(),
+            };
+            let (commit, release) = of.context("there is no release")?;
+            // So that the cloud may tell a hundred at once again.
+            sleep(PAUSE).await;
+            self.common.tally.aim(commit);
+            self.fleet.pin(*release).await?;
+            self.progress("pinned", all, || self.common.tally.having())
+                .await?;
+            taken.extend(self.common.tally.reached().taken);
+            said += 1;
+        }
+        let name = format!("pinned {said} times");
+        self.end(&name, &begun, Vec::new(), Some(taken))
+    }
+
+    fn cloud(&self) -> Result<Option<Usage>> {
+        self.own.as_ref().map(Cloud::usage).transpose()
+    }
+
+    fn begin(&self) -> Result<Begun> {
+        Ok(Begun {
+            at: Instant::now(),
+            polls: self.common.tally.polls(),
+            reports: self.common.tally.reports(),
+            errors: self.troubles.times(),
+            cloud: self.cloud()?,
+        })
+    }
+
+    fn end(
+        &self,
+        name: &str,
+        begun: &Begun,
+        told: Vec<Duration>,
+        taken: Option<Vec<Duration>>,
+    ) -> Result<Phase> {
+        let cloud = begun.cloud.zip(self.cloud()?);
+        Ok(Phase {
+            name: name.to_owned(),
+            seconds: begun.at.elapsed().as_secs_f64(),
+            taken: taken.map(Spread::of),
+            told: (!told.is_empty()).then(|| Spread::of(told)),
+            polls: self.common.tally.polls() - begun.polls,
+            reports: self.common.tally.reports() - begun.reports,
+            errors: self.troubles.times() - begun.errors,
+            cloud_cpu: cloud.map(|(before, now)| (now.cpu - before.cpu).as_secs_f64()),
+            cloud_memory: cloud.map(|(_, now)| now.resident),
+        })
+    }
+
+    /// Waits until every device runs the release that is aimed at.
+    async fn all_run(&self, all: usize) -> Result<()> {
+        self.progress("on the release", all, || self.common.tally.running())
+            .await
+    }
+
+    /// Waits until so many are there, and shows how it goes.
+    async fn progress(&self, what: &str, all: usize, count: impl Fn() -> usize) -> Result<()> {
+        let bar = ProgressBar::new(u64::try_from(all)?);
+        if let Ok(style) = ProgressStyle::with_template("{msg} {pos}/{len} {wide_bar} {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.set_message(what.to_owned());
+        let begun = Instant::now();
+        let mut said = begun;
+        loop {
+            let there = count();
+            bar.set_position(u64::try_from(there)?);
+            if there >= all {
+                bar.finish_and_clear();
+                return Ok(());
+            }
+            if begun.elapsed() > self.plan.patience {
+                bail!(
+                    "{there} of {all} devices are {what} after {:?}{}",
+                    self.plan.patience,
+                    self.what_went_wrong()
+                );
+            }
+            if !std::io::stderr().is_terminal() && said.elapsed() > SAY {
+                eprintln!("{what}: {there} of {all}{}", self.what_went_wrong());
+                said = Instant::now();
+            }
+            self.cloud()?;
+            sleep(LOOK).await;
+        }
+    }
+
+    /// Waits until the cloud holds a tunnel to each device.
+    async fn all_connected(&self, all: usize) -> Result<()> {
+        let filter = "%20and%20is_connected_to_vpn%20eq%20true";
+        let begun = Instant::now();
+        loop {
+            let there = self.fleet.count(filter).await?;
+            if there >= all {
+                return Ok(());
+            }
+            if begun.elapsed() > self.plan.patience {
+                bail!(
+                    "{there} of {all} devices are connected{}",
+                    self.what_went_wrong()
+                );
+            }
+            sleep(ASK).await;
+        }
+    }
+
+    /// What devices say they run is what the cloud shows.
+    async fn is_known_of(&self, release: i64, all: usize) -> Result<()> {
+        let filter = format!("%20and%20is_running__release%20eq%20{release}");
+        match self.fleet.count(&filter).await? {
+            there if there >= all => Ok(()),
+            there => bail!("the cloud shows {there} of {all} devices on the release"),
+        }
+    }
+
+    fn what_went_wrong(&self) -> String {
+        let troubles = self.troubles.all().into_iter();
+        troubles
+            .map(|trouble| format!("\n{} times: {}", trouble.times, trouble.said))
+            .collect()
+    }
+}
