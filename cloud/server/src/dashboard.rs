@@ -11,8 +11,6 @@
 //! Nothing is shown or done here that the same user could not read or do by the API. Pages work without a
 //! script; with one, forms answer in place and pages follow what happens.
 
-#![allow(dead_code, reason = "pages to come use the rest")]
-
 pub(crate) mod account;
 mod assets;
 pub(crate) mod data;

@@ -116,7 +116,7 @@ fn row(key: &Key) -> Markup {
             td data-label="Good until" {
                 @match key.expiry_date.as_deref() {
                     Some(at) => (show::time(Some(at))),
-                    None => "It is deleted",
+                    None => "Without end",
                 }
             }
             td.act {

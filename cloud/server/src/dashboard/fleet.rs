@@ -4,6 +4,8 @@ mod add_device;
 mod devices;
 mod releases;
 mod settings;
+mod together;
+mod variables;
 
 use axum::Router;
 use maud::{Markup, html};
@@ -22,7 +24,9 @@ pub(super) fn routes() -> Router<Shared> {
         .merge(devices::routes())
         .merge(add_device::routes())
         .merge(releases::routes())
+        .merge(variables::routes())
         .merge(settings::routes())
+        .merge(together::routes())
 }
 
 /// What every page of a fleet shows.
@@ -51,13 +55,15 @@ pub(crate) struct Kind {
 pub(crate) enum Tab {
     Devices,
     Releases,
+    Variables,
     Settings,
 }
 
 impl Tab {
-    const ALL: [(Tab, &'static str, &'static str); 3] = [
+    const ALL: [(Tab, &'static str, &'static str); 4] = [
         (Tab::Devices, "Devices", ""),
         (Tab::Releases, "Releases", "/releases"),
+        (Tab::Variables, "Variables", "/variables"),
         (Tab::Settings, "Settings", "/settings"),
     ];
 }

@@ -5,8 +5,7 @@
 //!                 └─ something was written (here, or perhaps elsewhere) ─ look again ─ parts that differ
 //! ```
 //!
-//! A page has one connection. It looks again at most twice a second, and not more than a twentieth of the time
-//! is spent on looking, however large the page is.
+//! A page has one connection. It looks again at most twice a second, and less often where looking takes long.
 
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
@@ -32,8 +31,8 @@ use crate::cloud::Shared;
 const REST: Duration = Duration::from_millis(500);
 /// Between two looks at most: other replicas do not tell of all that they write.
 const LOOK: Duration = Duration::from_secs(5);
-/// So many times as long as a look took is nothing looked at.
-const SPARED: u32 = 19;
+/// So many times as long as a look took is nothing looked at, up to [`LOOK`].
+const SPARED: u32 = 9;
 /// Between signs of life.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Open pages of one user.
@@ -205,7 +204,7 @@ where
             let begun = Instant::now();
             self.look().await;
             let spared = begun.elapsed() * SPARED;
-            self.rest = Instant::now() + spared.max(REST);
+            self.rest = Instant::now() + spared.clamp(REST, LOOK);
         }
     }
 

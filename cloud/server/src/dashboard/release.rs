@@ -12,6 +12,7 @@ use super::fleet::{Fleet, build};
 use super::form::{Form, Number};
 use super::live::{Part, follow};
 use super::page::{Page, Section};
+use super::pairs::{Adder, Kind, Row, Table, pairs};
 use super::problem::Problem;
 use super::show::{self, badge, short, status};
 use super::visitor::Visitor;
@@ -139,9 +140,13 @@ async fn page(
 ) -> Result<Response, Problem> {
     let release = Release::find(&cloud, &visitor, id).await?;
     let fleet = fleet(&cloud, &visitor, &release).await?;
-    let [head, devices] = parts(&cloud, &visitor, &fleet, &release).await?;
+    let [head, devices, tags] = parts(&cloud, &visitor, &fleet, &release).await?;
     let name = release.name();
     let place = release.place();
+    let tag = Adder {
+        back: &place,
+        choices: vec![(Kind::ReleaseTag, id, String::new())],
+    };
     let main = html! {
         (head.placed())
         div.answer id="said" role="status" {}
@@ -152,6 +157,11 @@ async fn page(
         section.stack aria-labelledby="devices" {
             h2 id="devices" { "Devices on it" }
             (devices.placed())
+        }
+        section.stack aria-labelledby="tags" {
+            h2 id="tags" { "Tags" }
+            (tags.placed())
+            @if fleet.may_change { (tag.markup()) }
         }
         @if fleet.may_change { (edit(&release)) }
         details.card {
@@ -193,7 +203,7 @@ async fn parts(
     visitor: &Visitor,
     fleet: &Fleet,
     release: &Release,
-) -> Result<[Part; 2], Problem> {
+) -> Result<[Part; 3], Problem> {
     let filter = format!("is_running__release eq {}", release.id);
     let count = visitor
         .count(cloud, "/device", &format!("$filter={filter}"))
@@ -202,9 +212,24 @@ async fn parts(
         "$select=uuid,device_name,overall_status&$filter={filter}&$orderby=device_name asc&$top={MOST}"
     );
     let devices: Vec<Device> = visitor.rows(cloud, "/device", &query).await?;
+    let tags = pairs(cloud, visitor, Kind::ReleaseTag, release.id).await?;
+    let tags = tags.into_iter().map(|pair| Row {
+        kind: Kind::ReleaseTag,
+        pair,
+        service: None,
+        inherited: None,
+    });
+    let place = release.place();
+    let tags = Table {
+        caption: "Tags",
+        empty: "No tags.",
+        back: &place,
+        rows: tags.collect(),
+    };
     Ok([
         Part::new("head", head(fleet, release)),
         Part::new("devices", on_it(&devices, count)),
+        Part::new("tags", tags.markup()),
     ])
 }
 

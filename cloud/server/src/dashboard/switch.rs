@@ -92,11 +92,6 @@ impl Switch {
         }
     }
 
-    /// Whether it is on, by the settings of a device and of its fleet; of a fleet, `fleet` is empty.
-    pub(crate) fn is_on(&self, branding: &Branding, own: &[Pair], fleet: &[Pair]) -> bool {
-        self.stand(branding, own, fleet).is_on()
-    }
-
     /// The switch of a device or fleet (`kind` is of which settings, `owner` whose), by its settings and those of
     /// its fleet. It belongs into a part that follows what happens, on the page at `at`.
     pub(crate) fn markup(
@@ -211,6 +206,6 @@ mod tests {
         );
         assert_eq!(stand(&[("SOMETHING_ELSE", "1")], &[]), Stand::Nobody(false));
         let none: &[Pair] = &[];
-        assert!(REMOTE_ACCESS.is_on(&branding, none, none));
+        assert!(REMOTE_ACCESS.stand(&branding, none, none).is_on());
     }
 }

@@ -6,6 +6,7 @@
 mod account;
 mod browser;
 mod device;
+mod fleet;
 mod fleets;
 mod noticed;
 mod releases;

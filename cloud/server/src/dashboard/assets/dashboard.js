@@ -10,6 +10,7 @@
   const themeSwitch = document.querySelector("[data-theme-switch]");
   const nameSwitch = () => { themeSwitch.textContent = dark() ? "Light" : "Dark"; };
   nameSwitch();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", nameSwitch);
   themeSwitch.hidden = false;
   themeSwitch.addEventListener("click", () => {
     root.dataset.theme = dark() ? "light" : "dark";

@@ -7,7 +7,7 @@ use axum::routing::get;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::{Fleet, Tab};
+use super::{Fleet, Tab, together};
 use crate::cloud::{Cloud, Shared};
 use crate::dashboard::data::{Id, literal};
 use crate::dashboard::form::{Form, Number, Search};
@@ -173,6 +173,10 @@ async fn page(
     let wanted = Wanted::of(&search);
     let parts = parts(&cloud, &visitor, &fleet, &wanted).await?;
     let place = fleet.place();
+    let bar = match fleet.may_change {
+        true => Some(together::bar(&cloud, &visitor, &fleet).await?),
+        false => None,
+    };
     let main = html! {
         form.filters role="search" action=(place) {
             label { span.hidden { "Search devices by name, uuid or tag" }
@@ -200,7 +204,11 @@ async fn page(
             button type="submit" { "Show" }
             @if wanted.is_anything() { a.button.quiet href=(place) { "Show all" } }
         }
-        @for part in &parts { (part.placed()) }
+        form.together method="post" action={ (place) "/together" } hx-post={ (place) "/together" }
+            hx-target="find .answer" hx-sync="this:drop" aria-label="Devices" {
+            @if let Some(bar) = bar { (bar) }
+            @for part in &parts { (part.placed()) }
+        }
     };
     let live = format!("{place}/live?{}", wanted.query(wanted.page));
     Ok(fleet
@@ -266,19 +274,28 @@ fn list(fleet: &Fleet, wanted: &Wanted, devices: &[Device]) -> Markup {
             table.rows {
                 caption.hidden { "Devices of " (fleet.app_name) }
                 thead { tr {
+                    @if fleet.may_change {
+                        th.pick scope="col" { input type="checkbox" data-all="device" aria-label="Choose all"; }
+                    }
                     th scope="col" { "Device" } th scope="col" { "Status" } th scope="col" { "Release" }
                     th scope="col" { "Last seen" } th scope="col" { "Tags" }
                 } }
-                tbody { @for device in devices { (row(device)) } }
+                tbody { @for device in devices { (row(fleet, device)) } }
             }
         }
     }
 }
 
-fn row(device: &Device) -> Markup {
+fn row(fleet: &Fleet, device: &Device) -> Markup {
     let place = format!("/dashboard/devices/{}", device.uuid);
     html! {
         tr id={ "device-" (device.id) } {
+            @if fleet.may_change {
+                td.pick {
+                    input type="checkbox" name="device" value=(device.id) id={ "pick-" (device.id) }
+                        aria-label={ "Choose " (device.device_name) };
+                }
+            }
             th scope="row" {
                 a href=(place) { (device.device_name) }
                 span.under { code { (device.uuid.chars().take(7).collect::<String>()) } }

@@ -144,7 +144,7 @@ fn row(fleet: &Fleet, target: &Target, release: &Release) -> Markup {
         tr id={ "release-" (release.id) } {
             th scope="row" {
                 a href={ "/dashboard/releases/" (release.id) } { (name) }
-                span.under { (show::short(&release.commit)) }
+                @if !release.commit.starts_with(&name) { span.under { (show::short(&release.commit)) } }
             }
             td data-label="State" {
                 span {

@@ -8,15 +8,20 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::together::update_now;
 use super::{Fleet, Tab};
 use crate::cloud::{Cloud, Shared};
 use crate::dashboard::form::{Form, Number};
+use crate::dashboard::live::{Part, follow};
+use crate::dashboard::pairs::{Adder, Kind, Row, Table, pairs};
 use crate::dashboard::problem::Problem;
+use crate::dashboard::switch::OVERRIDE_LOCKS;
 use crate::dashboard::visitor::Visitor;
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new()
         .route("/fleets/{id}/settings", get(page).post(change))
+        .route("/fleets/{id}/settings/live", get(live))
         .route("/fleets/{id}/delete", post(delete))
 }
 
@@ -26,14 +31,72 @@ async fn page(
     Number(id): Number,
 ) -> Result<Response, Problem> {
     let fleet = Fleet::find(&cloud, &visitor, id).await?;
+    let at = format!("{}/settings", fleet.place());
+    let [switches, tags] = parts(&cloud, &visitor, &fleet).await?;
+    let tag = Adder {
+        back: &at,
+        choices: vec![(Kind::FleetTag, id, String::new())],
+    };
     let main = html! {
-        @if fleet.may_change { (name(&fleet)) }
-        (people(&cloud, &visitor, &fleet).await?)
+        div.cards {
+            @if fleet.may_change {
+                (name(&fleet))
+                (update_now(&fleet))
+                section.card.stack aria-labelledby="switches" {
+                    h2 id="switches" { "Switches" }
+                    (switches.placed())
+                }
+            }
+            (people(&cloud, &visitor, &fleet).await?)
+        }
+        section.stack aria-labelledby="tags" {
+            h2 id="tags" { "Tags" }
+            (tags.placed())
+            @if fleet.may_change { (tag.markup()) }
+        }
         @if fleet.may_change { (end(&fleet)) }
     };
+    let live = Some(format!("{at}/live"));
     Ok(fleet
-        .page(&visitor, Tab::Settings, None, &main)
+        .page(&visitor, Tab::Settings, live, &main)
         .into_response())
+}
+
+async fn live(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    Number(id): Number,
+) -> Result<Response, Problem> {
+    follow(cloud, visitor, move |cloud, visitor| async move {
+        let fleet = Fleet::find(&cloud, &visitor, id).await?;
+        Ok(parts(&cloud, &visitor, &fleet).await?.into())
+    })
+    .await
+}
+
+async fn parts(cloud: &Cloud, visitor: &Visitor, fleet: &Fleet) -> Result<[Part; 2], Problem> {
+    let at = format!("{}/settings", fleet.place());
+    let settings = pairs(cloud, visitor, Kind::FleetSetting, fleet.id).await?;
+    let branding = &cloud.configuration.branding;
+    let of = (Kind::FleetSetting, fleet.id);
+    let tags = pairs(cloud, visitor, Kind::FleetTag, fleet.id).await?;
+    let tags = tags.into_iter().map(|pair| Row {
+        kind: Kind::FleetTag,
+        pair,
+        service: None,
+        inherited: None,
+    });
+    let tags = Table {
+        caption: "Tags",
+        empty: "No tags.",
+        back: &at,
+        rows: tags.collect(),
+    };
+    let switches = OVERRIDE_LOCKS.markup(branding, of, &settings, &[], &at);
+    Ok([
+        Part::new("switches", switches),
+        Part::new("tags", tags.markup()),
+    ])
 }
 
 fn name(fleet: &Fleet) -> Markup {

@@ -323,6 +323,58 @@ async fn what_one_may_not_see_is_not_there() {
 }
 
 #[tokio::test]
+async fn forms_work_without_a_script() {
+    on_both(async |cloud| {
+        let ann = cloud.sign_in().await;
+        let cookie = cookie(&cloud).await;
+        let types = ann
+            .rows("/v7/device_type?$filter=slug eq 'raspberrypi4-64'&$select=id")
+            .await;
+        let organizations = ann.rows("/v7/organization?$select=id").await;
+        let post = async |path: &str, fields: &[(&str, &str)]| {
+            let request = ask(&cloud, Method::POST, path).header(COOKIE, &cookie);
+            send(request, form(fields)).await
+        };
+        let new = [
+            ("name", "pumps"),
+            ("device type", &types[0]["id"].to_string()),
+            ("organization", &organizations[0]["id"].to_string()),
+        ];
+        let answer = post("/dashboard/fleets", &new).await;
+        assert_eq!(answer.status(), StatusCode::SEE_OTHER);
+        let place = header(answer.headers(), LOCATION);
+        assert!(place.starts_with("/dashboard/fleets/"), "{place}");
+        let (status, shown) = page(&cloud, &cookie, &place).await;
+        assert_eq!(status, StatusCode::OK);
+        assert!(shown.contains("pumps"));
+
+        // The same again is refused by the API, and said on a page.
+        let answer = post("/dashboard/fleets", &new).await;
+        assert_eq!(answer.status(), StatusCode::CONFLICT);
+        assert!(header(answer.headers(), "content-type").starts_with("text/html"));
+
+        let wanted = [("deviceType", "raspberrypi4-64"), ("wifiSsid", "")];
+        let answer = post(&format!("{place}/config.json"), &wanted).await;
+        assert_eq!(answer.status(), StatusCode::OK);
+        assert!(header(answer.headers(), "content-disposition").contains("config.json"));
+        let text = answer.text().await.expect("a file");
+        let config: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(config["apiEndpoint"], cloud.url);
+        let key = config["apiKey"].as_str().expect("a key").to_owned();
+        let device = json!({
+            "application": config["applicationId"], "device_type": config["deviceType"],
+            "uuid": "ab".repeat(16),
+        });
+        let (status, made) = cloud
+            .by(key)
+            .send(Method::POST, "/device/register", device)
+            .await;
+        assert_eq!(status, StatusCode::CREATED, "{made}");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_new_password_ends_the_sessions_of_the_dashboard() {
     let cloud = fresh().await;
     let old = cookie(&cloud).await;

@@ -1,0 +1,334 @@
+//! The same for several devices at once: those that are ticked, or all of the fleet.
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use data::write::{Verb, Written};
+use futures::{StreamExt as _, stream};
+use http::{StatusCode, Uri};
+use http_body_util::{BodyExt as _, Limited};
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::Fleet;
+use crate::answer::Refusal;
+use crate::cloud::{Cloud, Shared};
+use crate::dashboard::data::literal;
+use crate::dashboard::form::{Form, Number};
+use crate::dashboard::page;
+use crate::dashboard::problem::Problem;
+use crate::dashboard::show::release_name;
+use crate::dashboard::visitor::Visitor;
+use crate::reach::proxy;
+
+/// Devices that are asked at a time.
+const AT_A_TIME: usize = 16;
+/// Bytes of what the devices of a fleet say together.
+const ANSWERS: usize = 64 << 20;
+/// Releases to choose from, the latest first.
+const RELEASES: usize = 50;
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/fleets/{id}/together", post(together))
+        .route("/fleets/{id}/update", post(update))
+}
+
+/// What devices are asked: its name in the form, for people, where, and whether over locks.
+const DEEDS: [(&str, &str, &str, bool); 6] = [
+    ("update", "Update now", "/v1/update", false),
+    (
+        "update-overriding",
+        "Update now, overriding locks",
+        "/v1/update",
+        true,
+    ),
+    ("blink", "Blink", "/v1/blink", false),
+    ("restart", "Restart services", "/v1/restart", false),
+    ("reboot", "Reboot", "/v1/reboot", false),
+    (
+        "reboot-overriding",
+        "Reboot, overriding locks",
+        "/v1/reboot",
+        true,
+    ),
+];
+
+#[derive(Deserialize)]
+struct Release {
+    id: i64,
+    commit: String,
+    raw_version: String,
+}
+
+/// What can be done with the devices that are ticked. It is shown once one is.
+pub(super) async fn bar(
+    cloud: &Cloud,
+    visitor: &Visitor,
+    fleet: &Fleet,
+) -> Result<Markup, Problem> {
+    let query = format!(
+        "$select=id,commit,raw_version&$filter=belongs_to__application eq {} and status eq 'success'\
+         &$orderby=start_timestamp desc&$top={RELEASES}",
+        fleet.id
+    );
+    let releases: Vec<Release> = visitor.rows(cloud, "/release", &query).await?;
+    Ok(html! {
+        div.deeds role="group" aria-label="With the devices that are ticked" {
+            label { span.hidden { "With the devices that are ticked" }
+                select name="deed" {
+                    @for (name, word, _, _) in DEEDS { option value=(name) { (word) } }
+                    option value="pin" { "Pin to a release" }
+                    option value="follow" { "Follow the fleet's release" }
+                    option value="tag" { "Give a tag" }
+                }
+            }
+            label.for-pin { span.hidden { "Release to pin to" }
+                select name="release" {
+                    @for release in &releases {
+                        option value=(release.id) { (release_name(&release.commit, &release.raw_version)) }
+                    }
+                }
+            }
+            label.for-tag { span.hidden { "Tag" } input name="key" placeholder="tag" maxlength="100" autocomplete="off"; }
+            label.for-tag { span.hidden { "Value of the tag" } input name="value" placeholder="value" maxlength="1000" autocomplete="off"; }
+            button.primary type="submit" { "Do it" span.working aria-hidden="true" {} }
+        }
+        div.answer role="status" {}
+    })
+}
+
+/// How it went with some devices.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Outcome {
+    done: usize,
+    away: usize,
+    locked: usize,
+    failed: usize,
+}
+
+impl Outcome {
+    fn count(&mut self, status: StatusCode) {
+        match status {
+            StatusCode::LOCKED => self.locked += 1,
+            status if status.is_success() => self.done += 1,
+            _ => self.failed += 1,
+        }
+    }
+
+    fn words(&self) -> String {
+        let parts = [
+            (self.done, "done"),
+            (self.locked, "held by an update lock"),
+            (self.away, "not connected"),
+            (self.failed, "failed"),
+        ];
+        let said: Vec<String> = parts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, word)| format!("{count} {word}"))
+            .collect();
+        match said.is_empty() {
+            true => "No device is connected, so none was asked.".to_owned(),
+            false => format!("{}.", said.join(", ")),
+        }
+    }
+
+    /// At the form, or as a page of its own.
+    fn shown(&self, visitor: &Visitor, place: &str) -> Response {
+        let kind = match (self.done > 0, self.away + self.locked + self.failed > 0) {
+            (true, false) => "good",
+            _ => "wary",
+        };
+        let said = html! { p.notice.(kind) { (self.words()) } };
+        match visitor.in_place {
+            true => said.into_response(),
+            false => page::bare(
+                "Asked the devices",
+                html! { h1 { "Asked the devices" } (said) p { a.button href=(place) { "Back to the fleet" } } },
+            )
+            .into_response(),
+        }
+    }
+}
+
+/// `POST /dashboard/fleets/<id>/together`: `deed` with each `device`.
+async fn together(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    Number(id): Number,
+    form: Form,
+) -> Result<Response, Problem> {
+    let fleet = Fleet::find(&cloud, &visitor, id).await?;
+    let devices: Vec<i64> = form
+        .all("device")
+        .filter_map(|device| device.parse().ok())
+        .collect();
+    if devices.is_empty() {
+        return Err(Problem::wrong("Tick some devices first."));
+    }
+    let mut outcome = Outcome::default();
+    match form.text("deed") {
+        "pin" => {
+            let release = json!({ "is_pinned_on__release": form.number("release")? });
+            outcome.done = changed(&cloud, &visitor, id, &devices, release).await?;
+        }
+        "follow" => {
+            let release = json!({ "is_pinned_on__release": null });
+            outcome.done = changed(&cloud, &visitor, id, &devices, release).await?;
+        }
+        "tag" => {
+            let key = form.text("key");
+            if key.is_empty() {
+                return Err(Problem::wrong("Give the tag a name."));
+            }
+            for device in &devices {
+                let path = format!("/device_tag(device={device},tag_key={})", literal(key));
+                let value = json!({ "value": form.text("value") });
+                visitor.change(&cloud, Verb::Put, &path, "", value).await?;
+                outcome.done += 1;
+            }
+        }
+        deed => {
+            let deed = DEEDS.into_iter().find(|(name, ..)| *name == deed);
+            let (_, _, path, force) = deed.ok_or_else(Problem::nothing_here)?;
+            let address = &address(path)?;
+            let (cloud, visitor) = (&cloud, &visitor);
+            let answers = stream::iter(devices)
+                .map(async |device| {
+                    let data = json!({ "appId": id, "force": force });
+                    let body = asked("deviceId", device, data);
+                    proxy::pass_on(cloud.clone(), &visitor.identity, address, &body).await
+                })
+                .buffer_unordered(AT_A_TIME);
+            let mut answers = std::pin::pin!(answers);
+            while let Some(answer) = answers.next().await {
+                match answer {
+                    Ok(answer) => outcome.count(answer.status()),
+                    Err(Refusal::Missing(_)) => outcome.away += 1,
+                    Err(Refusal::Unreached(_)) => outcome.failed += 1,
+                    Err(error) => return Err(Problem(error)),
+                }
+            }
+        }
+    }
+    Ok(outcome.shown(&visitor, &fleet.place()))
+}
+
+/// Changes those of these devices that are of the fleet; how many.
+async fn changed(
+    cloud: &Cloud,
+    visitor: &Visitor,
+    fleet: i64,
+    devices: &[i64],
+    body: Value,
+) -> Result<usize, Problem> {
+    let devices: Vec<String> = devices.iter().map(i64::to_string).collect();
+    let query = format!(
+        "$filter=belongs_to__application eq {fleet} and id in ({})",
+        devices.join(",")
+    );
+    let written = visitor
+        .change(cloud, Verb::Patch, "/device", &query, body)
+        .await?;
+    match written {
+        Written::Changed(0) => Err(Problem::nothing_here()),
+        Written::Changed(rows) => Ok(usize::try_from(rows).unwrap_or_default()),
+        Written::Created { .. } => Ok(1),
+    }
+}
+
+fn asked(whom: &str, id: i64, data: Value) -> Map<String, Value> {
+    Map::from_iter([(whom.to_owned(), json!(id)), ("data".to_owned(), data)])
+}
+
+fn address(path: &str) -> Result<Uri, Problem> {
+    let address = format!("/supervisor{path}").parse();
+    address.map_err(|error: http::uri::InvalidUri| Problem(Refusal::Fault(error.into())))
+}
+
+/// The buttons by which all devices of a fleet are asked to look for updates.
+pub(super) fn update_now(fleet: &Fleet) -> Markup {
+    let place = format!("{}/update", fleet.place());
+    html! {
+        section.card.stack aria-labelledby="update" {
+            h2 id="update" { "Update now" }
+            p.faint { "Devices that are connected look for their target at once, rather than when they do by themselves." }
+            form.buttons method="post" action=(place) hx-post=(place) hx-target="next .answer" hx-sync="this:drop" {
+                button type="submit" { "Update all now" span.working aria-hidden="true" {} }
+                button.danger type="submit" name="force" value="yes" { "Update all now, overriding locks" }
+            }
+            div.answer role="status" {}
+        }
+    }
+}
+
+/// `POST /dashboard/fleets/<id>/update`, with `force`.
+async fn update(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    Number(id): Number,
+    form: Form,
+) -> Result<Response, Problem> {
+    let fleet = Fleet::find(&cloud, &visitor, id).await?;
+    let data = json!({ "force": form.has("force") });
+    let body = asked("appId", id, data);
+    let address = address("/v1/update")?;
+    let answer = proxy::pass_on(cloud.clone(), &visitor.identity, &address, &body).await;
+    let mut outcome = Outcome::default();
+    match answer {
+        // Several of them, each with a status of its own.
+        Ok(answer) if answer.status() == StatusCode::MULTI_STATUS => {
+            for status in each(answer.into_body()).await? {
+                outcome.count(status);
+            }
+        }
+        Ok(answer) => outcome.count(answer.status()),
+        Err(Refusal::Missing(_)) => {}
+        Err(Refusal::Unreached(_)) => outcome.failed += 1,
+        Err(error) => return Err(Problem(error)),
+    }
+    Ok(outcome.shown(&visitor, &format!("{}/settings", fleet.place())))
+}
+
+async fn each(body: Body) -> Result<Vec<StatusCode>, Problem> {
+    #[derive(Deserialize)]
+    struct Entry {
+        #[serde(rename = "statusCode")]
+        status: u16,
+    }
+    let fault = |error: anyhow::Error| Problem(Refusal::Fault(error));
+    let body = Limited::new(body, ANSWERS).collect().await;
+    let body = body.map_err(|error| fault(anyhow::anyhow!("answers of a fleet: {error}")))?;
+    let entries: Vec<Entry> =
+        serde_json::from_slice(&body.to_bytes()).map_err(|error| fault(error.into()))?;
+    let statuses = entries.iter().map(|entry| {
+        StatusCode::from_u16(entry.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    });
+    Ok(statuses.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_of_it_is_said_in_numbers() {
+        let mut outcome = Outcome::default();
+        assert_eq!(
+            outcome.words(),
+            "No device is connected, so none was asked."
+        );
+        for status in [200, 202, 423, 500] {
+            outcome.count(StatusCode::from_u16(status).expect("a status"));
+        }
+        outcome.away = 3;
+        assert_eq!(
+            outcome.words(),
+            "2 done, 1 held by an update lock, 3 not connected, 1 failed."
+        );
+    }
+}

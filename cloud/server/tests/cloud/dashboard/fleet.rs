@@ -1,0 +1,147 @@
+//! What is done with a fleet, or with several of its devices at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::routing::post;
+use axum::{Json, Router};
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::{ann, with_browser};
+use crate::fake_device::{connect, known};
+use crate::shop::Shop;
+
+/// Answers as a supervisor whose update lock is held, or is not.
+fn supervisor(locked: bool, blinked: Arc<AtomicUsize>) -> Router {
+    let update = move |Json(body): Json<Value>| async move {
+        match locked && body["force"] != true {
+            true => StatusCode::LOCKED,
+            false => StatusCode::ACCEPTED,
+        }
+    };
+    let blink = move || async move {
+        blinked.fetch_add(1, Ordering::SeqCst);
+        StatusCode::OK
+    };
+    Router::new()
+        .route("/v1/update", post(update))
+        .route("/v1/blink", post(blink))
+}
+
+#[tokio::test]
+async fn devices_that_are_ticked_are_asked_pinned_and_tagged_together() {
+    with_browser(async |cloud, chromium| {
+        let shop = Shop::open(&cloud).await;
+        let here = known(&cloud, &shop.ann, shop.fleet).await;
+        let away = shop.device(2).await;
+        for (id, name) in [(here.id, "calm-river"), (away.id, "lone-hill")] {
+            let named = json!({ "device_name": name });
+            let path = format!("/v7/device({id})");
+            let (status, _) = shop.ann.send(reqwest::Method::PATCH, &path, named).await;
+            assert_eq!(status, StatusCode::OK);
+        }
+        let blinked = Arc::new(AtomicUsize::new(0));
+        let tunnel = connect(&cloud, &here, supervisor(false, blinked.clone())).await;
+        let ann = ann(chromium, &cloud).await;
+        ann.press("shop").await;
+        ann.within("calm-river").see("Connected").await;
+        ann.cannot_press("Do it").await;
+        ann.press("Choose all").await;
+        ann.choose("With the devices that are ticked", "Blink")
+            .await;
+        ann.press("Do it").await;
+        ann.see("1 done, 1 not connected.").await;
+        assert_eq!(blinked.load(Ordering::SeqCst), 1);
+        ann.is_on("Choose lone-hill", true).await;
+        ann.looks_well("devices-ticked").await;
+
+        ann.press("Choose calm-river").await;
+        ann.choose("With the devices that are ticked", "Pin to a release")
+            .await;
+        ann.press("Do it").await;
+        ann.see("1 done.").await;
+        ann.within("lone-hill").see("Pinned").await;
+        ann.choose("With the devices that are ticked", "Give a tag")
+            .await;
+        ann.fill("Tag", "place").await;
+        ann.fill("Value of the tag", "<north>").await;
+        ann.press("Do it").await;
+        ann.within("lone-hill").see("place: <north>").await;
+        ann.choose(
+            "With the devices that are ticked",
+            "Follow the fleet's release",
+        )
+        .await;
+        ann.press("Do it").await;
+        ann.within("lone-hill").not_see("Pinned").await;
+        tunnel.abort();
+        ann.leave().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_whole_fleet_is_updated_now_and_its_locks_are_overridden() {
+    with_browser(async |cloud, chromium| {
+        let shop = Shop::open(&cloud).await;
+        let mut tunnels = Vec::new();
+        for locked in [false, true] {
+            let device = known(&cloud, &shop.ann, shop.fleet).await;
+            tunnels.push(connect(&cloud, &device, supervisor(locked, Arc::default())).await);
+        }
+        let ann = ann(chromium, &cloud).await;
+        ann.press("shop").await;
+        ann.press("Settings").await;
+        ann.press("Update all now").await;
+        ann.see("1 done, 1 held by an update lock.").await;
+        ann.press("Update all now, overriding locks").await;
+        ann.see("2 done.").await;
+
+        // From now on updates wait for no lock.
+        ann.is_on("Override update locks", false).await;
+        ann.press("Override update locks").await;
+        ann.is_on("Override update locks", true).await;
+        let path = format!(
+            "/v7/application_config_variable?$filter=application eq {}&$select=name,value",
+            shop.fleet
+        );
+        let expected = json!([{ "name": "PLATFORM_SUPERVISOR_OVERRIDE_LOCK", "value": "true" }]);
+        assert_eq!(json!(shop.ann.rows(&path).await), expected);
+        ann.looks_well("fleet-settings").await;
+        for tunnel in tunnels {
+            tunnel.abort();
+        }
+        ann.leave().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn variables_of_a_fleet_reach_what_its_devices_are_to_run() {
+    with_browser(async |cloud, chromium| {
+        let shop = Shop::open(&cloud).await;
+        let device = shop.device(7).await;
+        let ann = ann(chromium, &cloud).await;
+        ann.press("shop").await;
+        ann.press("Variables").await;
+        let variables = ann.within("Variables");
+        variables.fill("Name of the new variable", "COLOUR").await;
+        variables.fill("Value", "red").await;
+        variables.press("Add variable").await;
+        variables.within("COLOUR").see("red").await;
+        variables.fill("Name of the new variable", "SIZE").await;
+        variables.fill("Value", "small").await;
+        variables.choose("For", "side").await;
+        variables.press("Add variable").await;
+        variables.within("SIZE").see("small").await;
+        let (state, _) = device.state().await;
+        let services = &state["apps"][&shop.uuid]["releases"][&shop.release.commit]["services"];
+        assert_eq!(services["main"]["environment"]["COLOUR"], "red");
+        assert_eq!(services["side"]["environment"]["SIZE"], "small");
+        assert!(services["main"]["environment"].get("SIZE").is_none());
+        ann.looks_well("fleet-variables").await;
+        ann.leave().await;
+    })
+    .await;
+}
