@@ -264,7 +264,7 @@ fn noted(event: &Event, dropped: &AtomicBool) {
             dropped.store(true, Ordering::SeqCst);
         }
         Event::ServerError(error) => tracing::warn!("the bus refuses something: {error}"),
-        Event::ClientError(error) => tracing::warn!("the bus cannot be used: {error}"),
+        // It comes with each try; that the bus is away is said once.
         other => tracing::debug!("the bus: {other}"),
     }
 }

@@ -12,7 +12,7 @@ use super::on_two;
 use crate::fake_device::{connect, known};
 use crate::harness::read;
 use crate::reach::proxy::{Flood, PIECE, asked, echo};
-use crate::reach::{silent, until, until_connected};
+use crate::reach::{PATIENCE, silent, until, until_connected};
 
 #[tokio::test]
 async fn any_replica_asks_a_device_wherever_it_is_connected() {
@@ -173,7 +173,8 @@ async fn the_newest_tunnel_of_a_device_counts_wherever_it_was_opened() {
         let first = connect(&two.a, &device, silent()).await;
         until_connected(&ann, device.id, true).await;
         connect(&two.b, &device, echo()).await;
-        first.await.expect("the older ends");
+        let ends = tokio::time::timeout(PATIENCE, first).await;
+        ends.expect("in time").expect("the older ends");
         for cloud in [&two.a, &two.b] {
             let by = cloud.by(ann.token.clone());
             let body = json!({ "deviceId": device.id, "method": "GET" });
