@@ -152,6 +152,10 @@ impl Catalogue {
             )
             .await?;
         }
+        for name in ["developer", "operator", "observer"] {
+            let body = json!({ "name": name });
+            ensure(writer, "application_membership_role", "name", body).await?;
+        }
         for application_type in &self.application_types {
             let body = Value::Object(application_type.clone());
             ensure(writer, "application_type", "slug", body).await?;

@@ -12,6 +12,7 @@ mod fleet;
 mod history;
 mod image;
 mod installs;
+mod invite;
 mod numbering;
 mod people;
 pub(crate) mod random;
@@ -19,6 +20,7 @@ mod release;
 mod system_release;
 mod tracking;
 
+pub(crate) use invite::invitee;
 use resources::Resource;
 
 use crate::effect::Effect;
@@ -39,6 +41,12 @@ pub(crate) async fn before_create(
         "release_image" => image::before_use(writer, change).await,
         "release_asset" => asset::before_change(writer, change),
         "organization_membership" => people::before_membership(writer, change).await,
+        "user_application_membership" | "team_application_access" => {
+            people::before_sharing(writer, change).await
+        }
+        "organization_invite" | "application_invite" => {
+            invite::before_create(writer, resource, change).await
+        }
         _ => Ok(()),
     }
 }

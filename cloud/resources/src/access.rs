@@ -13,16 +13,19 @@ pub enum Role {
     ProvisioningKey,
     /// A key of a device.
     DeviceKey,
+    /// The key of tunnel servers beside this cloud.
+    TunnelServer,
 }
 
 impl Role {
     /// All of them.
-    pub const ALL: [Role; 5] = [
+    pub const ALL: [Role; 6] = [
         Role::Guest,
         Role::User,
         Role::UserKey,
         Role::ProvisioningKey,
         Role::DeviceKey,
+        Role::TunnelServer,
     ];
 
     /// What `api_key.role` says of keys.
@@ -41,6 +44,7 @@ impl Role {
             Role::UserKey => "named-user-api-key",
             Role::ProvisioningKey => "provisioning-api-key",
             Role::DeviceKey => "device-api-key",
+            Role::TunnelServer => "tunnel-server",
         }
     }
 

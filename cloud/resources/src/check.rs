@@ -92,6 +92,17 @@ impl Check {
         holds.then_some(Cow::Borrowed(text))
     }
 
+    /// A regular expression, as browsers take it, that finds what is wrong with a name beside a prefix or a word that
+    /// the platform keeps for itself. People's interfaces check by it what is then checked by [`Check::of`].
+    #[must_use]
+    pub const fn wrong_pattern(self) -> Option<&'static str> {
+        match self {
+            Check::EnvironmentName => Some(r"^\d|\W"),
+            Check::ConfigName => Some(r"^\d|[^A-Za-z0-9_:]|^:"),
+            _ => None,
+        }
+    }
+
     /// What it has to be, in words: "… with …".
     #[must_use]
     pub fn wanted(self, branding: &Branding) -> String {

@@ -5,11 +5,13 @@ mod device;
 mod fleet;
 mod history;
 mod image;
+mod invite;
 mod organization;
 mod people;
 mod release;
 mod service;
 mod tag;
+mod team;
 mod variable;
 
 use crate::resource::Resource;
@@ -20,7 +22,9 @@ pub(crate) fn all() -> Vec<Resource> {
         people::all(),
         organization::all(),
         catalogue::all(),
+        team::all(),
         fleet::all(),
+        invite::all(),
         release::all(),
         service::all(),
         image::all(),

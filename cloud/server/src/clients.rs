@@ -4,6 +4,7 @@ pub(crate) mod access;
 pub(crate) mod device_types;
 pub(crate) mod download_config;
 pub(crate) mod settings;
+pub(crate) mod tunnel_server;
 
 use http::{HeaderMap, header};
 

@@ -11,6 +11,9 @@ use serde::Deserialize;
 
 use crate::arguments::{LogFormat, Serve};
 
+/// Characters of a key that somebody makes up.
+const SHORTEST_KEY: usize = 16;
+
 /// What the configuration file may say.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -24,6 +27,7 @@ struct File {
     registry: Option<String>,
     log_format: Option<LogFormat>,
     registration: Registration,
+    tunnel_server_key: Option<String>,
     branding: Branding,
     limits: Limits,
     nats: NatsSettings,
@@ -155,6 +159,8 @@ pub(crate) struct Configuration {
     pub(crate) registry: Option<String>,
     pub(crate) log_format: LogFormat,
     pub(crate) registration: Registration,
+    /// By which tunnel servers beside this cloud are known; there are none without it.
+    pub(crate) tunnel_server_key: Option<String>,
     pub(crate) branding: Branding,
     pub(crate) limits: Limits,
     pub(crate) nats: NatsSettings,
@@ -181,6 +187,13 @@ impl Configuration {
             .unwrap_or_else(|| "admin@localhost.localdomain".to_owned());
         if !admin_email.contains('@') {
             bail!("`{admin_email}` is no e-mail address for the administrator");
+        }
+        let tunnel_server_key = file.tunnel_server_key;
+        if tunnel_server_key
+            .as_ref()
+            .is_some_and(|key| key.len() < SHORTEST_KEY)
+        {
+            bail!("`tunnel_server_key` has fewer than {SHORTEST_KEY} characters");
         }
         let public_url = given.public_url.or(file.public_url);
         if let Some(url) = &public_url
@@ -212,6 +225,7 @@ impl Configuration {
                 .or(file.log_format)
                 .unwrap_or(LogFormat::Text),
             registration: file.registration,
+            tunnel_server_key,
             branding: file.branding,
             limits: file.limits,
             nats: file.nats,

@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use data::query::{self, Caller, Read, Setting};
 use data::write::Verb;
 use http::{HeaderMap, Method, StatusCode, header};
+use odata::{Address, Key};
 use resources::Version;
 use serde_json::{Map, json};
 
@@ -19,6 +20,7 @@ use crate::answer::Refusal;
 use crate::body;
 use crate::clients;
 use crate::cloud::{Cloud, Shared};
+use crate::credential::{Credential, Identity, STALE};
 use crate::release_asset::{self, Form};
 use change::{Asked, change};
 
@@ -71,6 +73,9 @@ async fn answer(cloud: &Cloud, request: Request) -> Result<Response, Refusal> {
             }
         };
     };
+    if verb == Verb::Delete {
+        may_delete(&identity, &parsed)?;
+    }
     let form = match verb {
         Verb::Delete => no_body(),
         _ if release_asset::is_form(&parts.headers)
@@ -102,6 +107,26 @@ async fn answer(cloud: &Cloud, request: Request) -> Result<Response, Refusal> {
         cloud.database.drop_file(file.id).await?;
     }
     answer
+}
+
+/// Users delete themselves, by their number, and right after they signed in (cloud behaviour 1.11).
+fn may_delete(identity: &Identity, request: &odata::Request) -> Result<(), Refusal> {
+    let Address::Resource(path) = &request.address else {
+        return Ok(());
+    };
+    if path.resource.text != "user" {
+        return Ok(());
+    }
+    if !matches!(path.key, Some(Key::Id(_))) {
+        return Err(Refusal::Wrong(
+            "a user is deleted by the number: `user(7)`".to_owned(),
+        ));
+    }
+    match &identity.credential {
+        Credential::Session(claims) if claims.fresh() => Ok(()),
+        Credential::Session(_) => Err(Refusal::UnauthorizedSaying(STALE)),
+        _ => Err(Refusal::Unauthorized),
+    }
 }
 
 fn no_body() -> Form {

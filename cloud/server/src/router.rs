@@ -8,8 +8,8 @@ use axum::routing::{any, get, patch, post};
 use http::StatusCode;
 use tower_http::compression::CompressionLayer;
 
-use crate::accounts::{keys, sessions, users, whoami};
-use crate::clients::{access, device_types, download_config, settings};
+use crate::accounts::{invitations, keys, sessions, users, whoami};
+use crate::clients::{access, device_types, download_config, settings, tunnel_server};
 use crate::cloud::Shared;
 use crate::device::{logs, register, report, state, tags};
 use crate::reach::{proxy, tunnel};
@@ -32,6 +32,7 @@ pub(crate) fn router(cloud: Shared) -> Router {
         )
         .route("/user/v1/change-password", post(users::change_password))
         .route("/user/register", post(users::register))
+        .route("/user/v1/invitation/{token}", post(invitations::accept))
         .route("/user/v1/whoami", get(whoami::user))
         .route("/actor/v1/whoami", get(whoami::actor))
         .route("/api-key/user/full", post(keys::user))
@@ -69,6 +70,14 @@ pub(crate) fn router(cloud: Shared) -> Router {
         .route("/auth/v1/public-keys/{username}", get(access::public_keys))
         .route("/access/v1/hostos/{uuid}", get(access::host))
         .route("/services/vpn/auth/{uuid}", get(access::tunnel))
+        .route(
+            "/services/vpn/client-connect",
+            post(tunnel_server::connected),
+        )
+        .route(
+            "/services/vpn/client-disconnect",
+            post(tunnel_server::disconnected),
+        )
         .route("/device/register", post(register::register))
         .route(
             "/device/v2/{uuid}/state",
@@ -84,6 +93,7 @@ pub(crate) fn router(cloud: Shared) -> Router {
         // What comes bit by bit is not held back to be compressed, nor what is asked for in ranges.
         .route("/release-asset/v1/{file}", get(download::serve))
         .route("/supervisor/{*path}", post(proxy::serve))
+        .route("/application/{id}/restart", post(proxy::restart))
         .route("/device/v3/{uuid}/tunnel", get(tunnel::accept))
         .route(
             "/device/v2/{uuid}/logs",

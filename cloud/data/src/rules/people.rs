@@ -1,5 +1,7 @@
 //! Organizations and their members (cloud behaviour 1.12, 5.16).
 
+use sea_query::{Alias, Expr, ExprTrait, Query};
+
 use super::affected;
 use crate::database::Dialect;
 use crate::record::{self, Record};
@@ -14,6 +16,18 @@ pub(super) async fn before_membership(
     if change.number("organization_membership_role").is_none() {
         let role = role(writer, "member").await?;
         change.new.set_number("organization_membership_role", role);
+    }
+    Ok(())
+}
+
+/// Whoever a fleet is shared with changes it, unless another role is given.
+pub(super) async fn before_sharing(
+    writer: &mut Writer<'_>,
+    change: &mut Change,
+) -> Result<(), WriteError> {
+    if change.number("application_membership_role").is_none() {
+        let role = role_in(writer, "application_membership_role", "developer").await?;
+        change.new.set_number("application_membership_role", role);
     }
     Ok(())
 }
@@ -134,10 +148,22 @@ pub(super) async fn after_organization_change(
 }
 
 async fn role(writer: &mut Writer<'_>, name: &str) -> Result<i64, WriteError> {
-    let role = sql("SELECT id FROM organization_membership_role WHERE name = ?").with(name);
+    role_in(writer, "organization_membership_role", name).await
+}
+
+async fn role_in(
+    writer: &mut Writer<'_>,
+    table: &'static str,
+    name: &str,
+) -> Result<i64, WriteError> {
+    let role = Query::select()
+        .column(Alias::new("id"))
+        .from(Alias::new(table))
+        .and_where(Expr::col(Alias::new("name")).eq(name))
+        .take();
     writer
         .transaction
         .id(&role)
         .await?
-        .ok_or_else(|| WriteError::Broken(format!("there is no role of members `{name}`")))
+        .ok_or_else(|| WriteError::Broken(format!("there is no `{table}` `{name}`")))
 }

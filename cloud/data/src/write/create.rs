@@ -20,7 +20,8 @@ impl Writer<'_> {
         body: &Map<String, Value>,
     ) -> Result<i64, WriteError> {
         let resource = self.table(resource, Method::Create)?;
-        let said = self.said(resource, body, For::Create)?;
+        let mut said = self.said(resource, body, For::Create)?;
+        rules::invitee(self, resource, body, &mut said.values).await?;
         self.create_from(resource, said).await
     }
 

@@ -28,7 +28,8 @@ impl Writer<'_> {
                 continue;
             }
             let setting = match to {
-                "user" => query::Setting {
+                // An address that is invited was given as such, and has a row only because of that.
+                "user" | "invitee" => query::Setting {
                     caller: &Caller::Platform,
                     ..self.setting
                 },

@@ -159,6 +159,7 @@ pub(crate) async fn cloud(database: &Database) {
             ("is_for__device_type", N(device_type)),
             ("application_type", N(1)),
             ("is_public", B(public)),
+            ("is_discoverable", B(public)),
         ];
         insert(db, "application", id, &said).await;
     }
@@ -338,4 +339,46 @@ async fn rest(db: &Database) {
         insert(db, "device_history", id, &[("tracks__device", N(device))]).await;
     }
     insert(db, "service_instance", 1, &[]).await;
+    sharing(db).await;
+}
+
+/// Each organization has a team with its own user in it, and invites somebody.
+async fn sharing(db: &Database) {
+    insert(
+        db,
+        "application_membership_role",
+        1,
+        &[("name", T("developer"))],
+    )
+    .await;
+    for (id, fleet) in [(1, 4), (2, 6)] {
+        let team = [("belongs_to__organization", N(id))];
+        insert(db, "team", id, &team).await;
+        let member = [("user", N(id)), ("is_member_of__team", N(id))];
+        insert(db, "team_membership", id, &member).await;
+        let access = [
+            ("team", N(id)),
+            ("grants_access_to__application", N(fleet)),
+            ("application_membership_role", N(1)),
+        ];
+        insert(db, "team_application_access", id, &access).await;
+        insert(db, "invitee", id, &[]).await;
+        let invite = [
+            ("invitee", N(id)),
+            ("is_invited_to__organization", N(id)),
+            ("organization_membership_role", N(1)),
+        ];
+        insert(db, "organization_invite", id, &invite).await;
+        let invite = [
+            ("invitee", N(id)),
+            ("is_invited_to__application", N(fleet)),
+            ("application_membership_role", N(1)),
+        ];
+        insert(db, "application_invite", id, &invite).await;
+        let host = [
+            ("application", N(fleet)),
+            ("can_use__application_as_host", N(7)),
+        ];
+        insert(db, "application__can_use__application_as_host", id, &host).await;
+    }
 }

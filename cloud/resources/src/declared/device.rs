@@ -14,6 +14,13 @@ pub(super) fn all() -> Vec<Resource> {
 /// The device that a device key is of.
 const ITSELF: Rows = Rows::Where("actor eq @actor");
 
+/// Devices of fleets that are shared with the user to act on their devices, beside those of fleets that the user may
+/// change.
+const OPERATED: Rows = Rows::Where(
+    "belongs_to__application/any(a:a/user_application_membership/any(s:s/user eq @user and s/application_membership_role/any(r:r/name eq 'operator')) \
+     or a/team_application_access/any(t:t/application_membership_role/any(r:r/name eq 'operator') and t/team/any(g:g/team_membership/any(m:m/user eq @user))))",
+);
+
 fn device() -> Resource {
     let fields = Resource::new("device", "a device")
         .field(link("actor", "actor", OnDelete::Refuse).owned())
@@ -55,6 +62,7 @@ fn device() -> Resource {
         .many("installs__service", "service_install", "device")
         .many("device_history", "device_history", "tracks__device")
         .people(Methods::ALL, Rows::Through("belongs_to__application"))
+        .people(Methods::UPDATE, OPERATED)
         .grant(
             Role::ProvisioningKey,
             Methods::CREATE,
@@ -65,7 +73,9 @@ fn device() -> Resource {
             Action::SupervisorProxyWrite,
             Rows::Through("belongs_to__application"),
         )
+        .people_action(Action::SupervisorProxyWrite, OPERATED)
         .people_action(Action::Tunnel, Rows::Through("belongs_to__application"))
+        .people_action(Action::Tunnel, OPERATED)
         .action(
             Role::User,
             Action::CreateDeviceKey,

@@ -2,21 +2,38 @@
 
 use crate::access::{Action, Methods, Role, Rows};
 use crate::check::Check;
-use crate::field::{Default, OnDelete, Writer, flag, link, short, time, word, words};
+use crate::field::{
+    Constant, Default, OnDelete, Writer, flag, int, link, short, time, word, words,
+};
 use crate::resource::Resource;
 
 pub(super) fn all() -> Vec<Resource> {
-    vec![application()]
+    vec![application(), hosted_on(), public_device()]
 }
 
 /// Fleets of an organization of the user's.
 const OF_MEMBERS: Rows =
     Rows::Where("organization/any(o:o/organization_membership/any(m:m/user eq @user))");
 
-/// Those, and what others share with the user.
+/// Those, and what others share with the user, as one person or as a member of a team.
 const REACHED: Rows = Rows::Where(
     "organization/any(o:o/organization_membership/any(m:m/user eq @user)) \
-     or user_application_membership/any(s:s/user eq @user)",
+     or user_application_membership/any(s:s/user eq @user) \
+     or team_application_access/any(t:t/team/any(g:g/team_membership/any(m:m/user eq @user)))",
+);
+
+/// Those of them on whose devices the user may act.
+const OPERATED: Rows = Rows::Where(
+    "organization/any(o:o/organization_membership/any(m:m/user eq @user)) \
+     or user_application_membership/any(s:s/user eq @user and not(s/application_membership_role/any(r:r/name eq 'observer'))) \
+     or team_application_access/any(t:not(t/application_membership_role/any(r:r/name eq 'observer')) and t/team/any(g:g/team_membership/any(m:m/user eq @user)))",
+);
+
+/// Those of them that the user may change; what shared one before there were roles has none.
+const DEVELOPED: Rows = Rows::Where(
+    "organization/any(o:o/organization_membership/any(m:m/user eq @user)) \
+     or user_application_membership/any(s:s/user eq @user and not(s/application_membership_role/any(r:r/name ne 'developer'))) \
+     or team_application_access/any(t:not(t/application_membership_role/any(r:r/name ne 'developer')) and t/team/any(g:g/team_membership/any(m:m/user eq @user)))",
 );
 
 fn application() -> Resource {
@@ -65,6 +82,26 @@ fn application() -> Resource {
         .unique(["actor"])
         .index(["app_name"])
         .many("owns__device", "device", "belongs_to__application")
+        .many(
+            "owns__public_device",
+            "public_device",
+            "belongs_to__application",
+        )
+        .many(
+            "can_use__application_as_host",
+            "application__can_use__application_as_host",
+            "application",
+        )
+        .many(
+            "team_application_access",
+            "team_application_access",
+            "grants_access_to__application",
+        )
+        .many(
+            "application_invite",
+            "application_invite",
+            "is_invited_to__application",
+        )
         .many("owns__release", "release", "belongs_to__application")
         .many("service", "service", "application")
         .many("application_tag", "application_tag", "application")
@@ -96,7 +133,8 @@ fn application() -> Resource {
             "user",
         )
         .grant(Role::Guest, Methods::READ, Rows::Where("is_public eq true"))
-        .people(Methods::READ.and(Methods::UPDATE), REACHED)
+        .people(Methods::READ, REACHED)
+        .people(Methods::UPDATE, DEVELOPED)
         .people(Methods::CREATE.and(Methods::DELETE), OF_MEMBERS)
         // The devices that it makes lead there, and links lead to what one may read.
         .grant(
@@ -109,6 +147,54 @@ fn application() -> Resource {
             Methods::READ,
             Rows::Where("owns__device/any(d:d/actor eq @actor)"),
         )
-        .action(Role::User, Action::CreateProvisioningKey, REACHED)
-        .people_action(Action::SupervisorProxyWrite, REACHED)
+        .action(Role::User, Action::CreateProvisioningKey, DEVELOPED)
+        .people_action(Action::SupervisorProxyWrite, OPERATED)
+}
+
+fn hosted_on() -> Resource {
+    Resource::new(
+        "application__can_use__application_as_host",
+        "that devices of a fleet may have an operating system of that other fleet",
+    )
+    .field(link("application", "application", OnDelete::Cascade).required())
+    .field(
+        link(
+            "can_use__application_as_host",
+            "application",
+            OnDelete::Cascade,
+        )
+        .required(),
+    )
+    .unique(["application", "can_use__application_as_host"])
+    .people(Methods::ALL, Rows::Through("application"))
+}
+
+fn public_device() -> Resource {
+    Resource::new(
+        "public_device",
+        "what everybody may know of a device of a public fleet that is to be discovered",
+    )
+    .view(
+        "SELECT CAST(NULL AS BIGINT) AS id, d.belongs_to__application AS belongs_to__application, \
+         d.is_of__device_type AS is_of__device_type, \
+         CASE WHEN d.is_connected_to_vpn = TRUE OR d.api_heartbeat_state = 'online' THEN TRUE ELSE FALSE END AS was_recently_online \
+         FROM device AS d JOIN application AS a ON a.id = d.belongs_to__application \
+         WHERE a.is_public = TRUE AND a.is_discoverable = TRUE AND d.is_active = TRUE",
+    )
+    .field(int("id").by(Writer::Platform).doc("always null"))
+    .field(
+        link("belongs_to__application", "application", OnDelete::Ignore)
+            .never_null()
+            .by(Writer::Platform),
+    )
+    .field(
+        link("is_of__device_type", "device_type", OnDelete::Ignore)
+            .never_null()
+            .by(Writer::Platform),
+    )
+    .field(flag("was_recently_online").by(Writer::Platform))
+    // Where somebody's device stands is nobody else's business.
+    .field(short("latitude").constant(Constant::Null))
+    .field(short("longitude").constant(Constant::Null))
+    .grant(Role::Guest, Methods::READ, Rows::All)
 }

@@ -1,6 +1,6 @@
 //! What was, and what serves it: the history of devices, and tunnel servers (cloud behaviour 1.14).
 
-use crate::access::{Methods, Rows};
+use crate::access::{Methods, Role, Rows};
 use crate::field::{Field, OnDelete, Writer, flag, link, short, text, time, word, words};
 use crate::resource::Resource;
 
@@ -19,6 +19,11 @@ fn service_instance() -> Resource {
             "is_managed_by__service_instance",
         )
         .people(Methods::READ, Rows::Where("service_type eq 'vpn'"))
+        .grant(
+            Role::TunnelServer,
+            Methods::ALL,
+            Rows::Where("service_type eq 'vpn'"),
+        )
 }
 
 fn device_history() -> Resource {

@@ -38,6 +38,12 @@ fn organization() -> Resource {
             "organization_membership",
             "is_member_of__organization",
         )
+        .many("team", "team", "belongs_to__organization")
+        .many(
+            "organization_invite",
+            "organization_invite",
+            "is_invited_to__organization",
+        )
         .people(
             Methods::READ,
             Rows::Where("organization_membership/any(m:m/user eq @user)"),
@@ -110,6 +116,7 @@ fn user_application_membership() -> Resource {
     .also("user__is_member_of__application")
     .field(link("user", "user", OnDelete::Cascade).required())
     .field(link("is_member_of__application", "application", OnDelete::Cascade).required())
+    .field(super::team::role())
     .link_also("application", "application", "is_member_of__application")
     .unique(["user", "is_member_of__application"])
     .people(Methods::READ, Rows::Through("is_member_of__application"))
@@ -136,7 +143,16 @@ fn direct_access() -> Resource {
          FROM user_application_membership AS s \
          WHERE NOT EXISTS (SELECT 1 FROM organization_membership AS m \
          JOIN application AS a ON a.organization = m.is_member_of__organization \
-         WHERE m.\"user\" = s.\"user\" AND a.id = s.is_member_of__application)",
+         WHERE m.\"user\" = s.\"user\" AND a.id = s.is_member_of__application) \
+         UNION ALL \
+         SELECT DISTINCT CAST(NULL AS BIGINT) AS id, g.\"user\" AS \"user\", t.grants_access_to__application AS has_direct_access_to__application \
+         FROM team_membership AS g \
+         JOIN team_application_access AS t ON t.team = g.is_member_of__team \
+         WHERE NOT EXISTS (SELECT 1 FROM organization_membership AS m \
+         JOIN application AS a ON a.organization = m.is_member_of__organization \
+         WHERE m.\"user\" = g.\"user\" AND a.id = t.grants_access_to__application) \
+         AND NOT EXISTS (SELECT 1 FROM user_application_membership AS s \
+         WHERE s.\"user\" = g.\"user\" AND s.is_member_of__application = t.grants_access_to__application)",
     )
     .field(int("id").by(Writer::Platform).doc("always null"))
     .field(

@@ -45,6 +45,7 @@ fn user() -> Resource {
             "user_application_membership",
             "user",
         )
+        .many("team_membership", "team_membership", "user")
         .many("user__has__public_key", "user__has__public_key", "user")
         .many("creates__release", "release", "is_created_by__user")
         .people(
@@ -52,7 +53,8 @@ fn user() -> Resource {
             Rows::Where(
                 "id eq @user \
                  or organization_membership/any(m:m/is_member_of__organization/any(o:o/organization_membership/any(x:x/user eq @user))) \
-                 or user_application_membership/any(s:s/is_member_of__application/any(a:a/organization/any(o:o/organization_membership/any(x:x/user eq @user))))",
+                 or user_application_membership/any(s:s/is_member_of__application/any(a:a/organization/any(o:o/organization_membership/any(x:x/user eq @user)))) \
+                 or team_membership/any(t:t/is_member_of__team/any(g:g/belongs_to__organization/any(o:o/organization_membership/any(x:x/user eq @user))))",
             ),
         )
         .grant(Role::User, Methods::DELETE, Rows::Where("id eq @user"))

@@ -203,7 +203,7 @@ fn links(resource: &Resource) -> String {
 
 fn access() -> String {
     let mut text = String::from(
-        "| resource | guest | user | named key | provisioning key | device key |\n|---|---|---|---|---|---|\n",
+        "| resource | guest | user | named key | provisioning key | device key | tunnel server |\n|---|---|---|---|---|---|---|\n",
     );
     for resource in v7().resources() {
         let cells = Role::ALL.map(|role| letters(resource, role));

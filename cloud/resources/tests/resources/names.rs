@@ -1,6 +1,7 @@
 //! Names, keys and addresses follow the rules that stand beside their fields (cloud behaviour 5.9 to 5.11, 5.16).
 
-use resources::Branding;
+use regex::Regex;
+use resources::{Branding, Check};
 use serde_json::json;
 
 use super::values::{field, taken};
@@ -182,4 +183,31 @@ fn prefixes_are_those_of_the_vendor() {
     assert_eq!(names, ["PLATFORM_X", "LEGACY_X"]);
     assert_eq!(Branding::default().bare_variable("LEGACY_X"), Some("X"));
     assert!(toml::from_str::<Branding>("prefix = 'X_'").is_err());
+}
+
+#[test]
+fn interfaces_are_told_of_names_what_is_checked() {
+    const LETTERS: [&str; 9] = ["a", "Z", "0", "_", ":", "-", ".", " ", "é"];
+    let branding = Branding::default();
+    for (check, prefix) in [
+        (Check::EnvironmentName, ""),
+        (Check::ConfigName, "PLATFORM_"),
+        (Check::ConfigName, "PLATFORM_x"),
+    ] {
+        let pattern = check.wrong_pattern().expect("a pattern");
+        // Browsers know letters and digits of ASCII alone.
+        let wrong = Regex::new(
+            &pattern
+                .replace("\\d", "[0-9]")
+                .replace("\\W", "[^A-Za-z0-9_]"),
+        )
+        .expect("a regular expression");
+        for first in LETTERS {
+            for second in LETTERS {
+                let name = format!("{prefix}{first}{second}");
+                let taken = check.of(&name, &branding).is_some();
+                assert_eq!(taken, !wrong.is_match(&name), "{check:?} {name}");
+            }
+        }
+    }
 }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::answer::{Refusal, json as json_answer};
 use crate::body;
 use crate::cloud::{Cloud, Shared};
-use crate::credential::{Credential, Identity, key_hash};
+use crate::credential::{Credential, Identity, STALE, key_hash};
 use crate::session::random_text;
 
 /// What is asked for.
@@ -50,9 +50,7 @@ pub(crate) fn of_user(identity: &Identity) -> Result<i64, Refusal> {
         return Err(Refusal::Unauthorized);
     };
     if !claims.fresh() {
-        return Err(Refusal::UnauthorizedSaying(
-            "Fresh authentication token required",
-        ));
+        return Err(Refusal::UnauthorizedSaying(STALE));
     }
     identity.actor().ok_or(Refusal::Unauthorized)
 }

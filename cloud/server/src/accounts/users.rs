@@ -16,7 +16,7 @@ use crate::cloud::{Cloud, Shared, now};
 use crate::configuration::Registration;
 use crate::credential::{Credential, Identity, select};
 use crate::session::random_text;
-use crate::{body, password};
+use crate::{body, charge, password};
 
 /// Characters of a password.
 const PASSWORD: std::ops::RangeInclusive<usize> = 8..=1000;
@@ -43,6 +43,13 @@ pub(crate) async fn register(
     let administers = administered(&cloud, &identity).await?;
     if administers.is_empty() && cloud.configuration.registration == Registration::Closed {
         return Err(Refusal::Unauthorized);
+    }
+    if administers.is_empty() {
+        // Hashing a password is work: who tries for themself does so as often as they may fail to sign in.
+        cloud
+            .limits
+            .login("", charge::address(&parts.extensions))
+            .map_err(Refusal::TooMany)?;
     }
     let given: NewUser = body::typed(&parts.headers, body, cloud.configuration.limits.body).await?;
     if let Some(organization) = given.organization

@@ -2,8 +2,10 @@
 
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
+use data::query::{self, Caller, Read};
 use data::sql;
 use http::StatusCode;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use crate::answer::{Refusal, json as json_answer};
@@ -37,7 +39,8 @@ pub(crate) async fn one(
     Ok(json_answer(StatusCode::OK, told.to_string()))
 }
 
-/// `GET /device-types/v1/:slug/images/:version/download-size`: this cloud has no images of operating systems.
+/// `GET /device-types/v1/:slug/images/:version/download-size`: how much the images of an operating system are, of
+/// its public fleet for these boards. `latest` is its latest final version.
 pub(crate) async fn download_size(
     State(cloud): State<Shared>,
     Path((slug, version)): Path<(String, String)>,
@@ -46,11 +49,67 @@ pub(crate) async fn download_size(
     let (parts, _) = request.into_parts();
     cloud.charge(&nobody(), &parts)?;
     let one = found(&cloud, &slug).await?;
-    let version: String = version.chars().take(40).collect();
-    Err(Refusal::Missing(format!(
-        "there is no image of version {version} for {}",
-        one.slug
-    )))
+    let version: String = version.chars().take(LONGEST_VERSION).collect();
+    let missing = || {
+        Refusal::Missing(format!(
+            "there is no image of version {version} for {}",
+            one.slug
+        ))
+    };
+    let sizes = sizes_of(&cloud, &one.slug, &version).await?;
+    // What is still being pushed has no size yet.
+    let sizes: Option<Vec<u64>> = sizes.ok_or_else(missing)?.into_iter().collect();
+    let sizes = sizes
+        .filter(|sizes| !sizes.is_empty())
+        .ok_or_else(missing)?;
+    let size: u64 = sizes.into_iter().fold(0, u64::saturating_add);
+    Ok(json_answer(
+        StatusCode::OK,
+        json!({ "size": size }).to_string(),
+    ))
+}
+
+/// Sizes of the images of a release, where there is one that everybody may read: the question is put to the data API.
+async fn sizes_of(
+    cloud: &Cloud,
+    slug: &str,
+    version: &str,
+) -> Result<Option<Vec<Option<u64>>>, Refusal> {
+    let which = match version {
+        "latest" => "is_final%20eq%20true".to_owned(),
+        version => {
+            let version = version.replace('\'', "''");
+            let version = utf8_percent_encode(&version, NON_ALPHANUMERIC);
+            format!("raw_version%20eq%20%27{version}%27")
+        }
+    };
+    let slug = utf8_percent_encode(slug, NON_ALPHANUMERIC);
+    let query = format!(
+        "$select=id&$top=1&$orderby=semver_major%20desc,semver_minor%20desc,semver_patch%20desc,revision%20desc\
+         &$filter={which}%20and%20status%20eq%20%27success%27%20and%20is_invalidated%20eq%20false\
+         %20and%20belongs_to__application/any(a:a/is_host%20eq%20true\
+         %20and%20a/is_for__device_type/any(t:t/slug%20eq%20%27{slug}%27))\
+         &$expand=release_image($select=id;$expand=image($select=image_size))"
+    );
+    let path = "/release";
+    let request = odata::parse(path, Some(&query))?;
+    let guest = Caller::guest();
+    let setting = cloud.setting(&guest);
+    let Read::Records(select) = query::read(&setting, &request, path, Some(&query))? else {
+        return Ok(None);
+    };
+    let row = cloud
+        .database
+        .texts(&select)
+        .await?
+        .into_iter()
+        .flatten()
+        .next();
+    let Some(row) = row else { return Ok(None) };
+    let row: Value = serde_json::from_str(&row).map_err(|error| Refusal::Fault(error.into()))?;
+    let images = row["release_image"].as_array().into_iter().flatten();
+    let sizes = images.map(|one| one["image"][0]["image_size"].as_str()?.parse().ok());
+    Ok(Some(sizes.collect()))
 }
 
 async fn found(cloud: &Cloud, slug: &str) -> Result<Board, Refusal> {
@@ -63,6 +122,9 @@ async fn found(cloud: &Cloud, slug: &str) -> Result<Board, Refusal> {
         Refusal::Missing(format!("there is no device type `{slug}`"))
     })
 }
+
+/// Characters of a version that is looked for.
+const LONGEST_VERSION: usize = 255;
 
 struct Board {
     slug: String,

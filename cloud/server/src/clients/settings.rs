@@ -3,7 +3,7 @@
 use axum::extract::{Request, State};
 use axum::response::Response;
 use http::StatusCode;
-use resources::Branding;
+use resources::{Branding, Check};
 use serde_json::{Value, json};
 
 use super::address;
@@ -121,8 +121,8 @@ fn rules(branding: &Branding) -> Value {
     json!({
         "reservedNames": reserved,
         "reservedNamespaces": namespaces,
-        "invalidRegex": "/^\\d|\\W/",
-        "configVarInvalidRegex": "/^\\d|[^A-Za-z0-9_:]|^:/",
+        "invalidRegex": pattern(Check::EnvironmentName),
+        "configVarInvalidRegex": pattern(Check::ConfigName),
         "whiteListedNames": SETTINGS.iter().map(|(bare, ..)| name(bare)).collect::<Vec<_>>(),
         "whiteListedNamespaces": [name("HOST_CONFIG_"), name("HOST_ODMDATA"), name("HOST_EXTLINUX_")],
         "blackListedNames": BLOCKED.map(|bare| name(&format!("HOST_CONFIG_{bare}"))),
@@ -132,6 +132,11 @@ fn rules(branding: &Branding) -> Value {
             "properties": properties,
         },
     })
+}
+
+/// A regular expression as clients read it.
+fn pattern(check: Check) -> Option<String> {
+    check.wrong_pattern().map(|pattern| format!("/{pattern}/"))
 }
 
 /// `GET /os/v1/config/`: what the host's own programs are configured with.
@@ -152,6 +157,14 @@ pub(crate) async fn of_hosts(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_told_of_names_is_what_the_data_api_goes_by() {
+        let rules = rules(&Branding::default());
+        assert_eq!(rules["invalidRegex"], json!(r"/^\d|\W/"));
+        let config = json!(r"/^\d|[^A-Za-z0-9_:]|^:/");
+        assert_eq!(rules["configVarInvalidRegex"], config);
+    }
 
     #[test]
     fn names_of_variables_are_those_of_the_vendor() {

@@ -10,7 +10,7 @@ mod asked;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
+use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use data::query::{self, QueryError};
 use futures::{StreamExt, stream};
@@ -60,7 +60,29 @@ pub(crate) async fn pass_on(
     address: &Uri,
     body: &Map<String, Value>,
 ) -> Result<Response, Refusal> {
-    let Asked { whom, question } = Asked::of(address, body).map_err(Refusal::Wrong)?;
+    let asked = Asked::of(address, body).map_err(Refusal::Wrong)?;
+    passed(cloud, identity, asked).await
+}
+
+/// `POST /application/:id/restart`: has every device of a fleet that is connected restart the fleet's services.
+pub(crate) async fn restart(
+    State(cloud): State<Shared>,
+    Path(fleet): Path<String>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, _) = request.into_parts();
+    let identity = cloud.admit(&parts).await?;
+    if identity.actor().is_none() {
+        return Err(Refusal::Unauthorized);
+    }
+    let fleet: i64 = fleet
+        .parse()
+        .map_err(|_| Refusal::Wrong("a fleet is named by its number".to_owned()))?;
+    passed(cloud, &identity, Asked::restart(fleet)).await
+}
+
+async fn passed(cloud: Shared, identity: &Identity, asked: Asked) -> Result<Response, Refusal> {
+    let Asked { whom, question } = asked;
     let online = online(&cloud, identity, &whom).await?;
     if online.is_empty() {
         return Err(Refusal::Missing(NOBODY.to_owned()));

@@ -240,3 +240,58 @@ async fn a_new_password_ends_the_sessions_before_it() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn where_everybody_may_register_nobody_does_so_without_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = format!("sqlite:{}", folder.path().join("open.sqlite").display());
+    let configuration = "registration = 'open'\n[limits]\nfailed_logins = 2\n";
+    let cloud = Cloud::start_with(&database, configuration).await;
+    let register = async |name: &str| {
+        let body = json!({ "username": name, "email": format!("{name}@example.com"), "password": "battery horse" });
+        let request = cloud.ask(Method::POST, "/user/register").json(&body);
+        request.send().await.expect("an answer")
+    };
+    for name in ["eve", "mallory"] {
+        assert_eq!(register(name).await.status(), StatusCode::CREATED);
+    }
+    let refused = register("trent").await;
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    let wait = refused.headers()["retry-after"].to_str().expect("text");
+    assert!(wait.parse::<u32>().expect("seconds") > 0);
+}
+
+#[tokio::test]
+async fn users_delete_themselves_by_their_number_once_nothing_is_left_without_them() {
+    on_both(async |cloud| {
+        let names = crate::scene::scene(&cloud).await;
+        let bob = names.by(&cloud, "bob");
+        let id = bob.get("/user/v1/whoami").await.1["id"].clone();
+        let delete = async |path: &str| bob.answer(bob.ask(Method::DELETE, path)).await;
+        let by_name = delete("/v7/user(username='bob')").await;
+        assert_eq!(by_name.0, StatusCode::BAD_REQUEST, "{}", by_name.1);
+        let filtered = delete(&format!("/v7/user?$filter=id%20eq%20{id}")).await;
+        assert_eq!(filtered.0, StatusCode::BAD_REQUEST, "{}", filtered.1);
+        let itself = format!("/v7/user({id})");
+        let (status, why) = delete(&itself).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST);
+        let left = "the organization `bob` would be left without an administrator";
+        assert!(why.to_string().contains(left), "{why}");
+        let key = json!({ "name": "ci" });
+        let (_, key) = bob.send(Method::POST, "/api-key/user/full", key).await;
+        let key = cloud.by(key.as_str().expect("a key").to_owned());
+        let (status, _) = key.answer(key.ask(Method::DELETE, &itself)).await;
+        assert_eq!(
+            status,
+            StatusCode::UNAUTHORIZED,
+            "a key is nobody who just signed in"
+        );
+        assert_eq!(
+            delete("/v7/organization(handle='bob')").await.0,
+            StatusCode::OK
+        );
+        assert_eq!(delete(&itself).await.0, StatusCode::OK);
+        assert_eq!(bob.get("/user/v1/whoami").await.0, StatusCode::UNAUTHORIZED);
+    })
+    .await;
+}

@@ -194,3 +194,76 @@ async fn who_may_get_to_a_device_is_told_to_those_who_have_to_know() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_tunnel_server_beside_the_cloud_tells_which_devices_it_holds() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = format!("sqlite:{}", folder.path().join("vpn.sqlite").display());
+    let key = "a-key-of-tunnel-servers";
+    let configuration = format!("tunnel_server_key = '{key}'\n");
+    let cloud = Cloud::start_with(&database, &configuration).await;
+    let shop = Shop::open(&cloud).await;
+    let device = shop.device(1).await;
+    let server = cloud.by(key.to_owned());
+    let mut instances = Vec::new();
+    for address in ["10.0.0.1", "10.0.0.2"] {
+        let body = json!({ "service_type": "vpn", "ip_address": address, "last_heartbeat": 1_767_323_045_678_i64 });
+        instances.push(server.create("service_instance", body).await);
+    }
+    let fields = "is_connected_to_vpn,is_online,is_managed_by__service_instance";
+    let tell = async |what: &str, instance: i64| {
+        let path = format!("/services/vpn/client-{what}");
+        let body = json!({ "uuids": [uuid(1), uuid(99), "none"], "serviceId": instance });
+        server.send(Method::POST, &path, body).await.0
+    };
+    assert_eq!(tell("connect", instances[0]).await, StatusCode::OK);
+    let held = json!({ "is_connected_to_vpn": true, "is_online": true,
+        "is_managed_by__service_instance": { "__id": instances[0] } });
+    assert_eq!(shop.fields(&device, fields).await, held);
+    // It moved to the other, of which the first does not know yet.
+    assert_eq!(tell("connect", instances[1]).await, StatusCode::OK);
+    assert_eq!(tell("disconnect", instances[0]).await, StatusCode::OK);
+    let moved = shop.fields(&device, fields).await;
+    assert_eq!(moved["is_connected_to_vpn"], true);
+    assert_eq!(tell("disconnect", instances[1]).await, StatusCode::OK);
+    let away = json!({ "is_connected_to_vpn": false, "is_online": false, "is_managed_by__service_instance": null });
+    assert_eq!(shop.fields(&device, fields).await, away);
+    assert_eq!(tell("connect", 4242).await, StatusCode::BAD_REQUEST);
+    // The key opens nothing else, and nobody else may tell.
+    let (status, _) = server.get("/v7/device").await;
+    assert_eq!(status, StatusCode::UNAUTHORIZED);
+    let body = json!({ "uuids": [], "serviceId": instances[0] });
+    let path = "/services/vpn/client-connect";
+    let (status, _) = shop.ann.send(Method::POST, path, body).await;
+    assert_eq!(status, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn the_size_of_an_operating_system_is_that_of_its_images() {
+    on_both(async |cloud| {
+        let names = crate::scene::scene(&cloud).await;
+        let ann = names.by(&cloud, "ann");
+        let at = "/device-types/v1/intel-nuc/images";
+        let of = async |version: &str| public(&cloud, &format!("{at}/{version}/download-size")).await;
+        assert_eq!(of("latest").await.0, StatusCode::NOT_FOUND, "it has no images yet");
+        let os: i64 = names.filled("<os>").parse().expect("a number");
+        let release: i64 = names.filled("<system>").parse().expect("a number");
+        let time = "2026-01-02T03:04:05.678Z";
+        for (name, size) in [("boot", 1000), ("root", 234)] {
+            let service = json!({ "application": os, "service_name": name });
+            let service = ann.create("service", service).await;
+            let image = json!({ "is_a_build_of__service": service, "status": "success", "image_size": size,
+                "start_timestamp": time, "push_timestamp": time });
+            let image = ann.create("image", image).await;
+            let part = json!({ "image": image, "is_part_of__release": release });
+            ann.create("release_image", part).await;
+        }
+        let sum = (StatusCode::OK, json!({ "size": 1234 }));
+        assert_eq!(of("2.88.4%2Bprod").await, sum);
+        assert_eq!(of("latest").await, sum);
+        for other in ["2.88.5", "2.88.4'%20or%20true", "%25"] {
+            assert_eq!(of(other).await.0, StatusCode::NOT_FOUND, "{other}");
+        }
+    })
+    .await;
+}

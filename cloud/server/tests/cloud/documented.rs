@@ -246,7 +246,7 @@ const OPERATIONS: [&str; 21] = [
 ];
 
 /// What no file of requests has.
-const BESIDE: [(&str, &str); 14] = [
+const BESIDE: [(&str, &str); 66] = [
     (
         "session token",
         "accounts.rs::a_name_or_an_address_and_the_password_give_a_token",
@@ -260,8 +260,32 @@ const BESIDE: [(&str, &str); 14] = [
         "accounts.rs::a_credential_tells_what_it_stands_for_and_a_bad_one_is_refused",
     ),
     (
+        "users see what is theirs",
+        "accounts.rs::an_administrator_makes_users_who_see_what_is_theirs",
+    ),
+    (
+        "`/user/register`, where it is open",
+        "accounts.rs::where_everybody_may_register_nobody_does_so_without_end",
+    ),
+    (
+        "`/user/v1/invitation/:token`",
+        "invitations.rs::whoever_is_invited_accepts_once_and_under_the_address",
+    ),
+    (
         "rate limit, `Retry-After`",
         "data_api.rs::who_asks_too_often_is_told_when_to_come_back",
+    ),
+    (
+        "rate limit of signing in",
+        "accounts.rs::guessing_is_refused_after_some_tries_with_the_time_to_wait",
+    ),
+    (
+        "rate limit of logs",
+        "device_logs.rs::too_many_batches_are_refused_until_later",
+    ),
+    (
+        "rate limit of measurements",
+        "device_report.rs::measurements_alone_are_written_once_a_minute_and_else_with_the_rest",
     ),
     (
         "statuses and bodies of errors",
@@ -276,8 +300,180 @@ const BESIDE: [(&str, &str); 14] = [
         "data_api.rs::an_unchanged_answer_is_not_sent_twice_and_browsers_are_told_what_they_may",
     ),
     (
+        "`release_asset`: multipart/form-data",
+        "release_assets.rs::another_file_takes_the_place_of_the_first_and_what_is_deleted_is_gone",
+    ),
+    (
+        "`release_asset`: download, ranges",
+        "release_assets.rs::a_file_that_was_uploaded_comes_back_whole_and_in_ranges",
+    ),
+    (
+        "`release_asset`: rights",
+        "release_assets.rs::a_file_is_for_those_who_may_read_its_release",
+    ),
+    (
+        "POST `/device/register`",
+        "device_register.rs::a_device_registers_and_has_its_key_its_name_and_its_services",
+    ),
+    (
+        "POST `/device/register`: failures",
+        "device_register.rs::what_cannot_be_registered_is_refused_with_the_words_that_devices_know",
+    ),
+    (
+        "GET `/device/v3/:uuid/state`",
+        "device_state.rs::the_state_has_the_form_that_devices_read",
+    ),
+    (
+        "GET `/device/v2/:uuid/state`",
+        "device_state.rs::version_2_tells_the_same_by_numbers",
+    ),
+    (
+        "GET `/device/v3/fleet/:uuid/state`",
+        "device_state.rs::a_fleet_has_a_state_for_any_of_its_devices",
+    ),
+    (
+        "PATCH `/device/v3/state`",
+        "device_report.rs::what_a_device_says_is_written_and_cut_to_what_fits",
+    ),
+    (
+        "PATCH `/device/v2/:uuid/state`",
+        "device_report.rs::version_2_reports_by_numbers_and_a_device_that_is_gone_is_left_in_peace",
+    ),
+    (
+        "PATCH `/device/v3/tags`",
+        "device_report.rs::a_device_labels_itself",
+    ),
+    (
+        "POST `/device/v2/:uuid/logs`",
+        "device_logs.rs::a_batch_of_lines_is_kept_and_read_back",
+    ),
+    (
+        "POST `/device/v2/:uuid/log-stream`",
+        "device_logs.rs::more_lines_than_a_device_may_send_are_told_of_as_one",
+    ),
+    (
+        "GET `/device/v2/:uuid/logs`",
+        "device_logs.rs::a_stream_is_followed_live_after_what_was_there_without_a_gap",
+    ),
+    (
+        "POST `/supervisor/<path>`",
+        "reach/proxy.rs::a_device_is_asked_what_the_caller_asks_and_its_answer_is_passed_on",
+    ),
+    (
+        "POST `/supervisor/<path>` to a fleet",
+        "reach/proxy.rs::a_fleet_answers_with_a_list_of_what_each_device_says",
+    ),
+    (
+        "POST `/application/:id/restart`",
+        "reach/proxy.rs::a_fleet_is_restarted_by_each_of_its_devices_that_is_connected",
+    ),
+    (
+        "`/ping`, `/connectivity-check`, `/config`, `/config/vars`, `/os/v1/config/`",
+        "clients.rs::clients_learn_what_they_need_to_know_without_a_credential",
+    ),
+    (
+        "`/device-types/v1`",
+        "clients.rs::boards_are_listed_and_found_by_any_of_their_names",
+    ),
+    (
+        "`/device-types/v1/:slug/images/:version/download-size`",
+        "clients.rs::the_size_of_an_operating_system_is_that_of_its_images",
+    ),
+    (
+        "`/download-config`",
+        "clients.rs::the_configuration_of_a_fleet_lets_devices_register",
+    ),
+    (
+        "`/auth/v1/token`",
+        "registry.rs::a_token_is_given_to_those_with_a_credential_and_says_what_they_may",
+    ),
+    (
+        "`/auth/v1/public-keys`, `/access/v1/hostos`, `/services/vpn/auth`",
+        "clients.rs::who_may_get_to_a_device_is_told_to_those_who_have_to_know",
+    ),
+    (
+        "`/services/vpn/client-connect` and `client-disconnect`",
+        "clients.rs::a_tunnel_server_beside_the_cloud_tells_which_devices_it_holds",
+    ),
+    (
         "mistake 14, revisions that are given at once",
         "at_once.rs::drafts_that_are_finalised_at_once_get_a_revision_each",
+    ),
+    (
+        "mistake 15, the state of a device that was deleted",
+        "device_state_changes.rs::who_may_not_read_a_device_is_refused_and_a_device_that_is_gone_keeps_what_it_has",
+    ),
+    (
+        "mistake 15, its reports",
+        "device_report.rs::a_report_that_is_wrong_or_not_of_the_caller_is_refused_as_a_whole",
+    ),
+    (
+        "mistake 15, its reports by version 2",
+        "device_report.rs::version_2_reports_by_numbers_and_a_device_that_is_gone_is_left_in_peace",
+    ),
+    (
+        "mistake 15, its logs",
+        "device_logs.rs::lines_are_taken_from_their_device_and_read_by_people",
+    ),
+    (
+        "mistake 16, an ETag that stays until something changes",
+        "device_state_changes.rs::whatever_the_state_is_made_from_changes_it_for_the_devices_concerned_alone",
+    ),
+    (
+        "mistake 17, images of a report",
+        "device_report.rs::images_follow_what_the_device_reports",
+    ),
+    (
+        "mistake 17, measurements too often are answered 200",
+        "device_report.rs::measurements_alone_are_written_once_a_minute_and_else_with_the_rest",
+    ),
+    (
+        "mistake 18, the heartbeat",
+        "device_heartbeat.rs::a_device_that_polls_is_online_and_one_that_stops_is_so_no_more",
+    ),
+    (
+        "mistake 18, the tunnel apart from it",
+        "reach/tunnel.rs::a_device_is_connected_for_as_long_as_it_holds_a_tunnel",
+    ),
+    (
+        "theme 1, isolation",
+        "accounts.rs::an_administrator_makes_users_who_see_what_is_theirs",
+    ),
+    (
+        "theme 2, what online means",
+        "device_heartbeat.rs::a_device_that_polls_is_online_and_one_that_stops_is_so_no_more",
+    ),
+    (
+        "theme 3, operating systems of hosts",
+        "device_state.rs::the_supervisor_and_the_operating_system_are_apps_of_their_own",
+    ),
+    (
+        "theme 5, order by counts",
+        "examples.rs::counts_aliases_navigation_rights_and_history",
+    ),
+    (
+        "theme 6, one request that makes or changes",
+        "examples.rs::tags",
+    ),
+    (
+        "theme 7, a change for many devices",
+        "reach/push.rs::the_devices_that_a_change_concerns_are_told_to_look_and_no_others",
+    ),
+    (
+        "theme 8, what the command line asks",
+        "clients.rs::boards_are_listed_and_found_by_any_of_their_names",
+    ),
+    (
+        "theme 9, names and options that are mistyped",
+        "examples.rs::likely_mistakes",
+    ),
+    (
+        "theme 10, moves and pins",
+        "examples.rs::devices_are_written",
+    ),
+    (
+        "v1 to v7, every operation",
+        "version_operations.rs::every_operation_of_the_page_is_done_in_every_version",
     ),
     (
         "v1 to v6, `$metadata`",
@@ -292,12 +488,24 @@ const BESIDE: [(&str, &str); 14] = [
         "versions.rs::every_resource_of_every_version_is_read_in_its_shape",
     ),
     (
+        "v1 to v6, unknown names",
+        "versions.rs::older_versions_pass_over_names_that_they_do_not_know_where_rows_are_shown_alone",
+    ),
+    (
         "v1 to v6, writes",
         "versions.rs::what_is_changed_says_ok_and_what_is_made_is_answered_in_the_names_of_the_version",
     ),
     (
         "v1 to v6, pins of devices",
         "versions.rs::the_pin_of_a_device_had_another_name",
+    ),
+    (
+        "v1 to v6, release types and contracts",
+        "versions.rs::releases_were_of_a_type_and_their_contracts_text",
+    ),
+    (
+        "v1 to v6, resources of then",
+        "versions.rs::resources_of_then_are_rows_of_today",
     ),
     (
         "v1 to v5, fleets by user, board and commit",
@@ -365,6 +573,14 @@ fn the_page_has_each_operation_and_example_with_the_test_that_proves_it() {
         assert!(
             rows.iter().any(|row| row[0] == operation),
             "nothing asks for `{operation}`"
+        );
+    }
+    for number in 1..=20 {
+        let mistake = format!("mistake {number}");
+        assert!(
+            rows.iter()
+                .any(|row| row[0].split(',').next() == Some(mistake.as_str())),
+            "nothing proves that {mistake} is none of ours"
         );
     }
     for [what, request, test] in rows {

@@ -214,3 +214,22 @@ async fn a_device_that_registers_says_what_it_is_by_the_key_of_its_fleet() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_device_is_put_where_somebody_sees_it() {
+    on_clouds(|cloud| async move {
+        let device = cloud.device(cloud.fleet("pump").await).await;
+        let url = format!("/device({device})");
+        let nowhere = json!({"belongs_to__application": null});
+        no_rights(cloud.patch(&cloud.ann, &url, nowhere.clone()).await);
+        let board = cloud.board("raspberrypi4-64").await;
+        let body = json!({"is_of__device_type": board});
+        no_rights(cloud.post(&cloud.ann, "device", body).await);
+        // The platform may; then only the device itself sees it.
+        cloud.platform_sets("device", device, nowhere).await;
+        assert_eq!(cloud.get(&cloud.ann, &url).await, json!([]));
+        let key = cloud.device_key(device).await;
+        assert_eq!(cloud.get(&key, &url).await[0]["id"], device);
+    })
+    .await;
+}

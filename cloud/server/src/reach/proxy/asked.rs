@@ -48,6 +48,23 @@ impl Whom {
 }
 
 impl Asked {
+    /// That all devices of a fleet restart its services.
+    pub(super) fn restart(fleet: i64) -> Self {
+        let data = serde_json::json!({ "appId": fleet });
+        Asked {
+            whom: Whom {
+                fleet: Some(fleet),
+                ..Whom::default()
+            },
+            question: Question {
+                method: Method::POST,
+                path: "/v1/restart".to_owned(),
+                query: None,
+                body: Some(Bytes::from(data.to_string())),
+            },
+        }
+    }
+
     /// Reads a request to `/supervisor/…`.
     ///
     /// # Errors

@@ -436,3 +436,34 @@ async fn a_device_that_goes_away_breaks_what_it_was_saying_and_nothing_else() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_fleet_is_restarted_by_each_of_its_devices_that_is_connected() {
+    on_both(async |cloud| {
+        let ann = cloud.sign_in().await;
+        let fleet = ann.fleet("pump", "raspberrypi4-64").await;
+        let path = format!("/application/{fleet}/restart");
+        let (status, why) = ann.send(Method::POST, &path, json!({})).await;
+        assert_eq!(status, StatusCode::NOT_FOUND, "{why}");
+        connected(&cloud, &ann, fleet, echo()).await;
+        connected(&cloud, &ann, fleet, echo()).await;
+        let (status, told) = ann.send(Method::POST, &path, json!({})).await;
+        assert_eq!(status, StatusCode::MULTI_STATUS, "{told}");
+        let told = told.as_array().expect("an answer a device");
+        assert_eq!(told.len(), 2);
+        for one in told {
+            assert_eq!(one["statusCode"], 200);
+            assert_eq!(one["body"]["method"], "POST");
+            let target = one["body"]["target"].as_str().expect("text");
+            assert!(target.starts_with("/v1/restart"), "{target}");
+            assert_eq!(one["body"]["body"], json!({ "appId": fleet }).to_string());
+        }
+        let nobody = cloud
+            .ask(Method::POST, &path)
+            .send()
+            .await
+            .expect("an answer");
+        assert_eq!(nobody.status(), StatusCode::UNAUTHORIZED);
+    })
+    .await;
+}

@@ -1,0 +1,92 @@
+//! Invites to organizations and fleets (hosted extras of cloud behaviour 1.2).
+
+use resources::{Resource, Taken};
+use serde_json::{Map, Value};
+
+use super::{people, random};
+use crate::record::{self, Record};
+use crate::statement::sql;
+use crate::write::{Change, WriteError, Writer, known};
+
+/// Milliseconds for which an invite can be accepted.
+const LASTS: i64 = 7 * 24 * 3600 * 1000;
+
+/// Whom a body invites: an address, for which there is a row of its own. The rows of others are never shown, so
+/// their numbers are nothing to write.
+pub(crate) async fn invitee(
+    writer: &mut Writer<'_>,
+    resource: &'static Resource,
+    body: &Map<String, Value>,
+    values: &mut Record,
+) -> Result<(), WriteError> {
+    let is_invite = matches!(resource.name, "organization_invite" | "application_invite");
+    if !is_invite || values.has("invitee") {
+        return Ok(());
+    }
+    let given = body.get("invitee").filter(|given| given.is_string());
+    let Some(given) = given else {
+        return Err(WriteError::refused(
+            "`invitee` is required: an address such as `name@example.com`",
+        ));
+    };
+    let invitee = known("invitee")?;
+    let field = invitee
+        .find_field("email")
+        .ok_or_else(|| WriteError::Broken("an invitee has no address".to_owned()))?;
+    let Taken::Text(email) = field.take(given, &writer.environment.branding)? else {
+        return Err(WriteError::refused("`invitee` must be an address"));
+    };
+    let there = sql("SELECT id FROM invitee WHERE email = ?").with(email.as_str());
+    let id = match writer.transaction.id(&there).await? {
+        Some(id) => id,
+        None => {
+            let mut row = Record::default();
+            row.set_number("created_at", writer.now());
+            row.set_number("modified_at", writer.now());
+            row.set_text("email", email);
+            record::insert(writer.transaction, invitee, &row).await?
+        }
+    };
+    values.set_number("invitee", id);
+    Ok(())
+}
+
+/// An invite has a token and a time, and takes the place of one that is over.
+pub(super) async fn before_create(
+    writer: &mut Writer<'_>,
+    resource: &'static Resource,
+    change: &mut Change,
+) -> Result<(), WriteError> {
+    if change.text("invitation_token").is_none() {
+        change.new.set_text("invitation_token", random::digits()?);
+    }
+    if change.number("expiry_date").is_none() {
+        let expires = writer.now().saturating_add(LASTS);
+        change.new.set_number("expiry_date", expires);
+    }
+    if let Some(user) = writer.user() {
+        change.new.set_number("is_created_by__user", user);
+    }
+    let invitee = change.number("invitee").unwrap_or_default();
+    let (over, to) = match resource.name {
+        "organization_invite" => {
+            people::before_membership(writer, change).await?;
+            (
+                sql("DELETE FROM organization_invite WHERE invitee = ? \
+                     AND is_invited_to__organization = ? AND expiry_date <= ?"),
+                change.number("is_invited_to__organization"),
+            )
+        }
+        _ => {
+            people::before_sharing(writer, change).await?;
+            (
+                sql("DELETE FROM application_invite WHERE invitee = ? \
+                     AND is_invited_to__application = ? AND expiry_date <= ?"),
+                change.number("is_invited_to__application"),
+            )
+        }
+    };
+    let over = over.with(invitee).with(to.unwrap_or_default());
+    writer.transaction.execute(&over.with(writer.now())).await?;
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! Invites to organizations and to single fleets (hosted extras of cloud behaviour 1.2). The cloud sends no mail:
+//! whoever invites passes the token on, and whoever has it and the address accepts.
+
+use crate::access::{Methods, Rows};
+use crate::check::Check;
+use crate::field::{Field, OnDelete, Writer, link, text, time, words};
+use crate::resource::Resource;
+
+pub(super) fn all() -> Vec<Resource> {
+    vec![invitee(), organization_invite(), application_invite()]
+}
+
+/// Administrators alone see invites: their tokens make members.
+const OF_ORGANIZATION: Rows = Rows::Where(
+    "is_invited_to__organization/any(o:o/organization_membership/any(m:m/user eq @user and m/organization_membership_role/any(r:r/name eq 'administrator')))",
+);
+const OF_FLEET: Rows = Rows::Where(
+    "is_invited_to__application/any(a:a/organization/any(o:o/organization_membership/any(m:m/user eq @user and m/organization_membership_role/any(r:r/name eq 'administrator'))))",
+);
+
+const MAKE_AND_REVOKE: Methods = Methods::READ.and(Methods::CREATE).and(Methods::DELETE);
+
+fn invitee() -> Resource {
+    Resource::new("invitee", "an address that was invited")
+        .field(words("email", 5, 254).required().check(Check::Email))
+        .unique(["email"])
+        .many("organization_invite", "organization_invite", "invitee")
+        .many("application_invite", "application_invite", "invitee")
+        .people(
+            Methods::READ,
+            Rows::Where(
+                "organization_invite/any(i:i/is_invited_to__organization/any(o:o/organization_membership/any(m:m/user eq @user and m/organization_membership_role/any(r:r/name eq 'administrator')))) \
+                 or application_invite/any(i:i/is_invited_to__application/any(a:a/organization/any(o:o/organization_membership/any(m:m/user eq @user and m/organization_membership_role/any(r:r/name eq 'administrator')))))",
+            ),
+        )
+}
+
+/// What all invites have.
+fn invite(resource: Resource) -> Resource {
+    let invited: Field = link("invitee", "invitee", OnDelete::Cascade)
+        .never_null()
+        .by(Writer::Platform)
+        .doc("written as the address");
+    resource
+        .field(invited)
+        .field(text("message", 1000).doc("for whoever is invited"))
+        .field(
+            text("invitation_token", 64)
+                .never_null()
+                .by(Writer::Platform)
+                .doc("what it is accepted by: `POST /user/v1/invitation/<token>`"),
+        )
+        .field(
+            time("expiry_date")
+                .never_null()
+                .by(Writer::Platform)
+                .doc("seven days after it was made; it cannot be accepted any more then"),
+        )
+        .field(link("is_created_by__user", "user", OnDelete::SetNull).by(Writer::Platform))
+        .unique(["invitation_token"])
+}
+
+fn organization_invite() -> Resource {
+    let resource = Resource::new(
+        "organization_invite",
+        "that somebody is asked to become a member of an organization",
+    );
+    invite(resource.also("invitee__is_invited_to__organization"))
+        .field(
+            link(
+                "is_invited_to__organization",
+                "organization",
+                OnDelete::Cascade,
+            )
+            .required(),
+        )
+        .field(
+            link(
+                "organization_membership_role",
+                "organization_membership_role",
+                OnDelete::Refuse,
+            )
+            .doc("`member` unless another is given"),
+        )
+        .link_also(
+            "organization",
+            "organization",
+            "is_invited_to__organization",
+        )
+        .unique(["invitee", "is_invited_to__organization"])
+        .people(MAKE_AND_REVOKE, OF_ORGANIZATION)
+}
+
+fn application_invite() -> Resource {
+    let resource = Resource::new(
+        "application_invite",
+        "that a fleet is to be shared with somebody",
+    );
+    invite(resource.also("invitee__is_invited_to__application"))
+        .field(
+            link(
+                "is_invited_to__application",
+                "application",
+                OnDelete::Cascade,
+            )
+            .required(),
+        )
+        .field(super::team::role())
+        .link_also("application", "application", "is_invited_to__application")
+        .unique(["invitee", "is_invited_to__application"])
+        .people(MAKE_AND_REVOKE, OF_FLEET)
+}

@@ -1,0 +1,110 @@
+//! Teams, and the roles that people have in fleets that are shared with them (hosted extras of cloud behaviour 1.2).
+//!
+//! Who belongs to a fleet's organization needs no team. A team is for others: its members reach the fleets that it
+//! was given, in the role that it was given there.
+
+use crate::access::{Methods, Rows};
+use crate::field::{Field, OnDelete, link, short, words};
+use crate::resource::Resource;
+
+pub(super) fn all() -> Vec<Resource> {
+    vec![
+        application_membership_role(),
+        team(),
+        team_membership(),
+        team_application_access(),
+    ]
+}
+
+fn application_membership_role() -> Resource {
+    Resource::new(
+        "application_membership_role",
+        "what somebody may do with a fleet that is shared with them: an `observer` looks at it, an `operator` changes \
+         its devices and acts on them, a `developer` changes it and its releases as well",
+    )
+    .field(short("name").required())
+    .unique(["name"])
+    .many(
+        "user_application_membership",
+        "user_application_membership",
+        "application_membership_role",
+    )
+    .many(
+        "team_application_access",
+        "team_application_access",
+        "application_membership_role",
+    )
+    .people(Methods::READ, Rows::All)
+}
+
+/// The link to it, of what shares a fleet.
+pub(super) fn role() -> Field {
+    // Null in rows of earlier versions, which knew no roles: those are developers.
+    link(
+        "application_membership_role",
+        "application_membership_role",
+        OnDelete::Refuse,
+    )
+    .doc("`developer` unless another is given")
+}
+
+fn team() -> Resource {
+    Resource::new("team", "people whom fleets are shared with together")
+        .field(words("name", 1, 100).required())
+        .field(
+            link(
+                "belongs_to__organization",
+                "organization",
+                OnDelete::Cascade,
+            )
+            .required(),
+        )
+        .unique(["belongs_to__organization", "name"])
+        .many("team_membership", "team_membership", "is_member_of__team")
+        .many("team_application_access", "team_application_access", "team")
+        .people(Methods::ALL, Rows::Through("belongs_to__organization"))
+        .people(
+            Methods::READ,
+            Rows::Where("team_membership/any(m:m/user eq @user)"),
+        )
+}
+
+fn team_membership() -> Resource {
+    Resource::new("team_membership", "that a user belongs to a team")
+        .also("user__is_member_of__team")
+        .field(link("user", "user", OnDelete::Cascade).required())
+        .field(link("is_member_of__team", "team", OnDelete::Cascade).required())
+        .link_also("team", "team", "is_member_of__team")
+        .unique(["user", "is_member_of__team"])
+        .people(Methods::ALL, Rows::Through("is_member_of__team"))
+        // Whoever wants to may leave.
+        .people(
+            Methods::READ.and(Methods::DELETE),
+            Rows::Where("user eq @user"),
+        )
+}
+
+fn team_application_access() -> Resource {
+    Resource::new(
+        "team_application_access",
+        "that a fleet is shared with a team",
+    )
+    .field(link("team", "team", OnDelete::Cascade).required())
+    .field(link("grants_access_to__application", "application", OnDelete::Cascade).required())
+    .field(role())
+    .link_also(
+        "application",
+        "application",
+        "grants_access_to__application",
+    )
+    .unique(["team", "grants_access_to__application"])
+    .people(Methods::READ, Rows::Through("team"))
+    // Those who may change the team may not give it the fleets of others.
+    .people(
+        Methods::CREATE.and(Methods::UPDATE).and(Methods::DELETE),
+        Rows::Where(
+            "grants_access_to__application/any(a:a/organization/any(o:o/organization_membership/any(m:m/user eq @user and m/organization_membership_role/any(r:r/name eq 'administrator')))) \
+             and team/any(t:t/belongs_to__organization/any(o:o/organization_membership/any(m:m/user eq @user and m/organization_membership_role/any(r:r/name eq 'administrator'))))",
+        ),
+    )
+}
