@@ -63,13 +63,15 @@ async fn page(
                     button type="submit" { "Save the note" }
                 }))
             }
-            section.card.stack aria-labelledby="release" {
-                h2 id="release" { "Release" }
-                (choose_release(&cloud, &visitor, &device, &facts).await?)
-            }
-            section.card.stack aria-labelledby="switches" {
-                h2 id="switches" { "Switches" }
-                (switches.placed())
+            div.stack {
+                section.card.stack aria-labelledby="release" {
+                    h2 id="release" { "Release" }
+                    (choose_release(&cloud, &visitor, &device, &facts).await?)
+                }
+                section.card.stack aria-labelledby="switches" {
+                    h2 id="switches" { "Switches" }
+                    (switches.placed())
+                }
             }
         }
         section.stack aria-labelledby="tags" {

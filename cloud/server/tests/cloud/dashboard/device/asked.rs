@@ -115,9 +115,12 @@ async fn what_a_lock_holds_is_said_and_can_be_done_all_the_same() {
         service.press("Restart main").await;
         service.see("An update lock holds it").await;
         // What stands at a button stays there when the page follows what happens.
-        let said = json!({ "memory_usage": 3, "memory_total": 7 });
-        device.report(said).await;
-        ann.see("3 of 7 MB").await;
+        let said = json!({ "apps": { &shop.uuid: { "releases": { &shop.release.commit: { "services": {
+            "main": { "image": shop.release.locations[0], "status": "Running" },
+        }}}}}});
+        assert_eq!(device.report(said).await, http::StatusCode::OK);
+        service.see("Running").await;
+        service.see("An update lock holds it").await;
         service.press(anyway).await;
         service.see("Restarted.").await;
         let forced: Vec<Value> = supervisor
