@@ -64,6 +64,9 @@ pub trait LogSource: Send + Sync + 'static {
     /// Whether it is wanted.
     fn wanted(&self) -> Wanted;
 
+    /// Nobody wants what was printed so far.
+    fn forget(&self);
+
     /// Returns when that may have changed since it was asked.
     fn changed(&self) -> BoxFuture<'_, ()>;
 }
@@ -140,6 +143,7 @@ pub fn upload_logs(
                     continue;
                 }
                 Wanted::No => {
+                    source.forget();
                     upload.on_disk(Spool::clear).await;
                     upload.waits = false;
                 }
@@ -280,6 +284,7 @@ impl Upload {
             self.failures = 0;
         }
         if let Err(error) = answer {
+            // What it has of them a cloud leaves out.
             let kept = live.kept();
             if !kept.is_empty() {
                 self.waits = true;

@@ -187,14 +187,10 @@ impl Engine for Docker {
 }
 
 impl Docker {
-    /// The filter that makes the engine answer with what is ours alone.
+    /// The filter that makes the engine answer with what is ours; whether the scope covers it is looked at
+    /// again.
     fn ours(&self) -> Filters {
-        let mut labels = vec![self.scope.branding.label("supervised")];
-        if !self.scope.exclusive {
-            let label = self.scope.branding.label("device-uuid");
-            labels.push(format!("{label}={}", self.scope.device));
-        }
-        Filters::from([("label".to_owned(), labels)])
+        Filters::from([("label".to_owned(), self.scope.labels())])
     }
 }
 

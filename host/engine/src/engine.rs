@@ -19,6 +19,8 @@ use crate::EngineError;
 pub struct Scope {
     /// What the device label of our containers, volumes and networks says.
     pub device: DeviceUuid,
+    /// What it said before, where the device has been another one: what it left is still its own.
+    pub former: Vec<DeviceUuid>,
     /// The engine is this device's alone: every supervised object counts, with or without our uuid.
     pub exclusive: bool,
     /// Where the labels' namespace comes from.
@@ -33,7 +35,23 @@ impl Scope {
             && (self.exclusive
                 || labels
                     .get(&self.branding.label("device-uuid"))
-                    .is_some_and(|uuid| uuid == self.device.as_str()))
+                    .is_some_and(|uuid| self.is_or_was(uuid)))
+    }
+
+    fn is_or_was(&self, uuid: &str) -> bool {
+        let mut all = std::iter::once(&self.device).chain(&self.former);
+        all.any(|device| device.as_str() == uuid)
+    }
+
+    /// The labels by which an engine that compares labels one by one finds what is ours; where it cannot tell
+    /// it finds more.
+    pub(crate) fn labels(&self) -> Vec<String> {
+        let mut labels = vec![self.branding.label("supervised")];
+        if !self.exclusive && self.former.is_empty() {
+            let label = self.branding.label("device-uuid");
+            labels.push(format!("{label}={}", self.device));
+        }
+        labels
     }
 }
 
@@ -226,6 +244,8 @@ pub enum LogsFrom {
     Now,
     /// The first line that is kept.
     Start,
+    /// The first line that is kept and is not older than this, in milliseconds since the epoch.
+    Since(i64),
 }
 
 /// Something of ours may have changed; what, is found by observing.

@@ -9,6 +9,8 @@
 //! loop ── system lines ───────────────────────────────────────┴─► broadcast ──► readers
 //! ```
 
+mod positions;
+
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,6 +21,7 @@ use std::time::Duration;
 use engine::{Engines, LogsFrom};
 use futures::{Stream, StreamExt};
 use model::{ContainerId, EngineKind, ServiceId, ServiceName};
+use store::Store;
 use tokio::sync::{broadcast, watch};
 use tokio::task::AbortHandle;
 use tokio_stream::wrappers::BroadcastStream;
@@ -26,9 +29,13 @@ use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::now_ms;
+use positions::{Positions, Resumed, after};
 
 /// How long after a log stream ended a new one is asked for.
 const REATTACH: Duration = Duration::from_secs(1);
+/// Between two looks whether readers have come on, while what was printed before is read, and how often at most.
+const PACE: Duration = Duration::from_millis(20);
+const MOST_PACES: u32 = 500;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +46,8 @@ pub struct LogEvent {
     pub timestamp_ms: i64,
     /// `None` in a line of the supervisor's own.
     pub service: Option<(ServiceName, ServiceId)>,
+    /// The container that it ran in.
+    pub(crate) container: Option<ContainerId>,
     /// Whether a service printed it to its standard error output.
     pub is_stderr: bool,
 }
@@ -48,6 +57,8 @@ pub struct LogSubscription {
     lines: BroadcastStream<Arc<LogEvent>>,
     /// While it is set, lines are left out.
     silent: Option<Arc<AtomicBool>>,
+    /// Where it is remembered how far this reader has come.
+    positions: Option<Arc<Positions>>,
     _counted: watch::Receiver<()>,
 }
 
@@ -63,7 +74,12 @@ impl Stream for LogSubscription {
             }
         };
         Poll::Ready(line.map(|line| match line {
-            Ok(line) => line,
+            Ok(line) => {
+                if let (Some(positions), Some(container)) = (&self.positions, &line.container) {
+                    positions.passed(container, line.timestamp_ms);
+                }
+                line
+            }
             Err(BroadcastStreamRecvError::Lagged(lost)) => Arc::new(system(format!(
                 "{lost} lines were lost, since they came faster than they were read"
             ))),
@@ -85,41 +101,77 @@ pub(crate) type LogSources = BTreeMap<ContainerId, LogSource>;
 #[derive(Clone)]
 pub(crate) struct LogHub {
     lines: broadcast::Sender<Arc<LogEvent>>,
+    /// Lines that are kept for readers that are behind.
+    capacity: usize,
     /// Counts readers by its receivers.
     readers: Arc<watch::Sender<()>>,
     /// Told when a reader comes.
     came: Arc<tokio::sync::Notify>,
     sources: Arc<watch::Sender<LogSources>>,
     silent: Arc<AtomicBool>,
+    /// How far the cloud's reader has come.
+    positions: Arc<Positions>,
 }
 
 impl LogHub {
-    /// `capacity` lines are kept for readers that are behind.
-    pub(crate) fn start(engines: Engines, capacity: usize, stop: CancellationToken) -> Self {
+    /// `capacity` lines are kept for readers that are behind; `store` remembers how far the cloud's has come.
+    pub(crate) fn start(
+        engines: Engines,
+        capacity: usize,
+        store: &Store,
+        stop: CancellationToken,
+    ) -> Self {
+        let positions = store.log_positions().unwrap_or_else(|error| {
+            tracing::warn!(%error, "what was printed while the supervisor was down is not brought to the cloud");
+            BTreeMap::new()
+        });
         let hub = LogHub {
             lines: broadcast::Sender::new(capacity.max(1)),
+            capacity: capacity.max(1),
             readers: Arc::new(watch::Sender::new(())),
             came: Arc::default(),
             sources: Arc::new(watch::Sender::new(LogSources::new())),
             silent: Arc::default(),
+            positions: Arc::new(Positions::new(positions)),
         };
+        tokio::spawn(positions::keeping(
+            hub.positions.clone(),
+            store.clone(),
+            stop.clone(),
+        ));
         tokio::spawn(stop.run_until_cancelled_owned(hub.clone().run(engines)));
         hub
     }
 
     /// A reader on the device, who hears nothing outside local mode.
     pub(crate) fn subscribe(&self) -> LogSubscription {
-        LogSubscription {
-            silent: Some(Arc::clone(&self.silent)),
-            ..self.subscribe_for_the_cloud()
-        }
+        self.subscription(Some(Arc::clone(&self.silent)), None)
     }
 
-    /// A reader who hears all there is.
+    /// The cloud's reader, who hears all there is, and what was printed while it was away.
     pub(crate) fn subscribe_for_the_cloud(&self) -> LogSubscription {
+        self.subscription(None, Some(Arc::clone(&self.positions)))
+    }
+
+    /// The cloud wants nothing of what was printed so far.
+    pub(crate) fn forget_for_the_cloud(&self) {
+        self.positions.forget();
+    }
+
+    /// Writes how far the cloud's reader has come. Blocks.
+    pub(crate) fn keep_positions(&self, store: &Store) {
+        self.positions.keep(store);
+    }
+
+    fn subscription(
+        &self,
+        silent: Option<Arc<AtomicBool>>,
+        positions: Option<Arc<Positions>>,
+    ) -> LogSubscription {
         let subscription = LogSubscription {
             lines: BroadcastStream::new(self.lines.subscribe()),
-            silent: None,
+            silent,
+            positions,
             _counted: self.readers.subscribe(),
         };
         self.came.notify_one();
@@ -163,7 +215,7 @@ impl LogHub {
                 self.came.notified().await;
             }
             // Whoever listens is content with lines from now on; but of a container that starts while
-            // somebody listens, the first line counts.
+            // somebody listens, the first line counts, and of one that the cloud has lines of, the next.
             let mut attached = Attached::default();
             let mut sources = self.sources.subscribe();
             let mut from = LogsFrom::Now;
@@ -185,26 +237,36 @@ impl LogHub {
         engines: Engines,
         container: ContainerId,
         source: LogSource,
-        from: LogsFrom,
+        mut from: LogsFrom,
     ) {
         let Some(engine) = engines.get(source.engine) else {
             return;
         };
-        let mut from = from;
+        let mut position = self.positions.of(&container);
         loop {
-            match engine.logs(&container, from).await {
+            let (begin, mut resumed) = match position.map(Resumed::after) {
+                Some((begin, resumed)) => (begin, Some(resumed)),
+                None => (from, None),
+            };
+            let opened_at = now_ms();
+            match engine.logs(&container, begin).await {
                 Ok(mut lines) => {
-                    // What is printed after this stream has ended and before the next is lost; reading
-                    // from the start again would repeat the rest.
-                    from = LogsFrom::Now;
                     while let Some(line) = lines.next().await {
                         match line {
-                            Ok(line) => self.send(LogEvent {
-                                message: line.message,
-                                timestamp_ms: line.timestamp_ms,
-                                service: Some((source.service.clone(), source.id)),
-                                is_stderr: line.stderr,
-                            }),
+                            Ok(line) if resumed.as_mut().is_some_and(|has| has.has(&line)) => {}
+                            Ok(line) => {
+                                if line.timestamp_ms < opened_at {
+                                    self.pace().await;
+                                }
+                                position = Some(after(position, line.timestamp_ms));
+                                self.send(LogEvent {
+                                    message: line.message,
+                                    timestamp_ms: line.timestamp_ms,
+                                    service: Some((source.service.clone(), source.id)),
+                                    container: Some(container.clone()),
+                                    is_stderr: line.stderr,
+                                });
+                            }
                             Err(error) => {
                                 tracing::debug!(%error, "lost the output of `{}`", source.service);
                                 break;
@@ -216,7 +278,22 @@ impl LogHub {
                     tracing::debug!(%error, "failed to read the output of `{}`", source.service);
                 }
             }
+            // Where nothing was seen, what is printed before the next stream is lost: reading from the start again
+            // would repeat what another reader has.
+            from = LogsFrom::Now;
             tokio::time::sleep(REATTACH).await;
+        }
+    }
+}
+
+impl LogHub {
+    /// Gives readers time for what was printed before it is read: that comes as fast as a disk reads.
+    async fn pace(&self) {
+        for _ in 0..MOST_PACES {
+            if self.lines.len() < self.capacity / 2 {
+                return;
+            }
+            tokio::time::sleep(PACE).await;
         }
     }
 }
@@ -259,6 +336,7 @@ fn system(message: String) -> LogEvent {
         message,
         timestamp_ms: now_ms(),
         service: None,
+        container: None,
         is_stderr: false,
     }
 }

@@ -124,7 +124,12 @@ impl Reconciler {
         let world = Arc::new(World {
             host: config.host,
             in_force: watch::channel(Arc::default()).0,
-            hub: LogHub::start(config.engines.clone(), limits.log_lines, stop.clone()),
+            hub: LogHub::start(
+                config.engines.clone(),
+                limits.log_lines,
+                journal.store(),
+                stop.clone(),
+            ),
             branding: facts.branding.clone(),
             journal,
             locks,
@@ -263,6 +268,11 @@ impl Reconciler {
         self.inner.world.hub.subscribe_for_the_cloud()
     }
 
+    /// The cloud wants nothing of what services have printed so far.
+    pub fn forget_logs_for_the_cloud(&self) {
+        self.inner.world.hub.forget_for_the_cloud();
+    }
+
     /// What keeps the device from working, one sentence each.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
@@ -287,6 +297,10 @@ impl Reconciler {
     pub async fn shutdown(&self) {
         self.inner.stop.cancel();
         self.inner.ended.cancelled().await;
+        let world = Arc::clone(&self.inner.world);
+        let keeping =
+            tokio::task::spawn_blocking(move || world.hub.keep_positions(world.journal.store()));
+        let _ = keeping.await;
     }
 
     fn command(&self, command: Command) {

@@ -31,6 +31,7 @@ pub use intents::Intent;
 pub use keys::{KeyOwner, read_global_key};
 pub use open::{FILE_NAME, LOCK_NAME, Opened};
 pub use plugin_data::{MAX_KEY, MAX_KEYS, MAX_TOTAL, MAX_VALUE};
+pub use settings::LogPosition;
 pub use store::Store;
 pub use targets::TargetSource;
 pub use update_locks::LockRecord;

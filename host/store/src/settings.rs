@@ -2,13 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use model::ContainerId;
+use serde_json::{Value, json};
 
 use crate::store::{set_setting, setting};
 use crate::targets::parse;
 use crate::{Store, StoreError};
 
 const SNAPSHOT: &str = "local_mode_snapshot";
+const LOG_POSITIONS: &str = "log_positions";
+
+/// How far a reader has come in the output of a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogPosition {
+    /// The time of its last line, in milliseconds since the epoch.
+    pub timestamp_ms: i64,
+    /// Lines of that time that it has.
+    pub lines: u32,
+}
 
 impl Store {
     /// Puts these variables in the place of all there were.
@@ -46,6 +57,44 @@ impl Store {
             .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
             .map_err(failed())?;
         rows.collect::<rusqlite::Result<_>>().map_err(failed())
+    }
+
+    /// Keeps how far the cloud's reader has come in containers' output, in the place of what was kept before.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`] where that cannot be written.
+    pub fn set_log_positions(
+        &self,
+        positions: &BTreeMap<ContainerId, LogPosition>,
+    ) -> Result<(), StoreError> {
+        let entries = positions
+            .iter()
+            .map(|(container, at)| (container.to_string(), json!([at.timestamp_ms, at.lines])));
+        let text = Value::Object(entries.collect()).to_string();
+        self.write("write how far logs were read", |work| {
+            set_setting(work, LOG_POSITIONS, &text)
+        })
+    }
+
+    /// What was kept last; entries that cannot be read are left out.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] or [`StoreError::Failed`] where it cannot be read.
+    pub fn log_positions(&self) -> Result<BTreeMap<ContainerId, LogPosition>, StoreError> {
+        let Some(text) = setting(&self.connection(), LOG_POSITIONS)? else {
+            return Ok(BTreeMap::new());
+        };
+        let kept: Value = parse("how far logs were read", &text)?;
+        let entries = kept.as_object().into_iter().flatten();
+        Ok(entries
+            .filter_map(|(container, at)| {
+                let position = LogPosition {
+                    timestamp_ms: at[0].as_i64()?,
+                    lines: at[1].as_u64()?.try_into().ok()?,
+                };
+                Some((container.parse().ok()?, position))
+            })
+            .collect())
     }
 
     /// Keeps what was there when local mode was entered.

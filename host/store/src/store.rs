@@ -12,6 +12,9 @@ use crate::targets::named;
 use crate::{StoreError, keys};
 
 const DEVICE_UUID: &str = "device_uuid";
+const FORMER_UUIDS: &str = "former_device_uuids";
+/// So many of them are remembered.
+const MOST_FORMER: usize = 8;
 
 /// The device's memory. Clones share it.
 #[derive(Clone)]
@@ -71,7 +74,15 @@ impl Store {
             return Err(StoreError::failed(ACTION)(rusqlite::Error::InvalidQuery));
         };
         inner.uuid = uuid.clone();
-        let written = self.write(ACTION, |work| set_setting(work, DEVICE_UUID, uuid.as_str()));
+        let written = self.write(ACTION, |work| {
+            let mut former = former(work)?;
+            former.retain(|other| other != uuid && *other != before);
+            former.insert(0, before.clone());
+            former.truncate(MOST_FORMER);
+            let former: Vec<&str> = former.iter().map(DeviceUuid::as_str).collect();
+            set_setting(work, FORMER_UUIDS, &former.join(" "))?;
+            set_setting(work, DEVICE_UUID, uuid.as_str())
+        });
         if let Err(error) = written {
             if let Some(inner) = Arc::get_mut(&mut self.inner) {
                 inner.uuid = before;
@@ -79,9 +90,17 @@ impl Store {
             return Err(error);
         }
         tracing::warn!(
-            "this device was `{before}` and is `{uuid}` now: what ran under the old uuid is no longer its own"
+            "this device was `{before}` and is `{uuid}` now: what ran under the old uuid is replaced or removed"
         );
         Ok(())
+    }
+
+    /// Uuids that the device had before, the last one first: what it made then bears them.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] or [`StoreError::Failed`] where they cannot be read.
+    pub fn former_uuids(&self) -> Result<Vec<DeviceUuid>, StoreError> {
+        former(&self.connection())
     }
 
     /// Bytes that the database takes on the disk, with what SQLite keeps beside it; 0 where that cannot be
@@ -149,6 +168,14 @@ impl Identity {
             })
         })
     }
+}
+
+fn former(connection: &Connection) -> Result<Vec<DeviceUuid>, StoreError> {
+    let text = setting(connection, FORMER_UUIDS)?.unwrap_or_default();
+    let uuids = text.split_ascii_whitespace();
+    uuids
+        .map(|uuid| named("a uuid that the device had", uuid))
+        .collect()
 }
 
 /// Runs `work` in one transaction, which has reached the disk when this returns.

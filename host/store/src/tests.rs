@@ -45,6 +45,32 @@ fn a_device_takes_the_uuid_that_it_is_given_before_anybody_has_asked_for_it() {
 }
 
 #[test]
+fn a_device_remembers_which_uuids_it_had() {
+    let folder = folder();
+    let mut store = open(folder.path());
+    let first = store.device_uuid().clone();
+    assert_eq!(store.former_uuids().unwrap(), []);
+    let uuid = |number: usize| {
+        format!("{number:032x}")
+            .parse::<model::DeviceUuid>()
+            .unwrap()
+    };
+    store.adopt_device_uuid(&uuid(1)).unwrap();
+    store.adopt_device_uuid(&uuid(2)).unwrap();
+    assert_eq!(store.former_uuids().unwrap(), [uuid(1), first.clone()]);
+    // Back to one that it had.
+    store.adopt_device_uuid(&first).unwrap();
+    assert_eq!(store.former_uuids().unwrap(), [uuid(2), uuid(1)]);
+    drop(store);
+    let mut store = open(folder.path());
+    for number in 3..20 {
+        store.adopt_device_uuid(&uuid(number)).unwrap();
+    }
+    assert_eq!(store.former_uuids().unwrap().len(), 8);
+    assert_eq!(store.former_uuids().unwrap()[0], uuid(18));
+}
+
+#[test]
 fn a_device_keeps_its_uuid_and_its_keys() {
     let folder = folder();
     let store = open(folder.path());

@@ -27,6 +27,7 @@ pub(crate) fn remove(flags: Flags, removal: &Removal) -> Result<()> {
     let Opened { store, .. } = Store::open(&configuration.state_dir)?;
     let scope = Scope {
         device: store.device_uuid().clone(),
+        former: store.former_uuids()?,
         exclusive: false,
         branding: configuration.branding.clone(),
     };

@@ -183,6 +183,7 @@ impl Parts {
         )?;
         let scope = Scope {
             device: store.device_uuid().clone(),
+            former: store.former_uuids()?,
             exclusive: configuration.exclusive,
             branding: branding.clone(),
         };

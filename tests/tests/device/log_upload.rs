@@ -1,7 +1,7 @@
 //! What services print, at the cloud.
 
 use serde_json::{Value, json};
-use tests::{RecordedCloud, Supervisor, guest, until};
+use tests::{DEVICE_KEY, RecordedCloud, Supervisor, guest, until};
 
 async fn device_of(cloud: &RecordedCloud) -> Supervisor {
     let config = cloud.config_json();
@@ -102,4 +102,89 @@ async fn lines_that_are_printed_while_the_cloud_is_away_come_when_it_is_back() {
     cloud.release("c2", print("afterwards"));
     device.post("/v1/update", &json!({})).await;
     cloud.until_logged("afterwards").await;
+}
+
+/// Numbers of the ticks that the cloud has, in their order.
+fn ticks(cloud: &RecordedCloud) -> Vec<u64> {
+    let logs = cloud.logs();
+    let ticks = logs
+        .iter()
+        .filter_map(|line| line["message"].as_str()?.strip_prefix("tick "));
+    ticks.map(|number| number.parse().unwrap()).collect()
+}
+
+async fn until_ticked(cloud: &RecordedCloud, device: &Supervisor, number: u64) -> Vec<u64> {
+    until("a tick", || async {
+        let ticks = ticks(cloud);
+        match ticks.last().is_some_and(|last| *last >= number) {
+            true => Ok(ticks),
+            false => Err((ticks, device.log())),
+        }
+    })
+    .await
+}
+
+/// A service that counts goes on while the supervisor is down.
+async fn nothing_is_missing_and_nothing_comes_twice(
+    cloud: &RecordedCloud,
+    device: &mut Supervisor,
+) {
+    let ticks = until_ticked(cloud, device, 5).await;
+    device.terminate().await;
+    // So long that there is something to catch up with: the cloud's clock is the service's.
+    let down = std::time::Instant::now();
+    until("the service to have gone on", || async {
+        match down.elapsed() > std::time::Duration::from_millis(1500) {
+            true => Ok(()),
+            false => Err(()),
+        }
+    })
+    .await;
+    device.start_again().await;
+    let last = ticks.last().unwrap() + 40;
+    let ticks = until_ticked(cloud, device, last).await;
+    let expected: Vec<u64> = (0..ticks.len() as u64).collect();
+    assert_eq!(ticks, expected, "{}", device.log());
+}
+
+#[tokio::test]
+async fn what_is_printed_while_the_supervisor_is_down_comes_once_it_is_up() {
+    let cloud = RecordedCloud::start(&guest("guest")).await;
+    cloud.release("c2", |service| {
+        service["composition"]["command"] = json!(["tick"]);
+    });
+    let mut device = device_of(&cloud).await;
+    nothing_is_missing_and_nothing_comes_twice(&cloud, &mut device).await;
+}
+
+#[tokio::test]
+async fn what_containers_print_while_the_supervisor_is_down_comes_once_it_is_up() {
+    let Some(builder) = Supervisor::on_docker() else {
+        return;
+    };
+    let registry = std::env::var("SUPERVISOR_TEST_REGISTRY").unwrap();
+    let cloud = RecordedCloud::start(&guest("guest")).await;
+    let count = "i=0; while true; do echo tick $i; i=$((i + 1)); sleep 0.1; done";
+    cloud.release("c0ffee77", |service| {
+        service["image"] = json!(format!("{registry}/busybox:latest"));
+        service["composition"] =
+            json!({ "command": ["sh", "-c", count], "stop_signal": "SIGKILL" });
+    });
+    // The engine is shared with other tests.
+    let uuid = format!("{:032x}", 0x1065_0000_u64 + u64::from(std::process::id()));
+    let mut config = cloud.config_json();
+    config["uuid"] = json!(uuid);
+    cloud.know(&uuid, DEVICE_KEY);
+    let mut device = builder.config_json(config).start().await;
+    nothing_is_missing_and_nothing_comes_twice(&cloud, &mut device).await;
+    cloud.change(|device| device["apps"] = json!({}));
+    device.post("/v1/update", &json!({})).await;
+    until("the container to be gone", || async {
+        let status = device.json("/v2/state/status").await;
+        match status["containers"] == json!([]) {
+            true => Ok(()),
+            false => Err(status),
+        }
+    })
+    .await;
 }

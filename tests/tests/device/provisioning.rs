@@ -160,3 +160,48 @@ async fn a_device_whose_uuid_is_anothers_goes_on_as_a_new_one() {
     let log = device.log();
     assert!(log.contains("has a new identity"), "{log}");
 }
+
+#[tokio::test]
+async fn a_device_that_becomes_another_one_takes_its_services_over() {
+    let cloud = RecordedCloud::start(&guest("guest")).await;
+    cloud.release("c2", |service| {
+        service["composition"]["volumes"] = json!(["data:/data"]);
+        service["composition"]["command"] = json!(["count-starts", "/data/starts"]);
+    });
+    let config = cloud.new_config_json();
+    let mut device = Supervisor::on_wasm().config_json(config).start().await;
+    until("the service to have started", || async {
+        match starts(&device) {
+            1 => Ok(()),
+            other => Err((other, device.log())),
+        }
+    })
+    .await;
+    let before = services_of(device.state_dir());
+    assert_eq!(before.len(), 1);
+
+    // Deleted at the cloud, it is to join anew, under another uuid.
+    device.terminate().await;
+    let mut config = cloud.new_config_json();
+    config["uuid"] = json!("abcdefabcdefabcdefabcdefabcdefab");
+    let file = device.host_root().join("mnt/boot/config.json");
+    std::fs::write(file, config.to_string()).unwrap();
+    device.start_again().await;
+    // Its data is still there, and the service that ran before is not.
+    until("the service to be made anew", || async {
+        let after = services_of(device.state_dir());
+        match after.len() == 1 && after != before && starts(&device) >= 2 {
+            true => Ok(()),
+            false => Err((after, starts(&device), device.log())),
+        }
+    })
+    .await;
+    assert_eq!(config_of(&device)["uuid"], config["uuid"]);
+}
+
+/// How often the service has started, as its volume has it.
+fn starts(device: &Supervisor) -> usize {
+    let file = device.state_dir().join("wasm/volumes/4_data/data/starts");
+    let starts = std::fs::read_to_string(file).unwrap_or_default();
+    starts.lines().count()
+}

@@ -154,6 +154,8 @@ impl LogSource for Device {
         *self.0.wanted.borrow()
     }
 
+    fn forget(&self) {}
+
     fn changed(&self) -> BoxFuture<'_, ()> {
         async {
             let _ = self.0.seen.lock().await.changed().await;

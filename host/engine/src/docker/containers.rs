@@ -43,9 +43,15 @@ impl Docker {
             ..Default::default()
         };
         let api = self.connection.client().await?.api;
-        api.list_containers(Some(options))
+        let mut found = api
+            .list_containers(Some(options))
             .await
-            .map_err(|error| self.connection.failed("list the containers", error))
+            .map_err(|error| self.connection.failed("list the containers", error))?;
+        found.retain(|summary| {
+            let labels = summary.labels.clone().unwrap_or_default();
+            self.scope.covers(&labels.into_iter().collect())
+        });
+        Ok(found)
     }
 
     /// Proof that a container is ours, and what it looks like: nothing is done to any other.

@@ -32,15 +32,11 @@ pub(super) async fn of_scope(
     connection: &Arc<Connection>,
     scope: &Scope,
 ) -> Result<BoxStream<'static, EngineEvent>, EngineError> {
-    let mut labels = vec![scope.branding.label("supervised")];
-    if !scope.exclusive {
-        labels.push(format!(
-            "{}={}",
-            scope.branding.label("device-uuid"),
-            scope.device
-        ));
-    }
-    let ours = filters(&["container"], &CONTAINER_ACTIONS, Some(("label", labels)));
+    let ours = filters(
+        &["container"],
+        &CONTAINER_ACTIONS,
+        Some(("label", scope.labels())),
+    );
     let others = filters(&["image", "network", "volume"], &OTHER_ACTIONS, None);
     let containers = subscribe(connection, &ours).await?;
     let rest = subscribe(connection, &others).await?;

@@ -39,6 +39,7 @@ pub(super) async fn follow(
         since: match from {
             LogsFrom::Now => Some(events::now()),
             LogsFrom::Start => None,
+            LogsFrom::Since(since) => Some(seconds(since)),
         },
         attached: None,
         starts: None,
@@ -157,6 +158,12 @@ impl Follower {
             }
         }
     }
+}
+
+/// Milliseconds since the epoch, as the engine takes a time.
+fn seconds(milliseconds: i64) -> String {
+    let milliseconds = milliseconds.max(0);
+    format!("{}.{:03}", milliseconds / 1000, milliseconds % 1000)
 }
 
 /// The first point in time at which a line can be another one.

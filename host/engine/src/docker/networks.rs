@@ -12,7 +12,11 @@ use crate::{EngineError, NetworkSpec};
 impl Docker {
     pub(super) async fn list_networks(&self) -> Result<Vec<Network>, EngineError> {
         let found = self.find_networks(self.ours()).await?;
-        Ok(found.into_iter().filter_map(network).collect())
+        Ok(found
+            .into_iter()
+            .filter_map(network)
+            .filter(|network| self.scope.covers(&network.labels))
+            .collect())
     }
 
     async fn find_networks(&self, filters: Filters) -> Result<Vec<Found>, EngineError> {
@@ -75,7 +79,8 @@ impl Docker {
 
     pub(super) async fn drop_network(&self, name: &str) -> Result<(), EngineError> {
         let api = self.connection.client().await?.api;
-        for network in self.by_name(name, self.ours()).await? {
+        let found = self.by_name(name, self.ours()).await?.into_iter();
+        for network in found.filter(|network| self.scope.covers(&network.labels)) {
             let removed = api
                 .remove_network(path_part("network's id", &network.id)?)
                 .await;

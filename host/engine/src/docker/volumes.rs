@@ -27,6 +27,7 @@ impl Docker {
                 name: volume.name,
                 labels: volume.labels.into_iter().collect(),
             })
+            .filter(|volume| self.scope.covers(&volume.labels))
             .collect())
     }
 

@@ -51,6 +51,8 @@ struct Follower {
     /// The beginning of a line whose end is not there yet.
     partial: Vec<u8>,
     lines: VecDeque<LogLine>,
+    /// Of what was there at the beginning, lines that are older are left out.
+    since: Option<i64>,
 }
 
 impl Follower {
@@ -67,8 +69,8 @@ impl Follower {
         let older = open(&folder.join(OLDER_LOG))?;
         let newer = open(&folder.join(LOG))?;
         let (file, next) = match (from, older, newer) {
-            (LogsFrom::Start, Some(older), newer) => (Some(older), newer),
-            (LogsFrom::Start, None, newer) => (newer, None),
+            (LogsFrom::Start | LogsFrom::Since(_), Some(older), newer) => (Some(older), newer),
+            (LogsFrom::Start | LogsFrom::Since(_), None, newer) => (newer, None),
             (LogsFrom::Now, _, None) => (None, None),
             (LogsFrom::Now, _, Some(mut newer)) => {
                 newer.seek(SeekFrom::End(0))?;
@@ -82,6 +84,10 @@ impl Follower {
             next,
             partial: Vec::new(),
             lines: VecDeque::new(),
+            since: match from {
+                LogsFrom::Since(since) => Some(since),
+                LogsFrom::Start | LogsFrom::Now => None,
+            },
         })
     }
 
@@ -98,6 +104,8 @@ impl Follower {
             if !is_there(&self.folder) {
                 return Ok(None);
             }
+            // From here on it is new, whatever the clock says.
+            self.since = None;
             self.changes.changes().await?;
         }
     }
@@ -114,7 +122,9 @@ impl Follower {
             let is_whole = part.ends_with(b"\n");
             if is_whole || self.partial.len() > LONGEST {
                 let line = self.partial.strip_suffix(b"\n").unwrap_or(&self.partial);
-                self.lines.extend(Entry::parse(line).map(log_line));
+                let line = Entry::parse(line).map(log_line);
+                let wanted = |line: &LogLine| self.since.is_none_or(|at| line.timestamp_ms >= at);
+                self.lines.extend(line.filter(wanted));
                 self.partial.clear();
             }
         }

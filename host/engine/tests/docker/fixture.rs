@@ -166,6 +166,10 @@ impl Fixture for DockerFixture {
         Arc::new(Docker::connect(&self.uri, self.other_scope.clone()).unwrap())
     }
 
+    async fn engine_of(&self, scope: Scope) -> Arc<dyn Engine> {
+        Arc::new(Docker::connect(&self.uri, scope).unwrap())
+    }
+
     fn scope(&self) -> Scope {
         self.scope.clone()
     }

@@ -26,6 +26,9 @@ pub trait Fixture: Send + Sync {
     /// The same engine as another device sees it.
     fn other_engine(&self) -> Arc<dyn Engine>;
 
+    /// The same engine as a device of this scope sees it.
+    async fn engine_of(&self, scope: Scope) -> Arc<dyn Engine>;
+
     fn scope(&self) -> Scope;
 
     fn other_scope(&self) -> Scope;
@@ -109,6 +112,7 @@ pub fn new_scope() -> Scope {
     let uuid: DeviceUuid = text[text.len() - 32..].parse().unwrap();
     Scope {
         device: uuid,
+        former: Vec::new(),
         exclusive: false,
         branding: Branding::default(),
     }

@@ -53,6 +53,33 @@ pub async fn logs_from_now_hold_new_lines_alone(fixture: &dyn Fixture) {
     assert_eq!(next, format!("tick {}", number + 1));
 }
 
+pub async fn logs_since_a_moment_begin_with_its_lines(fixture: &dyn Fixture) {
+    let engine = fixture.engine();
+    let id = fixture
+        .start(&fixture.service("tick", &Program::Tick))
+        .await;
+    let mut first = engine.logs(&id, LogsFrom::Start).await.unwrap();
+    let mut seen = Vec::new();
+    while seen.len() < 6 {
+        seen.push(next_line(&mut first).await.unwrap());
+    }
+    // The engine is another one by now, as after a restart of the supervisor.
+    let since = seen[3].timestamp_ms;
+    let engine = fixture.engine_of(fixture.scope()).await;
+    let mut later = engine.logs(&id, LogsFrom::Since(since)).await.unwrap();
+    let expected = seen.iter().find(|line| line.timestamp_ms >= since).unwrap();
+    for number in 0..4 {
+        let line = next_line(&mut later).await.unwrap();
+        let begin: u32 = expected
+            .message
+            .strip_prefix("tick ")
+            .unwrap()
+            .parse()
+            .unwrap();
+        assert_eq!(line.message, format!("tick {}", begin + number));
+    }
+}
+
 pub async fn logs_go_on_over_a_restart_and_end_with_the_container(fixture: &dyn Fixture) {
     let engine = fixture.engine();
     let id = fixture

@@ -117,3 +117,51 @@ pub async fn names_of_another_device_are_a_conflict(fixture: &dyn Fixture) {
         "{made:?}"
     );
 }
+
+pub async fn what_the_device_made_as_another_one_is_still_its_own(fixture: &dyn Fixture) {
+    let id = fixture.start(&fixture.service("web", &Program::Tick)).await;
+    let volume = fixture.volume("data").await;
+    let network = fixture.network("front").await;
+    let stranger = fixture.other_engine();
+    let mut theirs = fixture.service("web", &Program::Tick);
+    theirs.name = named(&fixture.other_scope(), "theirs");
+    theirs.config.labels = labels(&fixture.other_scope());
+    let theirs = create_on(&*stranger, &theirs).await.unwrap();
+
+    let renewed = engine::Scope {
+        former: vec![fixture.scope().device],
+        ..super::new_scope()
+    };
+    let renewed = fixture.engine_of(renewed).await;
+    let mut events = renewed.events().await.unwrap();
+    let found: Vec<_> = renewed.containers().await.unwrap();
+    assert_eq!(found.iter().map(|one| &one.id).collect::<Vec<_>>(), [&id]);
+    let volumes = renewed.volumes().await.unwrap();
+    assert_eq!(
+        volumes.iter().map(|one| &one.name).collect::<Vec<_>>(),
+        [&volume]
+    );
+    let networks = renewed.networks().await.unwrap();
+    assert_eq!(
+        networks.iter().map(|one| &one.name).collect::<Vec<_>>(),
+        [&network]
+    );
+
+    renewed.remove_container(&theirs).await.unwrap();
+    renewed.stop_container(&id, Duration::ZERO).await.unwrap();
+    let told = async {
+        while let Some(event) = events.next().await {
+            if event == EngineEvent::Container(id.clone()) {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, told).await.unwrap();
+    renewed.remove_container(&id).await.unwrap();
+    renewed.remove_volume(&volume).await.unwrap();
+    renewed.remove_network(&network).await.unwrap();
+    assert_eq!(fixture.engine().containers().await.unwrap(), []);
+    assert_eq!(fixture.engine().volumes().await.unwrap(), []);
+    assert_eq!(fixture.engine().networks().await.unwrap(), []);
+    assert_eq!(stranger.containers().await.unwrap().len(), 1);
+}

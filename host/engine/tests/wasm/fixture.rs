@@ -244,6 +244,10 @@ impl Fixture for WasmFixture {
         Arc::new(self.other_engine.clone())
     }
 
+    async fn engine_of(&self, scope: Scope) -> Arc<dyn Engine> {
+        Arc::new(Wasm::open(self.config(), scope).await.unwrap())
+    }
+
     fn scope(&self) -> Scope {
         self.scope.clone()
     }

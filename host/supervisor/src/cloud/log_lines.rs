@@ -53,6 +53,10 @@ impl LogSource for LogLines {
         wanted(&self.reconciler)
     }
 
+    fn forget(&self) {
+        self.reconciler.forget_logs_for_the_cloud();
+    }
+
     fn changed(&self) -> BoxFuture<'_, ()> {
         async {
             let mut seen = self.seen.lock().await;

@@ -1,0 +1,216 @@
+//! How far the cloud's reader has come in each container's output, kept over restarts of the supervisor: what
+//! services print while it is down is brought to the cloud once it is up again, and what came before is not
+//! brought twice.
+//!
+//! What is on the disk is of the last orderly end, or a minute old where there was none: then the lines of that
+//! minute come again rather than not at all.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use engine::{LogLine, LogsFrom};
+use model::ContainerId;
+use store::{LogPosition, Store};
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::now_ms;
+
+/// Between two writes: a device's disk wears out.
+const KEEP: Duration = Duration::from_secs(60);
+/// Containers that are remembered; the ones that printed last.
+const MOST: usize = 200;
+
+/// Of all containers.
+#[derive(Default)]
+pub(super) struct Positions(Mutex<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    of: BTreeMap<ContainerId, LogPosition>,
+    changed: bool,
+}
+
+impl Positions {
+    pub(super) fn new(of: BTreeMap<ContainerId, LogPosition>) -> Self {
+        Positions(Mutex::new(Inner { of, changed: false }))
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The reader has got a line of that time.
+    pub(super) fn passed(&self, container: &ContainerId, timestamp_ms: i64) {
+        let mut inner = self.inner();
+        inner.changed = true;
+        match inner.of.get_mut(container) {
+            Some(position) => *position = after(Some(*position), timestamp_ms),
+            None => {
+                inner
+                    .of
+                    .insert(container.clone(), after(None, timestamp_ms));
+            }
+        }
+        if inner.of.len() > MOST {
+            let oldest = inner.of.iter().min_by_key(|(_, at)| at.timestamp_ms);
+            let oldest = oldest.map(|(container, _)| container.clone());
+            if let Some(oldest) = oldest {
+                inner.of.remove(&oldest);
+            }
+        }
+    }
+
+    pub(super) fn of(&self, container: &ContainerId) -> Option<LogPosition> {
+        self.inner().of.get(container).copied()
+    }
+
+    /// Nobody wants what was printed so far.
+    pub(super) fn forget(&self) {
+        let mut inner = self.inner();
+        inner.changed |= !inner.of.is_empty();
+        inner.of.clear();
+    }
+
+    /// Writes them, where they are others than the last ones written. Blocks.
+    pub(super) fn keep(&self, store: &Store) {
+        let of = {
+            let mut inner = self.inner();
+            if !std::mem::take(&mut inner.changed) {
+                return;
+            }
+            inner.of.clone()
+        };
+        if let Err(error) = store.set_log_positions(&of) {
+            tracing::warn!(%error, "lines may come to the cloud twice after a restart");
+        }
+    }
+}
+
+/// Where a reader is that was there and got a line of that time.
+pub(super) fn after(position: Option<LogPosition>, timestamp_ms: i64) -> LogPosition {
+    match position {
+        Some(position) if position.timestamp_ms == timestamp_ms => LogPosition {
+            lines: position.lines.saturating_add(1),
+            ..position
+        },
+        _ => LogPosition {
+            timestamp_ms,
+            lines: 1,
+        },
+    }
+}
+
+/// Writes them now and then, until `stop`.
+pub(super) async fn keeping(
+    positions: std::sync::Arc<Positions>,
+    store: Store,
+    stop: CancellationToken,
+) {
+    while stop
+        .run_until_cancelled(tokio::time::sleep(KEEP))
+        .await
+        .is_some()
+    {
+        let (positions, store) = (positions.clone(), store.clone());
+        let _ = tokio::task::spawn_blocking(move || positions.keep(&store)).await;
+    }
+}
+
+/// Leaves out the lines that a reader has, from a stream that begins at the time of its position.
+pub(super) struct Resumed {
+    timestamp_ms: i64,
+    left: u32,
+}
+
+impl Resumed {
+    /// The stream to ask for, and what to leave out of it. A position that lies ahead is of a clock that was
+    /// wrong.
+    pub(super) fn after(position: LogPosition) -> (LogsFrom, Self) {
+        let timestamp_ms = position.timestamp_ms.min(now_ms());
+        let left = match timestamp_ms == position.timestamp_ms {
+            true => position.lines,
+            false => 0,
+        };
+        (
+            LogsFrom::Since(timestamp_ms),
+            Resumed { timestamp_ms, left },
+        )
+    }
+
+    /// Whether the reader has this line.
+    pub(super) fn has(&mut self, line: &LogLine) -> bool {
+        let has = self.left > 0 && line.timestamp_ms == self.timestamp_ms;
+        // Lines of one time stand together.
+        self.left = if has { self.left - 1 } else { 0 };
+        has
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(timestamp_ms: i64) -> LogLine {
+        LogLine {
+            message: String::new(),
+            timestamp_ms,
+            stderr: false,
+        }
+    }
+
+    #[test]
+    fn a_reader_goes_on_behind_the_last_line_that_it_has() {
+        let positions = Positions::default();
+        let container: ContainerId = "c1".parse().unwrap();
+        for at in [10, 20, 20] {
+            positions.passed(&container, at);
+        }
+        let (from, mut resumed) = Resumed::after(positions.of(&container).unwrap());
+        assert_eq!(from, LogsFrom::Since(20));
+        let has: Vec<_> = [20, 20, 20, 30, 20].map(|at| resumed.has(&line(at))).into();
+        assert_eq!(has, [true, true, false, false, false]);
+        positions.forget();
+        assert_eq!(positions.of(&container), None);
+    }
+
+    #[test]
+    fn a_position_of_a_clock_that_was_ahead_holds_nothing_back() {
+        let ahead = LogPosition {
+            timestamp_ms: i64::MAX,
+            lines: 3,
+        };
+        let (LogsFrom::Since(since), mut resumed) = Resumed::after(ahead) else {
+            panic!("a time")
+        };
+        assert!(since <= now_ms());
+        assert!(!resumed.has(&line(since)));
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let positions = Positions::default();
+        for number in 0..300_i64 {
+            positions.passed(&format!("c{number}").parse().unwrap(), number);
+        }
+        assert_eq!(positions.inner().of.len(), MOST);
+        assert_eq!(positions.of(&"c99".parse().unwrap()), None);
+        assert!(positions.of(&"c100".parse().unwrap()).is_some());
+    }
+
+    #[test]
+    fn they_are_written_once_they_have_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let store::Opened { store, .. } = Store::open(folder.path()).unwrap();
+        let positions = Positions::default();
+        let container: ContainerId = "c1".parse().unwrap();
+        positions.passed(&container, 7);
+        positions.keep(&store);
+        let kept = store.log_positions().unwrap();
+        assert_eq!(kept[&container].timestamp_ms, 7);
+        assert_eq!(
+            Positions::new(kept).of(&container),
+            positions.of(&container)
+        );
+    }
+}
