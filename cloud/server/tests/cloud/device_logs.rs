@@ -394,3 +394,31 @@ async fn the_latest_thousand_lines_of_a_month_are_kept() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn lines_that_a_device_sends_again_are_kept_once() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        let device = shop.device(1).await;
+        let send = async |lines: &[(i64, &str)]| {
+            let (sender, request) = open(&device, None);
+            let answer = tokio::spawn(request.send());
+            for (timestamp, message) in lines {
+                let line = json!({ "timestamp": timestamp, "message": message, "serviceId": 21 });
+                sender
+                    .unbounded_send(format!("{line}\n").into_bytes())
+                    .expect("a reader");
+            }
+            drop(sender);
+            let answer = answer.await.expect("a task").expect("an answer");
+            assert_eq!(answer.status(), StatusCode::CREATED);
+        };
+        send(&[(1, "a"), (2, "b"), (2, "b")]).await;
+        // As after a connection that broke: the last ones once more, and what came since.
+        send(&[(2, "b"), (2, "b"), (2, "b"), (3, "c")]).await;
+        send(&[(4, "c"), (4, "c")]).await;
+        let all = messages(&shop.ann, &device, "").await;
+        assert_eq!(all, ["a", "b", "b", "b", "c", "c", "c"]);
+    })
+    .await;
+}

@@ -1,5 +1,6 @@
 //! `POST /device/v2/:uuid/log-stream`: lines as they are written, in one request that stays open.
 
+mod again;
 mod lines;
 
 use std::num::NonZeroU32;
@@ -12,18 +13,23 @@ use http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
 use tokio::time::{Instant, sleep_until};
 
-use super::history::NotKept;
+use super::history::{NotKept, Span};
 use super::ingest::{admitted, unavailable};
 use super::line::{Line, Sent};
-use super::{gone, taken};
+use super::{KEPT, gone, taken};
 use crate::answer::Refusal;
 use crate::cloud::{Cloud, Shared, now};
+use again::Known;
 use lines::Decoder;
 
 /// Lines that are kept together.
 const TOGETHER: usize = 50;
 /// How long a line waits for others.
 const WAIT: Duration = Duration::from_millis(500);
+/// For how long a request may bring what is kept already: a device begins with it.
+const AGAIN: Duration = Duration::from_secs(60);
+/// How long ago a device sent what it sends again, at most, in milliseconds.
+const LATELY: i64 = 3600 * 1000;
 /// What such a body is.
 const NDJSON: &str = "application/x-ndjson";
 
@@ -41,6 +47,8 @@ pub(crate) async fn stream(
         device: device.id,
         waiting: Vec::new(),
         suppressed: 0,
+        repeats: Repeats::Maybe,
+        begun: Instant::now(),
     };
     upload.run(body, decoder).await
 }
@@ -68,6 +76,18 @@ struct Upload<'a> {
     waiting: Vec<Line>,
     /// Lines that were one too many.
     suppressed: u64,
+    repeats: Repeats,
+    begun: Instant,
+}
+
+/// Whether a request brings what is kept already, since its device does not know that it is.
+enum Repeats {
+    /// Nothing came so far.
+    Maybe,
+    /// Perhaps some of these.
+    Some(Known),
+    /// What comes now is new.
+    Nothing,
 }
 
 impl Upload<'_> {
@@ -83,7 +103,11 @@ impl Upload<'_> {
             tokio::select! {
                 // A device that has sent enough is written for, however much more it sends.
                 biased;
-                () = self.cloud.devices.ending.cancelled() => break,
+                () = self.cloud.devices.ending.cancelled() => {
+                    self.flush().await?;
+                    // No success: what is on its way is sent again, to whoever serves next.
+                    return Err(unavailable());
+                }
                 () = flush => {
                     self.flush().await?;
                     due = None;
@@ -150,11 +174,48 @@ impl Upload<'_> {
             lines.push(Line::system(warning, now()));
             self.suppressed = 0;
         }
+        self.leave_out_repeated(&mut lines).await;
         let history = &self.cloud.devices.logs.history;
         match history.keep(self.cloud, self.device, lines).await {
             Ok(()) => Ok(()),
             Err(NotKept::Gone) => Err(gone(self.cloud).await),
             Err(NotKept::Unavailable) => Err(unavailable()),
+        }
+    }
+
+    /// So many of the lines that were kept lately, the oldest first; none where they cannot be read: a line that
+    /// is kept twice is better than one that is refused.
+    async fn newest(&self, count: usize) -> Vec<Line> {
+        let span = Span {
+            device: self.device,
+            count,
+            since: now() - LATELY,
+        };
+        let history = &self.cloud.devices.logs.history;
+        history.read(self.cloud, span).await.unwrap_or_default()
+    }
+
+    /// Takes out of `lines` what is kept already.
+    async fn leave_out_repeated(&mut self, lines: &mut Vec<Line>) {
+        let Some(oldest) = lines.iter().map(|line| line.timestamp).min() else {
+            return;
+        };
+        if self.begun.elapsed() > AGAIN {
+            self.repeats = Repeats::Nothing;
+        }
+        if matches!(self.repeats, Repeats::Maybe) {
+            // Most requests begin behind the last line: that one is looked at alone first.
+            let last = self.newest(1).await;
+            let is_new = last.iter().all(|last| last.timestamp < oldest);
+            self.repeats = match is_new {
+                true => Repeats::Nothing,
+                false => Repeats::Some(Known::of(&self.newest(KEPT).await)),
+            };
+        }
+        if let Repeats::Some(known) = &mut self.repeats
+            && !known.leave_out(lines)
+        {
+            self.repeats = Repeats::Nothing;
         }
     }
 }
