@@ -29,15 +29,10 @@ pub(crate) async fn current(
     Path(uuid): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let (parts, _) = request.into_parts();
-    let identity = cloud.admit(&parts).await;
-    let Some(remembered) = found(&cloud, &uuid).await? else {
-        return gone(identity);
-    };
-    let identity = identity?;
-    permitted(&cloud, &identity, remembered.device).await?;
-    note_poll(&cloud, &identity, &remembered);
-    Ok(remembered.answer(&parts.headers))
+    Ok(match polled(&cloud, &uuid, request).await? {
+        Some((remembered, headers)) => remembered.answer(&headers),
+        None => StatusCode::NOT_MODIFIED.into_response(),
+    })
 }
 
 /// `GET /device/v2/:uuid/state`
@@ -46,14 +41,9 @@ pub(crate) async fn older(
     Path(uuid): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let (parts, _) = request.into_parts();
-    let identity = cloud.admit(&parts).await;
-    let Some(remembered) = found(&cloud, &uuid).await? else {
-        return gone(identity);
+    let Some((_, headers)) = polled(&cloud, &uuid, request).await? else {
+        return Ok(StatusCode::NOT_MODIFIED.into_response());
     };
-    let identity = identity?;
-    permitted(&cloud, &identity, remembered.device).await?;
-    note_poll(&cloud, &identity, &remembered);
     let rows = cloud.state_rows(&rows::of_device(&uuid)).await?;
     let Some(rows) = rows else {
         return Ok(StatusCode::NOT_MODIFIED.into_response());
@@ -61,7 +51,31 @@ pub(crate) async fn older(
     let document = rows
         .older_document(&cloud.configuration.branding)
         .to_string();
-    Ok(tagged(document, &parts.headers))
+    Ok(tagged(document, &headers))
+}
+
+/// What a poll begins with, in whichever version: the device's state, for a caller who may have it, and the
+/// headers that it was asked with. None of a device that is gone: it is to keep what it has, whoever asks, since
+/// anything else would have whole fleets ask again and again.
+async fn polled(
+    cloud: &Cloud,
+    uuid: &str,
+    request: Request,
+) -> Result<Option<(Remembered, HeaderMap)>, Refusal> {
+    let (parts, _) = request.into_parts();
+    let identity = cloud.admit(&parts).await;
+    let Some(remembered) = found(cloud, uuid).await? else {
+        return match identity {
+            Err(refusal @ (Refusal::TooMany(_) | Refusal::Fault(_) | Refusal::Unavailable(_))) => {
+                Err(refusal)
+            }
+            _ => Ok(None),
+        };
+    };
+    let identity = identity?;
+    permitted(cloud, &identity, remembered.device).await?;
+    note_poll(cloud, &identity, &remembered);
+    Ok(Some((remembered, parts.headers)))
 }
 
 /// `GET /device/v3/fleet/:fleetUuid/state/?releaseUuid=<commit>`: for any device of a fleet.
@@ -151,16 +165,6 @@ async fn generation(cloud: &Cloud, remembered: &Remembered) -> Result<Option<i64
     .with(remembered.device.id);
     let row = cloud.database.row(&select).await?;
     Ok(row.map(|row| row.id(0)).transpose()?)
-}
-
-/// A device that is gone is to keep what it has, whoever asks; anything else would have whole fleets ask again
-/// and again.
-fn gone(identity: Result<Identity, Refusal>) -> Result<Response, Refusal> {
-    match identity {
-        Err(Refusal::TooMany(seconds)) => Err(Refusal::TooMany(seconds)),
-        Err(failed @ (Refusal::Fault(_) | Refusal::Unavailable(_))) => Err(failed),
-        _ => Ok(StatusCode::NOT_MODIFIED.into_response()),
-    }
 }
 
 /// Whether the caller may read the device.
