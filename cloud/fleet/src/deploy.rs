@@ -1,12 +1,10 @@
 //! `deploy`: a release from a compose file. Everything is looked at before anything is made; from then on the
 //! release ends as `success`, `failed` or `interrupted`, whatever comes.
 
-mod challenge;
 mod component;
 mod compose;
 mod copy;
 mod credentials;
-mod image_name;
 mod manifest;
 mod platform;
 mod progress;

@@ -13,17 +13,12 @@ use futures::stream::BoxStream;
 use http::StatusCode;
 use http::header::{ACCEPT, AUTHORIZATION, WWW_AUTHENTICATE};
 use model::ImageRef;
+use registry_protocol::{Challenge, ImageName};
 use reqwest::{Client, Response, Url};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::{EngineError, RegistryAuth};
-
-mod challenge;
-mod image_location;
-
-use challenge::Challenge;
-use image_location::Location;
 
 /// The longest manifest that is read, in bytes: what registries themselves accept.
 pub const MAX_MANIFEST: usize = 4 << 20;
@@ -45,18 +40,25 @@ const MANIFEST_TYPES: &str = "application/vnd.oci.image.manifest.v1+json, \
 /// # Errors
 /// [`EngineError::Invalid`] where it cannot.
 pub fn check_reference(image: &ImageRef) -> Result<(), EngineError> {
-    Location::of(image).map(|_| ())
+    name_of(image).map(|_| ())
+}
+
+fn name_of(image: &ImageRef) -> Result<ImageName, EngineError> {
+    image
+        .as_str()
+        .parse()
+        .map_err(|error: registry_protocol::NoImageName| EngineError::Invalid(error.to_string()))
 }
 
 /// Whether `image` is at this registry.
 pub(crate) fn is_at(image: &ImageRef, host: &str) -> bool {
-    Location::of(image).is_ok_and(|location| location.host.eq_ignore_ascii_case(host))
+    name_of(image).is_ok_and(|name| name.place.host.eq_ignore_ascii_case(host))
 }
 
 /// One image's repository in its registry.
 pub struct Repository {
     image: ImageRef,
-    location: Location,
+    name: ImageName,
     auth: Option<RegistryAuth>,
     client: Client,
     /// The `Authorization` header that the registry accepted last.
@@ -69,11 +71,11 @@ impl Repository {
     /// # Errors
     /// [`EngineError::Invalid`] where the reference names no image of a registry.
     pub fn of(image: &ImageRef, auth: Option<&RegistryAuth>) -> Result<Self, EngineError> {
-        let location = Location::of(image)?;
-        let client = client(location.is_loopback())?;
+        let name = name_of(image)?;
+        let client = client(name.place.is_loopback())?;
         Ok(Repository {
             image: image.clone(),
-            location,
+            name,
             auth: auth.cloned(),
             client,
             granted: tokio::sync::Mutex::default(),
@@ -86,7 +88,7 @@ impl Repository {
     /// # Errors
     /// [`EngineError::NotFound`] where the registry has no such image, else [`EngineError::Failed`].
     pub async fn manifest(&self, digest: Option<&str>) -> Result<Vec<u8>, EngineError> {
-        let reference = digest.unwrap_or(&self.location.reference);
+        let reference = digest.unwrap_or(&self.name.reference);
         let fetch = async {
             let answer = self.get(&format!("manifests/{reference}")).await?;
             bounded(answer, MAX_MANIFEST)
@@ -120,7 +122,7 @@ impl Repository {
 
     /// GET below this repository, with as much proof of who we are as the registry asks for.
     async fn get(&self, path: &str) -> Result<Response, EngineError> {
-        let url = self.location.url(path);
+        let url = self.name.place.url(path);
         let granted = self.granted.lock().await.clone();
         let mut answer = self.send(&url, granted.as_deref()).await?;
         if answer.status() == StatusCode::UNAUTHORIZED
@@ -138,7 +140,7 @@ impl Repository {
             }),
             status => Err(self.failed(format!(
                 "the registry `{}` answered {status}",
-                self.location.host
+                self.name.place.host
             ))),
         }
     }
@@ -170,10 +172,10 @@ impl Repository {
     async fn token(&self, realm: &str, service: Option<&str>) -> Result<String, EngineError> {
         let mut url = Url::parse(realm)
             .map_err(|_| self.failed("its registry names no usable token service"))?;
-        if url.scheme() != "https" && !self.location.is_loopback() {
+        if url.scheme() != "https" && !self.name.place.is_loopback() {
             return Err(self.failed("its registry names a token service without TLS"));
         }
-        let scope = format!("repository:{}:pull", self.location.repository);
+        let scope = format!("repository:{}:pull", self.name.place.repository);
         url.query_pairs_mut().append_pair("scope", &scope);
         if let Some(service) = service {
             url.query_pairs_mut().append_pair("service", service);
@@ -186,7 +188,7 @@ impl Repository {
         if !answer.status().is_success() {
             return Err(self.failed(format!(
                 "the token service of `{}` answered {}",
-                self.location.host,
+                self.name.place.host,
                 answer.status()
             )));
         }

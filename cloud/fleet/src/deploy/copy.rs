@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
+use registry_protocol::Place;
 use reqwest::Body;
 use sha2::{Digest as _, Sha256};
 
-use super::image_name::Place;
 use super::manifest::{Blob, Content, sha256};
 use super::progress::Bar;
 use super::registry::{Registries, Repository};

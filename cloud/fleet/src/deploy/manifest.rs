@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use registry_protocol::is_digest;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use super::image_name::is_digest;
 use crate::failure::{Failure, Result};
 
 /// The longest manifest, in bytes: what registries themselves accept.

@@ -1,11 +1,11 @@
 //! The rows of a release in the cloud, from `running` to how it ends.
 
+use registry_protocol::Place;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::compose::Composition;
 use super::copy::Destination;
-use super::image_name::Place;
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
 use crate::odata::literal;
@@ -117,7 +117,11 @@ impl<'a> Records<'a> {
         });
         let body = json!({ "image": image, "is_part_of__release": self.release });
         self.cloud.create("release_image", &body).await?;
-        let place = Place::of_location(&location)?;
+        let place = Place::of_location(&location).ok_or_else(|| {
+            Failure::failed(format!(
+                "the cloud gave `{location}` for the image, which is no place in a registry"
+            ))
+        })?;
         if place.host == "registry.invalid" {
             return Err(Failure::failed("the cloud has no registry")
                 .hint("whoever runs it names one: `fleet-cloud serve --registry HOST`"));
@@ -126,7 +130,7 @@ impl<'a> Records<'a> {
             place,
             beside: before
                 .iter()
-                .filter_map(|row| Place::of_location(&row.location).ok())
+                .filter_map(|row| Place::of_location(&row.location))
                 .collect(),
         })
     }

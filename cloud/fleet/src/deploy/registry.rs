@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
+use registry_protocol::{Challenge, Place, is_digest};
 use reqwest::header::{
     ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE,
 };
@@ -15,9 +16,7 @@ use reqwest::{Body, Client, Method, Response, StatusCode, Url};
 use serde::Deserialize;
 use tokio::sync::Mutex;
 
-use super::challenge::Challenge;
 use super::credentials;
-use super::image_name::{Place, is_digest};
 use super::manifest::{Blob, MAX_MANIFEST, Manifest};
 use crate::cloud::{Cloud, said};
 use crate::failure::{Failure, Result};

@@ -1,12 +1,13 @@
 //! Where the image of a service is now, looked at before anything is made.
 
+use registry_protocol::{ImageName, Place, is_digest};
+
 use super::component::Component;
 use super::compose::{Image as Named, Service};
-use super::image_name::{ImageName, Place};
 use super::manifest::{Content, Image, Manifest};
 use super::platform::Platform;
 use super::registry::Registries;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 
 /// An image that can be copied.
 pub(super) enum Source {
@@ -21,6 +22,17 @@ pub(super) enum Source {
     },
     /// In a file.
     File { name: String, component: Component },
+}
+
+/// An image by the name that people wrote.
+fn named(text: &str) -> Result<ImageName> {
+    let name = text.parse::<ImageName>().ok();
+    let name = name.filter(|name| !name.reference.contains(':') || is_digest(&name.reference));
+    name.ok_or_else(|| {
+        Failure::usage(format!("`{text}` is no name of an image")).hint(
+            "it is written `registry.example.com/name:tag`; variables of the shell are not replaced",
+        )
+    })
 }
 
 impl Source {
@@ -42,7 +54,7 @@ impl Source {
             }
             Named::Named(name) => name,
         };
-        let image = ImageName::parse(name)?;
+        let image = named(name)?;
         let repository = registries.other(&image.place);
         let mut top = repository.manifest(&image.reference).await?;
         let mut images = Vec::new();

@@ -2,18 +2,22 @@
 
 /// How a registry wants to be told who asks.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Challenge {
+pub enum Challenge {
+    /// By name and password.
     Basic,
-    /// With a token from `realm`.
+    /// With a token.
     Bearer {
+        /// The address that gives tokens.
         realm: String,
+        /// What it is to be told whom they are for.
         service: Option<String>,
     },
 }
 
 impl Challenge {
-    /// `None` for schemes that no registry uses.
-    pub(super) fn parse(header: &str) -> Option<Self> {
+    /// Of a `WWW-Authenticate` header; `None` for schemes that no registry uses.
+    #[must_use]
+    pub fn parse(header: &str) -> Option<Self> {
         let (scheme, rest) = header.trim().split_once(' ').unwrap_or((header.trim(), ""));
         if scheme.eq_ignore_ascii_case("basic") {
             return Some(Challenge::Basic);
@@ -77,6 +81,10 @@ mod tests {
             (
                 "bearer scope=\"a,b=c\", realm=\"https://a/t?x=1\"",
                 bearer("https://a/t?x=1", None),
+            ),
+            (
+                "Bearer realm=https://a/t, service=x",
+                bearer("https://a/t", Some("x")),
             ),
             (
                 "Bearer realm=https://a/t, service=x",

@@ -1,0 +1,230 @@
+//! Names of images: registry, repository, and tag or digest.
+
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// The registry of names that have none, as container engines have it.
+const DEFAULT_REGISTRY: &str = "registry-1.docker.io";
+
+/// A repository of a registry.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// With its port, where it has one.
+    pub host: String,
+    /// Its parts are letters, digits, `.`, `_` and `-`, so that it stays where it is put in a path.
+    pub repository: String,
+}
+
+/// One image of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageName {
+    /// Where it is.
+    pub place: Place,
+    /// A tag, or a digest (then it has a colon).
+    pub reference: String,
+}
+
+/// A text that names no image.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` is not the name of an image")]
+pub struct NoImageName(String);
+
+impl FromStr for ImageName {
+    type Err = NoImageName;
+
+    /// As people write it: `registry.example.com/name:tag`. Without a tag it is `latest`, and a digest says more
+    /// than the tag beside it.
+    fn from_str(text: &str) -> Result<Self, NoImageName> {
+        let (name, digest) = match text.split_once('@') {
+            Some((name, digest)) => (name, Some(digest)),
+            None => (text, None),
+        };
+        let last = name.rfind('/').map_or(0, |slash| slash + 1);
+        let (name, tag) = match name[last..].rfind(':') {
+            Some(colon) => (&name[..last + colon], &name[last + colon + 1..]),
+            None => (name, "latest"),
+        };
+        let (host, repository) = match name.split_once('/') {
+            Some((host, rest)) if host.contains(['.', ':']) || host == "localhost" => {
+                let host = match host {
+                    "docker.io" | "index.docker.io" => DEFAULT_REGISTRY,
+                    other => other,
+                };
+                (host.to_owned(), rest.to_owned())
+            }
+            _ => (DEFAULT_REGISTRY.to_owned(), name.to_owned()),
+        };
+        let repository = match host == DEFAULT_REGISTRY && !repository.contains('/') {
+            true => format!("library/{repository}"),
+            false => repository,
+        };
+        let place = Place { host, repository };
+        let is_right = place.is_right()
+            && is_plain(tag)
+            && digest.is_none_or(|digest| digest.split(':').all(is_plain));
+        match is_right {
+            true => Ok(ImageName {
+                place,
+                reference: digest.unwrap_or(tag).to_owned(),
+            }),
+            false => Err(NoImageName(text.to_owned())),
+        }
+    }
+}
+
+impl Place {
+    /// Of a repository with its registry, as `registry.example.com/v2/abc`.
+    #[must_use]
+    pub fn of_location(location: &str) -> Option<Self> {
+        let (host, repository) = location.split_once('/')?;
+        let place = Place {
+            host: host.to_owned(),
+            repository: repository.to_owned(),
+        };
+        place.is_right().then_some(place)
+    }
+
+    /// The text becomes part of a URL: nothing may leave its place in it.
+    fn is_right(&self) -> bool {
+        is_host(&self.host) && self.repository.split('/').all(is_plain)
+    }
+
+    /// The address of something in this repository.
+    #[must_use]
+    pub fn url(&self, path: &str) -> String {
+        let scheme = match self.is_loopback() {
+            true => "http",
+            false => "https",
+        };
+        format!("{scheme}://{}/v2/{}/{path}", self.host, self.repository)
+    }
+
+    /// Whether the registry is on this machine; only there plain HTTP is spoken.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        let name = match self.host.strip_prefix('[') {
+            Some(rest) => rest.split(']').next().unwrap_or(rest),
+            None => self.host.split(':').next().unwrap_or(&self.host),
+        };
+        name == "localhost" || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    }
+}
+
+/// Text that stays in its place in a path.
+fn is_plain(text: &str) -> bool {
+    !matches!(text, "" | "." | "..")
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+}
+
+fn is_host(text: &str) -> bool {
+    !text.is_empty()
+        && !text.ends_with(':')
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"._-:[]".contains(&byte))
+}
+
+/// `sha256:` and 64 hexadecimal digits: the one kind of digest there is in registries.
+#[must_use]
+pub fn is_digest(text: &str) -> bool {
+    text.strip_prefix("sha256:").is_some_and(|hex| {
+        hex.len() == 64
+            && hex
+                .bytes()
+                .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_where_container_engines_find_them() {
+        let digest = format!("sha256:{}", "ab".repeat(32));
+        for (text, url) in [
+            (
+                "busybox",
+                "https://registry-1.docker.io/v2/library/busybox/manifests/latest".to_owned(),
+            ),
+            (
+                "a/b:1",
+                "https://registry-1.docker.io/v2/a/b/manifests/1".to_owned(),
+            ),
+            (
+                "docker.io/a:1",
+                "https://registry-1.docker.io/v2/library/a/manifests/1".to_owned(),
+            ),
+            (
+                "r.io/a/b/c@sha256:ab",
+                "https://r.io/v2/a/b/c/manifests/sha256:ab".to_owned(),
+            ),
+            (
+                &format!("r.io/a:1@{digest}"),
+                format!("https://r.io/v2/a/manifests/{digest}"),
+            ),
+            (
+                "r.io:443/a:1",
+                "https://r.io:443/v2/a/manifests/1".to_owned(),
+            ),
+            (
+                "localhost:5000/a",
+                "http://localhost:5000/v2/a/manifests/latest".to_owned(),
+            ),
+            (
+                "127.9.9.9:5000/a:1",
+                "http://127.9.9.9:5000/v2/a/manifests/1".to_owned(),
+            ),
+            (
+                "[::1]:5000/a:1",
+                "http://[::1]:5000/v2/a/manifests/1".to_owned(),
+            ),
+            (
+                "127.0.0.1.example.org/a:1",
+                "https://127.0.0.1.example.org/v2/a/manifests/1".to_owned(),
+            ),
+        ] {
+            let name: ImageName = text.parse().unwrap();
+            let path = format!("manifests/{}", name.reference);
+            assert_eq!(name.place.url(&path), url, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_that_would_leave_their_place_in_an_address_are_refused() {
+        for text in [
+            "",
+            "r.io/../a:1",
+            "r.io/a?x:1",
+            "r.io/a#x:1",
+            "r.io/a:1/..",
+            "r.io/a@sha256:../x",
+            "r.io//a:1",
+            "u@h:1/a:1",
+            "r.io/a%2f:1",
+            "file:/srv/a.wasm",
+            "${IMAGE}",
+            "r.io/:1",
+            "r.io/a@",
+        ] {
+            assert!(text.parse::<ImageName>().is_err(), "{text}");
+        }
+        assert!(Place::of_location("r.io/v2/ab").is_some());
+        assert!(Place::of_location("r.io/v2/../ab").is_none());
+        assert!(Place::of_location("r.io").is_none());
+    }
+
+    #[test]
+    fn a_digest_is_told_from_what_looks_like_one() {
+        assert!(is_digest(&format!("sha256:{}", "0f".repeat(32))));
+        for text in [
+            "sha256:ab",
+            "latest",
+            &format!("sha256:{}", "0F".repeat(32)),
+        ] {
+            assert!(!is_digest(text), "{text}");
+        }
+    }
+}
