@@ -1,25 +1,23 @@
 //! Lines that wait for the cloud, on the disk: compressed segments, of which the oldest goes when there is no
 //! more room. They outlive the supervisor; what a kill cuts off is read as far as it goes. Blocks.
-//!
-//! The disk of a device wears out, so that a service that floods while the cloud is away costs it no more than
-//! one that talks: what comes faster than a sustained rate is counted and left out.
+//! What comes faster than the [`Budget`] allows is counted and left out.
+
+mod budget;
 
 use std::collections::VecDeque;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
+use budget::Budget;
+
 /// How long a segment is before it is packed, in bytes.
 const SEGMENT: u64 = 256 << 10;
-/// Lines that are taken at once after some silence, and each second for ever, in bytes before packing.
-const BURST: f64 = 1_048_576.0;
-const RATE: f64 = 65_536.0;
 /// The file that says how many lines were lost.
 const LOST: &str = "lost";
 /// Ends of the names of segments: `<number>-<lines>.gz`, and `<number>.open` for the one that is written.
@@ -57,11 +55,6 @@ struct Writing {
     plain: u64,
 }
 
-struct Budget {
-    left: f64,
-    at: Instant,
-}
-
 impl Spool {
     /// Takes up what waits in `folder`, which is made where it is not there.
     pub(super) fn open(folder: &Path, limits: Limits) -> io::Result<Spool> {
@@ -76,10 +69,7 @@ impl Spool {
             open: None,
             next: 0,
             lost: 0,
-            budget: Budget {
-                left: BURST,
-                at: Instant::now(),
-            },
+            budget: Budget::whole(),
         };
         let lost = fs::read_to_string(folder.join(LOST)).ok();
         spool.lost = lost.and_then(|lost| lost.trim().parse().ok()).unwrap_or(0);
@@ -338,22 +328,6 @@ impl Spool {
     }
 }
 
-impl Budget {
-    fn takes(&mut self, bytes: usize) -> bool {
-        let now = Instant::now();
-        let since = now.duration_since(self.at).as_secs_f64();
-        self.at = now;
-        self.left = (self.left + since * RATE).min(BURST);
-        #[expect(clippy::cast_precision_loss, reason = "a line is no exabyte")]
-        let bytes = bytes as f64;
-        let takes = self.left >= bytes;
-        if takes {
-            self.left -= bytes;
-        }
-        takes
-    }
-}
-
 /// Number and lines of a closed segment's name.
 fn parts(name: &str) -> Option<(u64, u64)> {
     let (number, lines) = name.strip_suffix(CLOSED)?.split_once('-')?;
@@ -361,141 +335,4 @@ fn parts(name: &str) -> Option<(u64, u64)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const AMPLE: Limits = Limits { bytes: 8 << 20 };
-
-    fn lines(numbers: std::ops::Range<u64>) -> Vec<Vec<u8>> {
-        numbers
-            .map(|number| format!("{number}\n").into_bytes())
-            .collect()
-    }
-
-    /// A line that does not pack well.
-    fn noise(length: usize) -> Vec<u8> {
-        let mut bytes = vec![0; length / 2];
-        getrandom::fill(&mut bytes).unwrap();
-        let mut line = hex::encode(bytes).into_bytes();
-        line.push(b'\n');
-        line
-    }
-
-    /// All that waits, as the cloud gets it.
-    fn drained(spool: &mut Spool) -> String {
-        let mut all = String::new();
-        while let Some((number, packed)) = spool.oldest().unwrap() {
-            GzDecoder::new(&packed[..])
-                .read_to_string(&mut all)
-                .unwrap();
-            spool.forget(number, true);
-        }
-        all
-    }
-
-    fn size(folder: &Path) -> u64 {
-        let entries = fs::read_dir(folder).unwrap();
-        entries
-            .map(|entry| entry.unwrap().metadata().unwrap().len())
-            .sum()
-    }
-
-    #[test]
-    fn what_waits_comes_out_in_order_over_restarts_and_kills() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut spool = Spool::open(folder.path(), AMPLE).unwrap();
-        assert!(spool.is_empty());
-        spool.append(&lines(0..10));
-        spool.append(&lines(10..20));
-        // A kill: nothing is closed.
-        std::mem::forget(spool);
-        let mut spool = Spool::open(folder.path(), AMPLE).unwrap();
-        spool.append(&lines(20..30));
-        drop(spool);
-        let mut spool = Spool::open(folder.path(), AMPLE).unwrap();
-        spool.append(&lines(30..40));
-        let expected: String = (0..40).map(|number| format!("{number}\n")).collect();
-        assert_eq!(drained(&mut spool), expected);
-        assert!(spool.is_empty());
-        assert_eq!(spool.lost(), 0);
-    }
-
-    #[test]
-    fn a_segment_that_was_cut_off_is_read_as_far_as_it_goes() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut spool = Spool::open(folder.path(), AMPLE).unwrap();
-        spool.append(&lines(0..5));
-        spool.append(&lines(5..8));
-        std::mem::forget(spool);
-        let path = folder.path().join(format!("{:016}.open", 0));
-        let whole = fs::read(&path).unwrap();
-        for length in 0..whole.len() {
-            fs::write(&path, &whole[..length]).unwrap();
-            let mut spool = Spool::open(folder.path(), AMPLE).unwrap();
-            let found = drained(&mut spool);
-            let expected: String = (0..8).map(|number| format!("{number}\n")).collect();
-            assert!(expected.starts_with(&found), "{length}: {found}");
-            assert!(found.is_empty() || found.ends_with('\n'));
-        }
-        fs::write(&path, "not packed at all").unwrap();
-        fs::write(folder.path().join("foreign"), "x").unwrap();
-        assert!(Spool::open(folder.path(), AMPLE).unwrap().is_empty());
-    }
-
-    #[test]
-    fn the_oldest_goes_where_there_is_no_room_and_the_loss_is_counted_over_restarts() {
-        let folder = tempfile::tempdir().unwrap();
-        let limits = Limits { bytes: 400_000 };
-        let mut spool = Spool::open(folder.path(), limits).unwrap();
-        for _ in 0..1000 {
-            spool.append(&[noise(1000)]);
-            assert!(
-                size(folder.path()) < 400_000 + 300_000,
-                "the open one is on top"
-            );
-        }
-        let lost = spool.lost();
-        assert!(lost >= 250, "{lost}");
-        drop(spool);
-        let mut spool = Spool::open(folder.path(), limits).unwrap();
-        assert_eq!(spool.lost(), lost);
-        let kept = drained(&mut spool).lines().count() as u64;
-        assert_eq!(kept + lost, 1000);
-        spool.told_lost(lost);
-        drop(spool);
-        assert_eq!(Spool::open(folder.path(), limits).unwrap().lost(), 0);
-    }
-
-    #[test]
-    fn a_flood_is_left_out_and_counted() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut spool = Spool::open(folder.path(), AMPLE).unwrap();
-        let line = noise(100_000);
-        spool.append(&vec![line; 100]);
-        let kept = drained(&mut spool).lines().count() as u64;
-        assert!((10..=20).contains(&kept), "{kept}");
-        assert_eq!(kept + spool.lost(), 100);
-        spool.clear();
-        assert_eq!(spool.lost(), 0);
-    }
-
-    #[test]
-    fn what_the_cloud_will_never_take_is_lost_and_what_cannot_be_read_too() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut spool = Spool::open(folder.path(), AMPLE).unwrap();
-        spool.append(&lines(0..5));
-        let (number, _) = spool.oldest().unwrap().unwrap();
-        spool.forget(number + 1, false);
-        assert!(!spool.is_empty(), "another one was meant");
-        spool.forget(number, false);
-        assert!(spool.is_empty());
-        assert_eq!(spool.lost(), 5);
-        spool.append(&lines(0..5));
-        spool.close().unwrap();
-        for entry in fs::read_dir(folder.path()).unwrap() {
-            fs::remove_file(entry.unwrap().path()).unwrap();
-        }
-        assert!(spool.oldest().unwrap().is_none());
-        assert_eq!(spool.lost(), 10);
-    }
-}
+mod tests;
