@@ -2,7 +2,8 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
@@ -19,7 +20,8 @@ pub struct FleetCloud {
     url: String,
     client: reqwest::Client,
     token: String,
-    _folder: tempfile::TempDir,
+    registry: String,
+    folder: tempfile::TempDir,
 }
 
 impl FleetCloud {
@@ -29,46 +31,44 @@ impl FleetCloud {
     /// Where it does not start.
     pub async fn start(registry: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let database = format!("sqlite:{}", folder.path().join("cloud.sqlite").display());
-        let client = client();
-        let child = Command::new(distribution().join("bin/fleet-cloud"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--registry", registry])
-            .args(["--database", &database])
-            .args(["--admin-email", EMAIL, "--admin-password", PASSWORD])
-            .env("RUST_LOG", "info")
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("`bin/fleet-cloud` of the layout, which `cargo xtask build` makes");
+        let (child, log) = spawn(&folder, registry, "127.0.0.1:0");
         // From here on it ends whatever happens.
         let mut cloud = FleetCloud {
             child,
             url: String::new(),
-            client,
+            client: client(),
             token: String::new(),
-            _folder: folder,
+            registry: registry.to_owned(),
+            folder,
         };
-        let mut log = BufReader::new(cloud.child.stderr.take().expect("its log"));
-        let mut line = String::new();
-        cloud.url = loop {
-            line.clear();
-            assert!(
-                log.read_line(&mut line).expect("a line") > 0,
-                "the cloud ended by itself"
-            );
-            if let Some((_, url)) = line.trim().split_once("listening at ") {
-                break url.to_owned();
-            }
-        };
-        // Somebody has to read on, or the program waits for it.
-        std::thread::spawn(move || {
-            let _ = log.read_to_end(&mut Vec::new());
-        });
+        cloud.url = listening(log);
         let login = cloud.client.post(format!("{}/login_", cloud.url));
         let login = login.json(&json!({ "username": EMAIL, "password": PASSWORD }));
         let answer = login.send().await.expect("an answer");
         cloud.token = answer.text().await.expect("a token");
         cloud
+    }
+
+    /// Ends it as a system does; how long that took.
+    ///
+    /// # Panics
+    /// Where it does not end.
+    pub fn terminate(&mut self) -> Duration {
+        let asked = Instant::now();
+        let pid = i32::try_from(self.child.id()).expect("a process number");
+        let pid = rustix::process::Pid::from_raw(pid).expect("a process number");
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a signal");
+        let status = self.child.wait().expect("its end");
+        assert!(status.success(), "{status}");
+        asked.elapsed()
+    }
+
+    /// Starts it again after its end, on the same database and at the same address.
+    pub fn start_again(&mut self) {
+        let address = self.url.strip_prefix("http://").expect("an address");
+        let (child, log) = spawn(&self.folder, &self.registry, address);
+        self.child = child;
+        listening(log);
     }
 
     /// A request as the administrator.
@@ -125,23 +125,68 @@ impl FleetCloud {
         })
     }
 
+    /// The command line as the administrator, in a folder.
+    #[must_use]
+    pub fn command(&self, folder: &Path, words: &[&str]) -> Command {
+        let mut command = Command::new(distribution().join("bin/fleet"));
+        command
+            .args(words)
+            .current_dir(folder)
+            .env("FLEET_URL", &self.url)
+            .env("FLEET_TOKEN", &self.token)
+            .stdin(Stdio::null());
+        command
+    }
+
     /// Runs the command line as the administrator, in a folder.
     ///
     /// # Panics
     /// Where it fails.
     #[must_use]
     pub fn command_line(&self, folder: &Path, words: &[&str]) -> Output {
-        let output = Command::new(distribution().join("bin/fleet"))
-            .args(words)
-            .current_dir(folder)
-            .env("FLEET_URL", &self.url)
-            .env("FLEET_TOKEN", &self.token)
-            .output()
-            .expect("`bin/fleet` of the layout");
+        let output = self.command(folder, words).output();
+        let output = output.expect("`bin/fleet` of the layout");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "fleet {words:?}: {said}");
         output
     }
+}
+
+fn spawn(
+    folder: &tempfile::TempDir,
+    registry: &str,
+    listen: &str,
+) -> (Child, BufReader<ChildStderr>) {
+    let database = format!("sqlite:{}", folder.path().join("cloud.sqlite").display());
+    let mut child = Command::new(distribution().join("bin/fleet-cloud"))
+        .args(["serve", "--listen", listen, "--registry", registry])
+        .args(["--database", &database])
+        .args(["--admin-email", EMAIL, "--admin-password", PASSWORD])
+        .env("RUST_LOG", "info")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("`bin/fleet-cloud` of the layout, which `cargo xtask build` makes");
+    let log = child.stderr.take().expect("its log");
+    (child, BufReader::new(log))
+}
+
+/// Waits until it listens; where.
+fn listening(mut log: BufReader<ChildStderr>) -> String {
+    let mut line = String::new();
+    let url = loop {
+        line.clear();
+        let read = log.read_line(&mut line).expect("a line");
+        assert!(read > 0, "the cloud ended by itself");
+        if let Some((_, url)) = line.trim().split_once("listening at ") {
+            break url.to_owned();
+        }
+    };
+    // Somebody has to read on, or the program waits for it.
+    std::thread::spawn(move || {
+        let _ = log.read_to_end(&mut Vec::new());
+    });
+    url
 }
 
 impl Drop for FleetCloud {

@@ -425,6 +425,26 @@ impl Supervisor {
         }
     }
 
+    /// Takes what is left on Docker away: a container that is started anew after the test would have the engine
+    /// make its folders below the host root again.
+    fn remove_containers(&self) {
+        let mut arguments = self.builder.arguments.iter();
+        if !arguments.any(|argument| argument == "--docker-host") {
+            return;
+        }
+        let host = arguments.next().map(String::as_str).unwrap_or_default();
+        let _ = Command::new(program())
+            .args(["remove-services", "--engine", "docker", "--grace", "0"])
+            .args(["--docker-host", host, "--state-dir"])
+            .arg(&self.state_dir)
+            .arg("--host-root")
+            .arg(&self.host_root)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+    }
+
     async fn ended(&mut self) -> ExitStatus {
         let mut process = self.process.take().expect("the supervisor runs");
         until("the supervisor to end", || {
@@ -445,6 +465,7 @@ impl Drop for Supervisor {
             let _ = process.wait();
         }
         kill_services_of(&self.state_dir);
+        self.remove_containers();
         compiled::keep(&self.state_dir);
         if std::thread::panicking() {
             eprintln!("the supervisor's log:\n{}", self.log());

@@ -19,7 +19,7 @@ use bollard::Docker;
 use bollard::query_parameters::ListContainersOptionsBuilder;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use tests::{DEADLINE, repository, until};
+use tests::{DEADLINE, client, repository, until};
 
 /// A start builds what is not built yet.
 const START: Duration = Duration::from_secs(900);
@@ -313,6 +313,16 @@ async fn story(docker: Option<String>) {
     log.until_says("the server says: Hello!");
     session.typed(track);
     session.until_runs("2.0.0").await;
+
+    // The dashboard is where it is said to be; whoever is not signed in is asked to.
+    let page = client()
+        .get(session.fact("dashboard"))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(page.status(), 200);
+    let page = page.text().await.unwrap();
+    assert!(page.contains("password"), "{page}");
 
     // Ctrl-C takes all of it away.
     let registry = session.fact("registry").to_owned();

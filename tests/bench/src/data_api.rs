@@ -142,6 +142,7 @@ async fn query(database: &Database, asked: &Asked) -> Result<Vec<Option<String>>
         caller: &caller,
         now: 0,
         addresses: "/v7",
+        origin: "",
         always_addressed: false,
         lenient: false,
         tunnel_variables: &[],

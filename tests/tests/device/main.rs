@@ -9,6 +9,7 @@
 mod actions;
 mod api_auth;
 mod api_errors;
+mod by_command_line;
 mod cloud;
 mod disk_space;
 mod docker;

@@ -4,21 +4,23 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tests::{FleetCloud, Supervisor, guest, until};
 
-const BOARD: &str = "generic-amd64";
+pub(crate) const BOARD: &str = "generic-amd64";
 
 /// The device as the cloud knows it.
-async fn known(cloud: &FleetCloud) -> Value {
+pub(crate) async fn known(cloud: &FleetCloud) -> Value {
     let rows = cloud
         .rows("/v7/device?$select=id,uuid,status,is_online,overall_status,is_running__release")
         .await;
     rows.first().cloned().unwrap_or_default()
 }
 
-async fn deploy(cloud: &FleetCloud, version: &str) -> i64 {
+/// A release of one service, which runs the program of the tests with these words.
+pub(crate) fn deploy(cloud: &FleetCloud, version: &str, command: &[&str]) -> i64 {
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(guest("guest"), folder.path().join("guest.wasm")).unwrap();
     let compose = json!({ "services": { "main": {
-        "image": "./guest.wasm", "command": ["wait"], "environment": { "VERSION": version },
+        "image": "./guest.wasm", "command": command, "environment": { "VERSION": version },
+        "stop_grace_period": "1s",
     } } });
     std::fs::write(folder.path().join("compose.yml"), compose.to_string()).unwrap();
     let words = [
@@ -35,7 +37,7 @@ async fn deploy(cloud: &FleetCloud, version: &str) -> i64 {
     made["id"].as_i64().unwrap_or_else(|| panic!("{made}"))
 }
 
-async fn until_runs(cloud: &FleetCloud, device: &Supervisor, release: i64) {
+pub(crate) async fn until_runs(cloud: &FleetCloud, device: &Supervisor, release: i64) {
     until("the cloud to know that the release runs", || async {
         let row = known(cloud).await;
         match row["is_running__release"]["__id"] == release && row["is_online"] == true {
@@ -54,7 +56,7 @@ async fn a_device_joins_a_fleet_follows_its_releases_and_is_reached_through_the_
     };
     let cloud = FleetCloud::start(&registry).await;
     let fleet = cloud.fleet("pump", BOARD).await;
-    let first = deploy(&cloud, "1.0.0").await;
+    let first = deploy(&cloud, "1.0.0", &["wait"]);
     let config = cloud.config_json(fleet, BOARD).await;
     let device = Supervisor::on_wasm().config_json(config).start().await;
     until_runs(&cloud, &device, first).await;
@@ -92,7 +94,7 @@ async fn a_device_joins_a_fleet_follows_its_releases_and_is_reached_through_the_
     .await;
 
     // The next release, and back.
-    let second = deploy(&cloud, "2.0.0").await;
+    let second = deploy(&cloud, "2.0.0", &["wait"]);
     until_runs(&cloud, &device, second).await;
     let pin = json!({ "is_pinned_on__release": first });
     let path = format!("/v7/device({})", row["id"]);

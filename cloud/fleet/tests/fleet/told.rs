@@ -115,94 +115,37 @@ fn shells_complete_commands() {
         let script = Person::new().done(&["completion", shell]);
         assert!(script.contains("provisioning"), "{shell}");
     }
+    // It loads where people load it, and knows what a command begins with.
+    let person = Person::new();
+    let typed = "source /dev/stdin; COMP_WORDS=(fleet depl); COMP_CWORD=1; _fleet fleet depl fleet; echo ${COMPREPLY[@]}";
+    let mut bash = std::process::Command::new("bash");
+    let bash = bash.args(["-c", typed]).stdin(std::process::Stdio::piped());
+    let mut bash = bash
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("bash");
+    let script = person.done(&["completion", "bash"]);
+    let mut input = bash.stdin.take().expect("its input");
+    input.write_all(script.as_bytes()).expect("a reader");
+    drop(input);
+    let completed = bash.wait_with_output().expect("its end");
+    assert_eq!(String::from_utf8_lossy(&completed.stdout), "deploy\n");
     Person::new().refused(2, &["completion", "cmd"]);
     Person::new().refused(2, &["nonsense"]);
 }
 
 const DEVICE: &str = r#"{"d":[{"id":7,"uuid":"0123456789abcdef0123456789abcdef","device_name":"west","belongs_to__application":{"__id":4}}]}"#;
 
-/// What a device is asked by a command, through a recorded cloud whose proxy answers so.
-fn asked(arguments: &[&str], status: &str, body: &str) -> (crate::harness::Ran, String, Value) {
-    let (url, requests) = recorded(vec![answer("200 OK", "", DEVICE), answer(status, "", body)]);
-    let ran = at(&url).run(arguments);
-    let request = requests.iter().nth(1).expect("a request of the proxy");
-    let (head, body) = request.split_once("\r\n\r\n").expect("a body");
-    let line = head.lines().next().unwrap_or_default().to_owned();
-    (ran, line, serde_json::from_str(body).expect("JSON"))
+/// A command that asks a device, through a recorded cloud whose proxy answers so.
+fn asked(arguments: &[&str], status: &str, body: &str) -> crate::harness::Ran {
+    let (url, _) = recorded(vec![answer("200 OK", "", DEVICE), answer(status, "", body)]);
+    at(&url).run(arguments)
 }
 
+/// What a real device does not say when it is asked to; what it does is tried with one (tests/device).
 #[test]
-fn devices_are_asked_through_the_proxy() {
-    let plain = json!({ "force": false });
-    for (command, path, method, data) in [
-        (&["reboot", "west"][..], "/v1/reboot", "POST", plain.clone()),
-        (
-            &["shutdown", "west", "--force"],
-            "/v1/shutdown",
-            "POST",
-            json!({ "force": true }),
-        ),
-        (
-            &["update", "west", "--force"],
-            "/v1/update",
-            "POST",
-            json!({ "force": true }),
-        ),
-        (
-            &["restart", "west"],
-            "/v1/restart",
-            "POST",
-            json!({ "appId": 4, "force": false }),
-        ),
-        (
-            &["restart", "west", "--service", "main"],
-            "/v2/applications/4/restart-service",
-            "POST",
-            json!({ "serviceName": "main", "force": false }),
-        ),
-        (
-            &["stop", "west", "-s", "main"],
-            "/v2/applications/4/stop-service",
-            "POST",
-            json!({ "serviceName": "main", "force": false }),
-        ),
-        (
-            &["purge", "west", "--yes"],
-            "/v1/purge",
-            "POST",
-            json!({ "appId": 4, "force": false }),
-        ),
-        (&["blink", "west"], "/v1/blink", "POST", json!({})),
-        (&["ping", "west"], "/ping", "GET", json!({})),
-    ] {
-        let (ran, line, body) = asked(&[&["device"], command].concat(), "200 OK", "OK");
-        assert_eq!(ran.code, 0, "{command:?}: {}", ran.err);
-        assert_eq!(line, format!("POST /supervisor{path} HTTP/1.1"));
-        let uuid = "0123456789abcdef0123456789abcdef";
-        assert_eq!(
-            body,
-            json!({ "uuid": uuid, "method": method, "data": data }),
-            "{command:?}"
-        );
-        assert!(ran.out.starts_with("west (0123456) "), "{}", ran.out);
-    }
-}
-
-#[test]
-fn what_a_device_refuses_is_told_with_what_to_do() {
+fn what_goes_wrong_on_the_way_to_a_device_is_told() {
     for (status, body, code, expected) in [
-        (
-            "423 Locked",
-            r#"{"Data":"","Error":"Updates are locked"}"#,
-            1,
-            "`--force` overrides update locks",
-        ),
-        (
-            "404 Not Found",
-            "\"No online device(s) found\"",
-            1,
-            "is not connected",
-        ),
         (
             "502 Bad Gateway",
             "tunnel lost",
@@ -217,55 +160,10 @@ fn what_a_device_refuses_is_told_with_what_to_do() {
             "Bad API response",
         ),
     ] {
-        let (ran, _, _) = asked(&["device", "restart", "west"], status, body);
+        let ran = asked(&["device", "restart", "west"], status, body);
         assert_eq!(ran.code, code, "{status}: {}", ran.err);
         assert!(ran.err.contains(expected), "{status}: {}", ran.err);
     }
-}
-
-#[test]
-fn logs_are_told_with_the_names_of_services_and_of_one_alone() {
-    let services = r#"{"d":[{"id":1,"service_name":"main"},{"id":2,"service_name":"web"}]}"#;
-    let entry = |at: i64, message: &str, service: Value, system: bool| {
-        json!({
-            "message": message, "timestamp": at, "createdAt": at, "isSystem": system, "isStdErr": false,
-            "serviceId": service,
-        })
-    };
-    let history = json!([
-        entry(0, "up", json!(1), false),
-        entry(1, "a\u{1b}[2Jb", json!(2), false),
-        entry(2, "Starting", Value::Null, true),
-    ]);
-    let history = history.to_string();
-    let logs = |arguments: &[&str]| {
-        let (url, requests) = recorded(vec![
-            answer("200 OK", "", DEVICE),
-            answer("200 OK", "", services),
-            answer("200 OK", "", &history),
-        ]);
-        let told = at(&url).done(&[&["logs", "west"], arguments].concat());
-        (told, requests.iter().nth(2).expect("a request"))
-    };
-    let (told, request) = logs(&["--tail", "50"]);
-    assert!(
-        request.starts_with("GET /device/v2/0123456789abcdef0123456789abcdef/logs?count=50 "),
-        "{request}"
-    );
-    assert_eq!(
-        told,
-        "1970-01-01T00:00:00.000Z main: up\n1970-01-01T00:00:00.001Z web: a[2Jb\n\
-         1970-01-01T00:00:00.002Z supervisor: Starting\n"
-    );
-    assert_eq!(
-        logs(&["--service", "main"]).0,
-        "1970-01-01T00:00:00.000Z main: up\n"
-    );
-    let (told, _) = logs(&["--tail", "1", "--json"]);
-    assert_eq!(
-        serde_json::from_str::<Value>(&told).expect("a line")["message"],
-        json!("Starting")
-    );
 }
 
 #[test]

@@ -1,0 +1,268 @@
+//! What people do with a device by `fleet`: the command line, the cloud and the device are the real ones.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tests::{DEADLINE, FleetCloud, Supervisor, until};
+
+use crate::with_its_cloud::{BOARD, deploy, known, until_runs};
+
+/// Ends long before requests that nobody answers would.
+const AT_ONCE: Duration = Duration::from_secs(4);
+
+/// A cloud, and a device of its fleet that runs a release whose service is told these words.
+struct Stage {
+    cloud: FleetCloud,
+    device: Supervisor,
+    home: tempfile::TempDir,
+}
+
+impl Stage {
+    async fn with(command: &[&str]) -> Option<Self> {
+        let Ok(registry) = std::env::var("SUPERVISOR_TEST_REGISTRY") else {
+            println!("SKIPPED: SUPERVISOR_TEST_REGISTRY is not set");
+            return None;
+        };
+        let cloud = FleetCloud::start(&registry).await;
+        let fleet = cloud.fleet("pump", BOARD).await;
+        let release = deploy(&cloud, "1.0.0", command);
+        let config = cloud.config_json(fleet, BOARD).await;
+        let device = Supervisor::on_wasm().config_json(config).start().await;
+        until_runs(&cloud, &device, release).await;
+        let row = known(&cloud).await;
+        let named = ["device", "rename", row["uuid"].as_str().unwrap(), "west"];
+        let home = tempfile::tempdir().unwrap();
+        let _ = cloud.command_line(home.path(), &named);
+        Some(Stage {
+            cloud,
+            device,
+            home,
+        })
+    }
+
+    /// What a command prints that succeeds.
+    fn done(&self, words: &[&str]) -> String {
+        let output = self.cloud.command_line(self.home.path(), words);
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The same for programs.
+    fn json(&self, words: &[&str]) -> Value {
+        let text = self.done(&[words, &["--json"]].concat());
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{words:?}: {error}: {text}"))
+    }
+
+    /// What a command says that ends with this code.
+    fn refused(&self, code: i32, words: &[&str]) -> String {
+        let output = self.cloud.command(self.home.path(), words).output();
+        let output = output.unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
+        assert!(output.stdout.is_empty(), "{words:?}");
+        said
+    }
+
+    async fn container(&self) -> Value {
+        self.device.json("/v2/containerId").await["services"]["main"].take()
+    }
+
+    async fn status_of_main(&self) -> String {
+        let state = self.device.json("/v2/state/status").await;
+        state["containers"][0]["status"].to_string()
+    }
+
+    async fn until_main_is(&self, status: &str) {
+        until("the service to be so", || async {
+            match self.status_of_main().await {
+                found if found.contains(status) => Ok(()),
+                found => Err((found, self.device.log())),
+            }
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_device_does_what_it_is_asked_to() {
+    let Some(stage) = Stage::with(&["wait"]).await else {
+        return;
+    };
+    for (words, said) in [
+        (["ping", "west"], "answers"),
+        (["blink", "west"], "blinks"),
+        (["update", "west"], "looks for its target"),
+    ] {
+        let told = stage.done(&[&["device"], &words[..]].concat());
+        assert!(
+            told.starts_with("west (") && told.trim().ends_with(said),
+            "{told}"
+        );
+        let told = stage.json(&[&["device"], &words[..]].concat());
+        assert!(told["status"].as_u64().unwrap() < 300, "{told}");
+    }
+
+    // Its services, one and all.
+    let before = stage.container().await;
+    stage.done(&["device", "restart", "west", "--service", "main"]);
+    let again = stage.container().await;
+    assert!(again.is_string() && again != before, "{again}");
+    stage.done(&["device", "restart", "west"]);
+    assert_ne!(stage.container().await, again);
+    stage.done(&["device", "stop", "west", "-s", "main"]);
+    stage.until_main_is("exited").await;
+    stage.done(&["device", "start", "west", "-s", "main"]);
+    stage.until_main_is("Running").await;
+    stage.done(&["device", "purge", "west", "--yes"]);
+    stage.until_main_is("Running").await;
+    let told = stage.refused(2, &["device", "purge", "west"]);
+    assert!(told.contains("--yes"), "{told}");
+    let told = stage.refused(1, &["device", "restart", "west", "-s", "none"]);
+    assert!(told.contains("the device west ("), "{told}");
+
+    // A lock holds it, unless it is overridden.
+    let lock = stage.device.request("PUT", "/v3/locks/1/main");
+    let lock = lock.json(&json!({ "ttl": 600, "reason": "at work" }));
+    assert_eq!(stage.device.send(lock).await.status, 200);
+    let told = stage.refused(1, &["device", "restart", "west"]);
+    assert!(
+        told.contains("an update lock holds the device west"),
+        "{told}"
+    );
+    assert!(told.contains("`--force` overrides"), "{told}");
+    stage.done(&["device", "restart", "west", "--force"]);
+
+    // The host; the tests' is not rebooted.
+    stage.done(&["device", "reboot", "west", "--force"]);
+    until("the reboot", || async {
+        let log = stage.device.log();
+        match log.contains("reboot") {
+            true => Ok(()),
+            false => Err(log),
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_device_that_is_away_is_told_so_and_the_cloud_ends_at_once_though_it_is_followed() {
+    let Some(mut stage) = Stage::with(&["tick"]).await else {
+        return;
+    };
+    let log = Followed::begin(&stage);
+    log.until_tick(1);
+    let took = stage.cloud.terminate();
+    assert!(took < AT_ONCE, "{took:?}");
+
+    // Nothing is missing of what was printed meanwhile, and nothing is told twice.
+    stage.cloud.start_again();
+    let last = log.last() + 30;
+    log.until_tick(last);
+    let seen = log.seen();
+    let expected: Vec<u64> = (seen[0]..).take(seen.len()).collect();
+    assert_eq!(seen, expected);
+    drop(log);
+
+    stage.device.terminate().await;
+    until("the cloud to know", || async {
+        let output = stage
+            .cloud
+            .command(stage.home.path(), &["device", "ping", "west"]);
+        let output = { output }.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        match said.contains("the device west (") && said.contains("is not connected") {
+            true => Ok(()),
+            false => Err(said),
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_log_is_read_with_the_names_of_services() {
+    let Some(stage) = Stage::with(&["print-and-wait", "a\u{1b}[2Jb", "second"]).await else {
+        return;
+    };
+    let all = || stage.done(&["logs", "west"]);
+    until("the lines", || async {
+        let all = all();
+        if all.contains("main: waiting") {
+            Ok(())
+        } else {
+            Err(all)
+        }
+    })
+    .await;
+    let all = all();
+    assert!(all.contains(" main: a[2Jb\n"), "{all}");
+    assert!(all.contains(" supervisor: Started service 'main"), "{all}");
+    let of_main = stage.done(&["logs", "west", "--service", "main"]);
+    assert_eq!(of_main.lines().count(), 3, "{of_main}");
+    let last = stage.done(&["logs", "west", "--service", "main", "--tail", "1", "--json"]);
+    let last: Value = serde_json::from_str(&last).unwrap();
+    assert_eq!(
+        (&last["message"], &last["service"], &last["stderr"]),
+        (&json!("waiting"), &json!("main"), &json!(false))
+    );
+    let told = stage.refused(4, &["logs", "west", "--service", "none"]);
+    assert!(told.contains("main"), "{told}");
+}
+
+/// A log that somebody follows.
+struct Followed {
+    process: Child,
+    lines: Receiver<u64>,
+    seen: std::cell::RefCell<Vec<u64>>,
+}
+
+impl Followed {
+    fn begin(stage: &Stage) -> Self {
+        let words = ["logs", "west", "--follow", "--tail", "0"];
+        let mut command = stage.cloud.command(stage.home.path(), &words);
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut process = command.spawn().unwrap();
+        let output = BufReader::new(process.stdout.take().unwrap());
+        let (told, lines) = channel();
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                if let Some((_, number)) = line.split_once(" main: tick ")
+                    && told.send(number.parse().unwrap()).is_err()
+                {
+                    return;
+                }
+            }
+        });
+        Followed {
+            process,
+            lines,
+            seen: std::cell::RefCell::default(),
+        }
+    }
+
+    fn until_tick(&self, number: u64) {
+        let deadline = Instant::now() + DEADLINE;
+        while self.last() < number {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let line = self.lines.recv_timeout(left);
+            let line = line.unwrap_or_else(|error| panic!("{error}: {:?}", self.seen));
+            self.seen.borrow_mut().push(line);
+        }
+    }
+
+    fn last(&self) -> u64 {
+        self.seen.borrow().last().copied().unwrap_or(0)
+    }
+
+    fn seen(&self) -> Vec<u64> {
+        self.seen.borrow().clone()
+    }
+}
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
