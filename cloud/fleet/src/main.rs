@@ -11,6 +11,7 @@ mod failure;
 mod find;
 mod odata;
 mod output;
+mod rows;
 mod run;
 mod session;
 

@@ -12,6 +12,7 @@ use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
 use crate::find;
 use crate::output::{Mood, Output, short, when};
+use crate::rows::{ReleaseName, ServiceName, Tag};
 
 /// Does what the data API does; `Some` of what the device itself is to be asked.
 ///
@@ -149,30 +150,13 @@ struct Install {
     #[serde(rename = "installs__image")]
     image: Vec<Image>,
     #[serde(rename = "is_provided_by__release")]
-    release: Vec<Release>,
+    release: Vec<ReleaseName>,
 }
 
 #[derive(Deserialize)]
 struct Image {
     #[serde(rename = "is_a_build_of__service")]
     service: Vec<ServiceName>,
-}
-
-#[derive(Deserialize)]
-struct ServiceName {
-    service_name: String,
-}
-
-#[derive(Deserialize)]
-struct Release {
-    commit: String,
-    raw_version: String,
-}
-
-#[derive(Deserialize)]
-struct Tag {
-    tag_key: String,
-    value: String,
 }
 
 #[derive(Serialize)]

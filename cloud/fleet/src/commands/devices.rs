@@ -6,6 +6,7 @@ use crate::cloud::Cloud;
 use crate::failure::Result;
 use crate::find;
 use crate::output::{Mood, Output, short};
+use crate::rows::{ReleaseName, Slug};
 
 /// A device as the API gives it, expanded.
 #[derive(Deserialize)]
@@ -24,20 +25,9 @@ pub(crate) struct Row {
     #[serde(rename = "is_of__device_type")]
     device_type: Vec<Slug>,
     #[serde(rename = "is_running__release")]
-    running: Vec<Release>,
+    running: Vec<ReleaseName>,
     #[serde(rename = "is_pinned_on__release")]
-    pinned: Vec<Release>,
-}
-
-#[derive(Deserialize)]
-struct Slug {
-    slug: String,
-}
-
-#[derive(Deserialize)]
-struct Release {
-    commit: String,
-    raw_version: String,
+    pinned: Vec<ReleaseName>,
 }
 
 /// A device as it is told.
@@ -68,7 +58,7 @@ pub(crate) const EXPAND: &str = "belongs_to__application($select=slug),is_of__de
 impl From<Row> for Device {
     fn from(row: Row) -> Self {
         let first = |slugs: Vec<Slug>| slugs.into_iter().next().map(|one| one.slug);
-        let release = |releases: Vec<Release>| match releases.into_iter().next() {
+        let release = |releases: Vec<ReleaseName>| match releases.into_iter().next() {
             Some(release) => (Some(release.commit), Some(release.raw_version)),
             None => (None, None),
         };

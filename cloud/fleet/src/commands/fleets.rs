@@ -10,6 +10,7 @@ use crate::failure::{Failure, Result};
 use crate::find;
 use crate::odata::literal;
 use crate::output::{Mood, Output, short, when};
+use crate::rows::{Id, ReleaseName, Slug};
 
 /// A fleet as the API gives it, expanded.
 #[derive(Deserialize)]
@@ -24,21 +25,10 @@ struct Row {
     #[serde(rename = "is_for__device_type")]
     device_type: Vec<Slug>,
     #[serde(rename = "should_be_running__release")]
-    release: Vec<Target>,
+    release: Vec<ReleaseName>,
     #[serde(rename = "owns__device")]
     devices: i64,
     online: Option<i64>,
-}
-
-#[derive(Deserialize)]
-struct Slug {
-    slug: String,
-}
-
-#[derive(Deserialize)]
-struct Target {
-    commit: String,
-    raw_version: String,
 }
 
 /// A fleet as it is told.
@@ -130,10 +120,6 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output) -> Result<()> {
 }
 
 pub(crate) async fn create(cloud: &Cloud, output: &Output, create: Create) -> Result<()> {
-    #[derive(Deserialize)]
-    struct Id {
-        id: i64,
-    }
     let filter = format!(
         "slug eq {0} or device_type_alias/any(a:a/is_referenced_by__alias eq {0})",
         literal(&create.device_type)

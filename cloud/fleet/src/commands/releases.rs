@@ -8,6 +8,7 @@ use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
 use crate::find::{self, Release as Found};
 use crate::output::{Mood, Output, short, when};
+use crate::rows::{ServiceName, Slug, Tag};
 
 /// A release as the API gives it.
 #[derive(Deserialize)]
@@ -25,11 +26,6 @@ struct Row {
     devices: i64,
     #[serde(rename = "should_be_running_on__application")]
     target_of: Vec<Slug>,
-}
-
-#[derive(Deserialize)]
-struct Slug {
-    slug: String,
 }
 
 /// A release as it is told.
@@ -196,17 +192,6 @@ struct Image {
     status: String,
     #[serde(rename = "is_a_build_of__service")]
     service: Vec<ServiceName>,
-}
-
-#[derive(Deserialize)]
-struct ServiceName {
-    service_name: String,
-}
-
-#[derive(Deserialize)]
-struct Tag {
-    tag_key: String,
-    value: String,
 }
 
 /// What runs one of its services.

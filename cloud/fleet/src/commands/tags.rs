@@ -1,6 +1,5 @@
 //! `tags` and `tag set`, `tag rm`.
 
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::arguments::{TagCommand, TagOwner};
@@ -9,6 +8,7 @@ use crate::failure::{Failure, Result};
 use crate::find;
 use crate::odata::literal;
 use crate::output::{Mood, Output};
+use crate::rows::Tag;
 
 /// What has tags.
 struct Owner {
@@ -63,12 +63,6 @@ impl Owner {
         } = self;
         format!("{resource}({link}={id},tag_key={})", literal(key))
     }
-}
-
-#[derive(Deserialize, Serialize)]
-struct Tag {
-    tag_key: String,
-    value: String,
 }
 
 async fn tags(cloud: &Cloud, owner: &Owner) -> Result<Vec<Tag>> {

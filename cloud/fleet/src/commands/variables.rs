@@ -10,6 +10,7 @@ use crate::failure::{Failure, Result};
 use crate::find::{self, Device, Fleet};
 use crate::odata::literal;
 use crate::output::{Mood, Output};
+use crate::rows::{Id, ServiceName};
 
 /// Names that begin so are configuration; the cloud's vendor may have more.
 const CONFIGURATION: [&str; 2] = ["PLATFORM_", "LEGACY_"];
@@ -45,11 +46,6 @@ struct Row {
     service: Vec<ServiceName>,
     #[serde(default)]
     service_install: Vec<Install>,
-}
-
-#[derive(Deserialize)]
-struct ServiceName {
-    service_name: String,
 }
 
 #[derive(Deserialize)]
@@ -284,10 +280,6 @@ async fn place(cloud: &Cloud, of: &Of, name: &str, config: bool) -> Result<Place
 
 /// That a device is to run a service.
 async fn install(cloud: &Cloud, device: &Device, service: &str) -> Result<i64> {
-    #[derive(Deserialize)]
-    struct Id {
-        id: i64,
-    }
     let id = find::service(cloud, device.fleet()?, service).await?;
     let filter = format!("device eq {} and installs__service eq {id}", device.id);
     let installs: Vec<Id> = cloud

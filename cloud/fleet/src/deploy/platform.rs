@@ -5,6 +5,7 @@ use serde::Deserialize;
 use super::manifest::{Index, Listed};
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
+use crate::rows::Slug;
 
 /// A kind of processor, by its name in the cloud and in images.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,10 +30,6 @@ pub(super) async fn of_fleet(cloud: &Cloud, fleet: i64) -> Result<Platform> {
     struct Kind {
         #[serde(rename = "is_of__cpu_architecture")]
         architecture: Vec<Slug>,
-    }
-    #[derive(Deserialize)]
-    struct Slug {
-        slug: String,
     }
     let options = [
         ("$select", "id"),

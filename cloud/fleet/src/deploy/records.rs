@@ -9,6 +9,7 @@ use super::copy::Destination;
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
 use crate::odata::literal;
+use crate::rows::Id;
 
 /// What release is to be made.
 pub(super) struct Wanted<'a> {
@@ -34,11 +35,6 @@ struct Current {
     image: i64,
     service: String,
     location: String,
-}
-
-#[derive(Deserialize)]
-struct Id {
-    id: i64,
 }
 
 #[derive(Deserialize)]
