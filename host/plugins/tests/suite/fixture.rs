@@ -56,20 +56,14 @@ fn compiler() -> PathBuf {
         .expect("no compiler: run this through `cargo xtask test`")
 }
 
-/// One cache for all tests of this process.
+/// One cache for all tests, so that each guest is compiled once; in cargo's folder for such, which stays.
 fn cache() -> Cache {
-    static CACHE: OnceLock<(tempfile::TempDir, Cache)> = OnceLock::new();
-    let (_, cache) = CACHE.get_or_init(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::new(
-            folder.path().join("compiled"),
-            compiler(),
-            Limits::default(),
-        )
-        .unwrap();
-        (folder, cache)
-    });
-    cache.clone()
+    static CACHE: OnceLock<Cache> = OnceLock::new();
+    let make = || {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-plugins");
+        Cache::new(folder, compiler(), Limits::default()).unwrap()
+    };
+    CACHE.get_or_init(make).clone()
 }
 
 /// A manifest with one route for each method under `/v3/NAME`, and `more`.
