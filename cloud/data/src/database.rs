@@ -8,18 +8,17 @@ use futures::Stream;
 use sqlx::Connection as _;
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
-};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use tokio::sync::{mpsc, watch};
 
 use crate::connection::Connection;
 use crate::effect::Effect;
 use crate::error::DataError;
 use crate::row::Row;
-use crate::sqlite::{self, Deadline, Readers};
+use crate::sqlite::Readers;
 use crate::statement::{Built, Statement};
-use crate::transaction::{Inner, Transaction, WriterDeadline};
+use crate::transaction::{Inner, Transaction};
+use crate::writer::Writer;
 
 /// How many statements of a connection stay prepared.
 const PREPARED: usize = 400;
@@ -76,13 +75,7 @@ pub struct Database {
 enum Pools {
     Sqlite {
         readers: Arc<Readers>,
-        /// One connection: SQLite lets one write at a time, and waiting for it here is fair, while
-        /// its own way is to try again and again.
-        writer: SqlitePool,
-        /// Of the statement of that one.
-        deadline: Arc<Deadline>,
-        /// How long a statement may take.
-        timeout: Duration,
+        writer: Writer,
     },
     Postgres(PgPool),
 }
@@ -251,15 +244,15 @@ impl Database {
     pub async fn execute(&self, statement: &impl Statement) -> Result<u64, DataError> {
         let built = statement.built(self.dialect());
         let rows = match &self.pools {
-            Pools::Sqlite {
-                writer,
-                deadline,
-                timeout,
-                ..
-            } => {
-                let mut connection = writer.acquire().await?;
-                deadline.begin(*timeout);
-                Connection::Sqlite(&mut connection).execute(built).await
+            Pools::Sqlite { writer, .. } => {
+                let mut turn = writer.turn().await?;
+                let rows = Connection::Sqlite(turn.connection()?)
+                    .execute(built)
+                    .await?;
+                // Whoever drops this future half-way does not stop what others wait for.
+                let committed = tokio::spawn(turn.commit()).await;
+                let lost = |_| DataError::Lost(sqlx::Error::WorkerCrashed);
+                committed.map_err(lost).flatten().map(|()| rows)
             }
             Pools::Postgres(pool) => Connection::PostgresPool(pool).execute(built).await,
         };
@@ -267,21 +260,14 @@ impl Database {
         rows
     }
 
-    /// Begins a transaction. In SQLite it is the only one that writes until it ends.
+    /// Begins a transaction. In SQLite it is the only one that writes until it ends; it may be committed together
+    /// with those that waited for it.
     ///
     /// # Errors
     /// [`DataError::Busy`] where no connection became free in time.
     pub async fn begin(&self) -> Result<Transaction, DataError> {
         let inner = match &self.pools {
-            Pools::Sqlite {
-                writer,
-                deadline,
-                timeout,
-                ..
-            } => Inner::Sqlite {
-                transaction: writer.begin_with("BEGIN IMMEDIATE").await?,
-                deadline: WriterDeadline::new(deadline.clone(), *timeout),
-            },
+            Pools::Sqlite { writer, .. } => Inner::Sqlite(writer.turn().await?),
             Pools::Postgres(pool) => Inner::Postgres(pool.begin().await?),
         };
         Ok(Transaction::new(inner, self.clone()))
@@ -325,19 +311,7 @@ impl Pools {
             source,
         };
         // The writer comes first: it makes the file.
-        let deadline = Arc::new(Deadline::default());
-        let held = deadline.clone();
-        let writer = SqlitePoolOptions::new()
-            .max_connections(1)
-            .acquire_timeout(options.wait)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .test_before_acquire(false)
-            .after_connect(move |connection, _| {
-                let held = held.clone();
-                Box::pin(async move { sqlite::hold_to(connection, held).await })
-            })
-            .connect_with(connect.clone())
+        let writer = Writer::open(connect.clone(), options.wait, options.statement_timeout)
             .await
             .map_err(open)?;
         let readers = Readers::new(
@@ -346,12 +320,7 @@ impl Pools {
             options.wait,
             options.statement_timeout,
         );
-        Ok(Pools::Sqlite {
-            readers,
-            writer,
-            deadline,
-            timeout: options.statement_timeout,
-        })
+        Ok(Pools::Sqlite { readers, writer })
     }
 
     async fn postgres(url: &str, options: &Options) -> Result<Self, DataError> {

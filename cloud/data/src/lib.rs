@@ -25,6 +25,7 @@ mod statement;
 pub mod testing;
 mod transaction;
 pub mod write;
+mod writer;
 
 pub use database::{Database, Dialect, Options};
 pub use effect::{DeviceGone, Effect};

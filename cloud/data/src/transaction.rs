@@ -1,17 +1,14 @@
 //! Changes that happen together or not at all.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use sqlx::{Postgres, Sqlite};
+use sqlx::Postgres;
 
 use crate::connection::Connection;
 use crate::database::{Database, Dialect};
 use crate::effect::Effect;
 use crate::error::DataError;
 use crate::row::Row;
-use crate::sqlite::Deadline;
 use crate::statement::Statement;
+use crate::writer::Turn;
 
 /// Changes that happen together or not at all. Dropped, they did not happen.
 pub struct Transaction {
@@ -21,49 +18,8 @@ pub struct Transaction {
 }
 
 pub(crate) enum Inner {
-    Sqlite {
-        /// Dropped before the connection is free for another.
-        deadline: WriterDeadline,
-        transaction: sqlx::Transaction<'static, Sqlite>,
-    },
+    Sqlite(Turn),
     Postgres(sqlx::Transaction<'static, Postgres>),
-}
-
-/// The deadline of the one connection of SQLite that writes, as long as a transaction has it.
-pub(crate) struct WriterDeadline {
-    deadline: Arc<Deadline>,
-    timeout: Duration,
-    /// What is under way ends by itself.
-    ends: bool,
-}
-
-impl WriterDeadline {
-    pub(crate) fn new(deadline: Arc<Deadline>, timeout: Duration) -> Self {
-        WriterDeadline {
-            deadline,
-            timeout,
-            ends: false,
-        }
-    }
-
-    fn begin(&self) {
-        self.deadline.begin(self.timeout);
-    }
-
-    /// The last statement comes now.
-    fn end(mut self) {
-        self.begin();
-        self.ends = true;
-    }
-}
-
-impl Drop for WriterDeadline {
-    /// Where the transaction is dropped in the middle of a statement, nobody waits for that.
-    fn drop(&mut self) {
-        if !self.ends {
-            self.deadline.expire();
-        }
-    }
 }
 
 impl Transaction {
@@ -79,22 +35,16 @@ impl Transaction {
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         match self.inner {
-            Inner::Sqlite { .. } => Dialect::Sqlite,
+            Inner::Sqlite(_) => Dialect::Sqlite,
             Inner::Postgres(_) => Dialect::Postgres,
         }
     }
 
-    fn connection(&mut self) -> Connection<'_> {
-        match &mut self.inner {
-            Inner::Sqlite {
-                transaction,
-                deadline,
-            } => {
-                deadline.begin();
-                Connection::Sqlite(transaction)
-            }
+    fn connection(&mut self) -> Result<Connection<'_>, DataError> {
+        Ok(match &mut self.inner {
+            Inner::Sqlite(turn) => Connection::Sqlite(turn.connection()?),
             Inner::Postgres(transaction) => Connection::Postgres(transaction),
-        }
+        })
     }
 
     /// The first value of each row, as text.
@@ -106,7 +56,7 @@ impl Transaction {
         statement: &impl Statement,
     ) -> Result<Vec<Option<String>>, DataError> {
         let built = statement.built(self.dialect());
-        self.connection().texts(built).await
+        self.connection()?.texts(built).await
     }
 
     /// All rows.
@@ -115,7 +65,7 @@ impl Transaction {
     /// As [`Transaction::texts`].
     pub async fn rows(&mut self, statement: &impl Statement) -> Result<Vec<Row>, DataError> {
         let built = statement.built(self.dialect());
-        self.connection().rows(built).await
+        self.connection()?.rows(built).await
     }
 
     /// The first row.
@@ -124,7 +74,7 @@ impl Transaction {
     /// As [`Transaction::texts`].
     pub async fn row(&mut self, statement: &impl Statement) -> Result<Option<Row>, DataError> {
         let built = statement.built(self.dialect());
-        self.connection().row(built).await
+        self.connection()?.row(built).await
     }
 
     /// How many rows it changed.
@@ -133,7 +83,7 @@ impl Transaction {
     /// As [`Transaction::texts`].
     pub async fn execute(&mut self, statement: &impl Statement) -> Result<u64, DataError> {
         let built = statement.built(self.dialect());
-        self.connection().execute(built).await
+        self.connection()?.execute(built).await
     }
 
     /// The numbers of the first column.
@@ -158,7 +108,7 @@ impl Transaction {
 
     /// Statements of ours, several at once, without parameters.
     pub(crate) async fn script(&mut self, text: impl Into<String>) -> Result<(), DataError> {
-        self.connection().script(text.into()).await
+        self.connection()?.script(text.into()).await
     }
 
     /// Somebody waits for this: they are told once the transaction is committed.
@@ -185,13 +135,7 @@ impl Transaction {
         } = self;
         let committed = tokio::spawn(async move {
             match inner {
-                Inner::Sqlite {
-                    transaction,
-                    deadline,
-                } => {
-                    deadline.end();
-                    transaction.commit().await?;
-                }
+                Inner::Sqlite(turn) => turn.commit().await?,
                 Inner::Postgres(transaction) => transaction.commit().await?,
             }
             database.tell(&effects);
@@ -209,13 +153,7 @@ impl Transaction {
     /// Why it failed; the changes are undone in any case.
     pub async fn rollback(self) -> Result<(), DataError> {
         match self.inner {
-            Inner::Sqlite {
-                transaction,
-                deadline,
-            } => {
-                deadline.end();
-                transaction.rollback().await?;
-            }
+            Inner::Sqlite(turn) => turn.rollback().await,
             Inner::Postgres(transaction) => transaction.rollback().await?,
         }
         Ok(())

@@ -1,0 +1,349 @@
+//! The one connection of SQLite that writes, and whose turn it is.
+//!
+//! SQLite lets one write at a time, and each commit waits for the disk. So whoever waits for a turn while another
+//! writes is committed together with that one: the first transaction of such a group opens it, each further one is
+//! a savepoint in it, and one commit ends it. Nobody is told of success before that commit, and nobody else sees
+//! any of it before; what one of them did wrong is undone alone. Turns are fair, and the task that commits waits
+//! for its turn as the others do: so a group is as long as the line was when its first transaction ended.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{ConnectOptions as _, Connection as _};
+use tokio::runtime::Handle;
+use tokio::sync::{Mutex, OwnedMutexGuard, watch};
+
+use crate::error::DataError;
+use crate::sqlite::{self, Deadline};
+
+#[cfg(test)]
+mod tests;
+
+/// Turns at the connection that writes. Clones are the same one.
+#[derive(Clone)]
+pub(crate) struct Writer {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    options: SqliteConnectOptions,
+    /// How long one waits for a turn.
+    wait: Duration,
+    /// How long a statement may take.
+    timeout: Duration,
+    deadline: Arc<Deadline>,
+    /// Waiting here is fair, while SQLite's own way is to try again and again.
+    held: Arc<Mutex<Held>>,
+    waiting: AtomicUsize,
+}
+
+/// What one has whose turn it is.
+#[derive(Default)]
+struct Held {
+    /// None after it broke, until the next turn.
+    connection: Option<SqliteConnection>,
+    group: Option<Group>,
+    /// A turn began, and did not end by itself.
+    unfinished: bool,
+    closed: bool,
+    #[cfg(test)]
+    commits: usize,
+}
+
+/// Transactions that are committed together.
+struct Group {
+    /// Those that ended well.
+    members: usize,
+    /// Somebody is in line who will commit it.
+    ending: bool,
+    fate: watch::Sender<Fate>,
+}
+
+/// What became of a group.
+#[derive(Debug, Clone)]
+enum Fate {
+    Open,
+    Committed,
+    /// It is as if it had never been.
+    Undone,
+    /// The commit failed for this reason.
+    Failed(Arc<str>),
+}
+
+impl Fate {
+    fn told(self) -> Result<(), DataError> {
+        match self {
+            Fate::Committed => Ok(()),
+            Fate::Undone => Err(DataError::Contended(sqlx::Error::Protocol(
+                "a transaction beside it took it along as it failed".to_owned(),
+            ))),
+            Fate::Failed(reason) => Err(DataError::Other(sqlx::Error::Protocol(
+                (*reason).to_owned(),
+            ))),
+            Fate::Open => Err(DataError::Lost(sqlx::Error::WorkerCrashed)),
+        }
+    }
+}
+
+impl Writer {
+    /// Opens the connection, which makes the file where it is missing.
+    ///
+    /// # Errors
+    /// Why it cannot be opened.
+    pub(crate) async fn open(
+        options: SqliteConnectOptions,
+        wait: Duration,
+        timeout: Duration,
+    ) -> Result<Self, sqlx::Error> {
+        let shared = Shared {
+            options,
+            wait,
+            timeout,
+            deadline: Arc::default(),
+            held: Arc::default(),
+            waiting: AtomicUsize::new(0),
+        };
+        shared.held.lock().await.connection = Some(shared.connect().await?);
+        Ok(Writer {
+            shared: Arc::new(shared),
+        })
+    }
+
+    /// Waits for a turn, and begins a transaction.
+    ///
+    /// # Errors
+    /// [`DataError::Busy`] where the turn did not come in time.
+    pub(crate) async fn turn(&self) -> Result<Turn, DataError> {
+        let shared = self.shared.clone();
+        let held = {
+            let _waits = Waits::new(&shared.waiting);
+            tokio::time::timeout(shared.wait, shared.held.clone().lock_owned())
+                .await
+                .map_err(|_| DataError::Busy(sqlx::Error::PoolTimedOut))?
+        };
+        let mut turn = Turn {
+            held,
+            shared,
+            ended: true,
+        };
+        turn.begin().await?;
+        Ok(turn)
+    }
+
+    /// Commits what is to be committed and lets nobody write any more.
+    pub(crate) async fn close(&self) {
+        let shared = self.shared.clone();
+        let closing = tokio::spawn(async move {
+            let mut held = shared.held.clone().lock_owned().await;
+            held.settle().await;
+            held.commit().await;
+            held.closed = true;
+            if let Some(connection) = held.connection.take() {
+                let _ = connection.close().await;
+            }
+        });
+        let _ = closing.await;
+    }
+}
+
+impl Shared {
+    async fn connect(&self) -> Result<SqliteConnection, sqlx::Error> {
+        let mut connection = self.options.connect().await?;
+        sqlite::hold_to(&mut connection, self.deadline.clone()).await?;
+        Ok(connection)
+    }
+}
+
+/// Somebody waits for a turn, or no longer.
+struct Waits<'a>(&'a AtomicUsize);
+
+impl<'a> Waits<'a> {
+    fn new(waiting: &'a AtomicUsize) -> Self {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Waits(waiting)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A transaction at the connection that writes. Dropped, it did not happen.
+pub(crate) struct Turn {
+    held: OwnedMutexGuard<Held>,
+    shared: Arc<Shared>,
+    ended: bool,
+}
+
+impl Turn {
+    async fn begin(&mut self) -> Result<(), DataError> {
+        if self.held.closed {
+            return Err(DataError::Lost(sqlx::Error::PoolClosed));
+        }
+        self.held.settle().await;
+        if self.held.connection.is_none() {
+            self.held.connection = Some(self.shared.connect().await?);
+        }
+        self.shared.deadline.begin(self.shared.timeout);
+        // From here on it is undone where nobody ends it.
+        self.held.unfinished = true;
+        self.ended = false;
+        if self.held.group.is_some() {
+            return self.held.run("SAVEPOINT turn").await;
+        }
+        self.held.run("BEGIN IMMEDIATE").await?;
+        self.held.group = Some(Group {
+            members: 0,
+            ending: false,
+            fate: watch::Sender::new(Fate::Open),
+        });
+        Ok(())
+    }
+
+    /// For a statement, whose time begins.
+    ///
+    /// # Errors
+    /// Where the connection broke.
+    pub(crate) fn connection(&mut self) -> Result<&mut SqliteConnection, DataError> {
+        self.shared.deadline.begin(self.shared.timeout);
+        self.held.connection()
+    }
+
+    /// Returns once it is on the disk. Not to be dropped half-way: then nobody knows.
+    ///
+    /// # Errors
+    /// [`DataError::Contended`] where another that would have been committed with it failed so badly that the
+    /// database undid all of them; nothing is changed then, and it may be tried again.
+    pub(crate) async fn commit(mut self) -> Result<(), DataError> {
+        self.shared.deadline.begin(self.shared.timeout);
+        let held = &mut *self.held;
+        if held.members() > 0 {
+            held.run("RELEASE turn").await?;
+        }
+        let Some(group) = &mut held.group else {
+            return Err(DataError::Lost(sqlx::Error::WorkerCrashed));
+        };
+        group.members += 1;
+        let mut fate = group.fate.subscribe();
+        let ends_now = !group.ending && self.shared.waiting.load(Ordering::Relaxed) == 0;
+        let hands_over = !ends_now && !std::mem::replace(&mut group.ending, true);
+        held.unfinished = false;
+        self.ended = true;
+        if ends_now {
+            self.held.commit().await;
+        }
+        let shared = self.shared.clone();
+        drop(self);
+        if hands_over {
+            tokio::spawn(async move {
+                let mut held = shared.held.clone().lock_owned().await;
+                held.settle().await;
+                shared.deadline.begin(shared.timeout);
+                held.commit().await;
+            });
+        }
+        let fate = match fate.wait_for(|fate| !matches!(fate, Fate::Open)).await {
+            Ok(fate) => fate.clone(),
+            Err(_) => Fate::Open,
+        };
+        fate.told()
+    }
+
+    /// Undoes it at once.
+    pub(crate) async fn rollback(mut self) {
+        self.shared.deadline.begin(self.shared.timeout);
+        self.held.settle().await;
+        self.ended = true;
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        // Nobody waits for a statement that is under way. Interrupted, it would take along those of its group
+        // that ended well, so it is let go on where there are any.
+        if self.held.members() == 0 {
+            self.shared.deadline.expire();
+        }
+        // Whoever comes next undoes it; this one does where nobody comes.
+        let shared = self.shared.clone();
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move { shared.held.lock().await.settle().await });
+        }
+    }
+}
+
+impl Held {
+    fn connection(&mut self) -> Result<&mut SqliteConnection, DataError> {
+        let lost = || DataError::Lost(sqlx::Error::WorkerCrashed);
+        self.connection.as_mut().ok_or_else(lost)
+    }
+
+    fn members(&self) -> usize {
+        self.group.as_ref().map_or(0, |group| group.members)
+    }
+
+    async fn run(&mut self, statement: &'static str) -> Result<(), DataError> {
+        let connection = self.connection()?;
+        sqlx::query(statement).execute(connection).await?;
+        Ok(())
+    }
+
+    /// Undoes the turn that did not end by itself.
+    async fn settle(&mut self) {
+        if !self.unfinished {
+            return;
+        }
+        let alone = self.members() == 0;
+        let undone = !alone
+            && self.run("ROLLBACK TO turn").await.is_ok()
+            && self.run("RELEASE turn").await.is_ok();
+        if !undone {
+            self.abandon().await;
+        }
+        self.unfinished = false;
+    }
+
+    /// Undoes the whole group, which the database may have done already.
+    async fn abandon(&mut self) {
+        let result = self.run("ROLLBACK").await;
+        if matches!(result, Err(DataError::Lost(_))) {
+            self.connection = None;
+        }
+        if let Some(group) = self.group.take() {
+            group.fate.send_replace(Fate::Undone);
+        }
+    }
+
+    /// Commits the group, if there is one.
+    async fn commit(&mut self) {
+        if self.group.is_none() {
+            return;
+        }
+        let fate = match self.run("COMMIT").await {
+            Ok(()) => Fate::Committed,
+            Err(error) => {
+                tracing::error!(%error, "transactions could not be committed");
+                let source = std::error::Error::source(&error).map(ToString::to_string);
+                let reason = source.unwrap_or_else(|| error.to_string());
+                if matches!(self.run("ROLLBACK").await, Err(DataError::Lost(_))) {
+                    self.connection = None;
+                }
+                Fate::Failed(reason.into())
+            }
+        };
+        #[cfg(test)]
+        {
+            self.commits += 1;
+        }
+        if let Some(group) = self.group.take() {
+            group.fate.send_replace(fate);
+        }
+    }
+}
