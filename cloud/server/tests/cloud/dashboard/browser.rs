@@ -314,16 +314,38 @@ impl Visitor {
         }
     }
 
-    /// The value of an expression; of a promise, what it becomes.
+    /// The value of an expression; of a promise, what it becomes. Where the page goes to another meanwhile, the
+    /// value is that of the other.
     pub(crate) async fn script(&self, expression: &str) -> Value {
         let asked =
             json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
-        let answer = self.command("Runtime.evaluate", asked).await;
+        let begun = Instant::now();
+        let answer = loop {
+            match self.try_command("Runtime.evaluate", asked.clone()).await {
+                Ok(answer) => break answer,
+                Err(why) => assert!(
+                    is_of_a_page_that_went(&why) && begun.elapsed() < PATIENCE,
+                    "{expression}: {why}"
+                ),
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        };
         let wrong = answer.get("exceptionDetails");
         let wrong = wrong.map(|it| it["exception"]["description"].clone());
         assert!(wrong.is_none(), "{expression}: {wrong:?}");
         answer["result"]["value"].clone()
     }
+}
+
+/// Whether Chromium refused since the page that was asked went to another address.
+fn is_of_a_page_that_went(why: &str) -> bool {
+    [
+        "navigated or closed",
+        "context was destroyed",
+        "Cannot find",
+    ]
+    .iter()
+    .any(|words| why.contains(words))
 }
 
 /// A command with parameters as they are written: the library's own types know one version of Chromium alone.
