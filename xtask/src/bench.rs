@@ -1,7 +1,9 @@
 //! `cargo xtask bench`: the benchmarks, in release, and their figures on docs/benchmarks.md.
+//!
+//! Those of the device and those of the cloud are two programs: each is built as what it measures is built.
 
 use std::fs;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -9,21 +11,67 @@ use crate::cargo;
 use crate::layout::{self, build_components, components_folder, guest_crates};
 use crate::private_docker::{PrivateDocker, install_packages_if_debian_root};
 use crate::private_postgres::PostgresForTests;
+use crate::simulate;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Only these sections: calls, start, endpoints, docker, many, neighbours, data. The page is left alone then
+    /// Only these sections: calls, start, endpoints, docker, many, neighbours; cloud, or of it data, polls,
+    /// reports, push, fleets. The page is left alone then
     sections: Vec<String>,
+    /// All sizes: a hundred thousand devices in the database, a simulated fleet of ten thousand
+    #[arg(long)]
+    large: bool,
 }
 
 const PAGE: &str = "docs/benchmarks.md";
 const BEGIN: &str = "<!-- figures: begin -->";
 const END: &str = "<!-- figures: end -->";
 
+const OF_DEVICE: [&str; 6] = [
+    "calls",
+    "start",
+    "endpoints",
+    "docker",
+    "many",
+    "neighbours",
+];
+const OF_CLOUD: [&str; 6] = ["cloud", "data", "polls", "reports", "push", "fleets"];
+
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let sections = &arguments.sections;
+    let known = |name: &&String| {
+        let name = name.as_str();
+        OF_DEVICE.contains(&name) || OF_CLOUD.contains(&name)
+    };
+    if let Some(unknown) = sections.iter().find(|name| !known(name)) {
+        bail!(
+            "there is no section `{unknown}`; there are {} and {}",
+            OF_DEVICE.join(", "),
+            OF_CLOUD.join(", ")
+        );
+    }
+    let wanted = |of: &[&str]| {
+        let named = sections.iter().any(|name| of.contains(&name.as_str()));
+        sections.is_empty() || named
+    };
+    let mut figures = String::new();
+    if wanted(&OF_DEVICE) {
+        figures.push_str(&on_device(sections)?);
+    }
+    if wanted(&OF_CLOUD) {
+        let is_first = figures.is_empty();
+        figures.push_str(&on_cloud(arguments, is_first)?);
+    }
+    if sections.is_empty() {
+        write_page(&figures)?;
+        println!("the figures are in {PAGE}");
+    }
+    Ok(())
+}
+
+fn on_device(sections: &[String]) -> Result<String> {
     let layout = layout::build(&layout::Arguments { release: true })?;
     build_components(&guest_crates()?)?;
-
     let docker = match install_packages_if_debian_root().and_then(|()| PrivateDocker::start()) {
         Ok(docker) => Some(docker),
         Err(error) => {
@@ -31,31 +79,67 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             None
         }
     };
-    let postgres = PostgresForTests::find();
-    let mut bench = cargo::cargo(["run", "--release", "--package", "bench", "--"]);
+    let mut bench = cargo::cargo([
+        "run",
+        "--release",
+        "--package",
+        "bench",
+        "--no-default-features",
+        "--features",
+        "device",
+        "--",
+    ]);
     bench
-        .args(&arguments.sections)
+        .args(sections)
         .env("SUPERVISOR_DIST", &layout.folder)
-        .env("SUPERVISOR_TEST_GUESTS", components_folder())
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit());
-    postgres.give_to(&mut bench);
+        .env("SUPERVISOR_TEST_GUESTS", components_folder());
     if let Some(docker) = &docker {
         bench
             .env("SUPERVISOR_TEST_DOCKER", docker.docker_uri())
             .env("SUPERVISOR_TEST_REGISTRY", docker.registry());
     }
+    figures_of(bench)
+}
+
+fn on_cloud(arguments: &Arguments, is_first: bool) -> Result<String> {
+    let mut programs = simulate::build("fleet-cloud")?;
+    simulate::build("simulator")?;
+    programs.pop();
+    let postgres = PostgresForTests::find();
+    let mut bench = cargo::cargo([
+        "run",
+        "--profile",
+        simulate::PROFILE,
+        "--package",
+        "bench",
+        "--no-default-features",
+        "--features",
+        "cloud",
+        "--",
+    ]);
+    bench
+        .args(&arguments.sections)
+        .env("BENCH_PROGRAMS", programs);
+    if arguments.large {
+        bench.arg("--large");
+    }
+    if !is_first {
+        bench.arg("--without-machine");
+    }
+    postgres.give_to(&mut bench);
+    figures_of(bench)
+}
+
+/// Runs a program to its end, and shows what it prints.
+fn figures_of(mut bench: Command) -> Result<String> {
+    bench.stdin(Stdio::null()).stderr(Stdio::inherit());
     let output = bench.output().context("failed to start the benchmarks")?;
-    let figures = String::from_utf8_lossy(&output.stdout);
+    let figures = String::from_utf8_lossy(&output.stdout).into_owned();
     println!("{figures}");
     if !output.status.success() {
         bail!("the benchmarks failed ({})", output.status);
     }
-    if arguments.sections.is_empty() {
-        write_page(&figures)?;
-        println!("the figures are in {PAGE}");
-    }
-    Ok(())
+    Ok(figures)
 }
 
 /// Puts the figures between the page's marks and leaves the rest of it as it is.

@@ -65,14 +65,33 @@ pub async fn on_fresh_postgres(test: impl AsyncFn(String)) {
         return;
     };
     println!("on PostgreSQL:");
-    let name = format!("test_{}", random_name());
-    make(&server, &name).await;
-    let url = with_database(&server, &name);
-    let result = AssertUnwindSafe(test(url)).catch_unwind().await;
-    administer(&server, format!("DROP DATABASE {name} WITH (FORCE)")).await;
+    let url = fresh_postgres(&server).await;
+    let result = AssertUnwindSafe(test(url.clone())).catch_unwind().await;
+    drop_postgres(&url).await;
     if let Err(panic) = result {
         resume_unwind(panic);
     }
+}
+
+/// Makes a database with all tables at a server; its address.
+///
+/// # Panics
+/// Where it cannot be made.
+pub async fn fresh_postgres(server: &str) -> String {
+    let name = format!("test_{}", random_name());
+    make(server, &name).await;
+    with_database(server, &name)
+}
+
+/// Takes away what [`fresh_postgres`] made.
+///
+/// # Panics
+/// Where that cannot be done.
+pub async fn drop_postgres(url: &str) {
+    let place = url.split('?').next().unwrap_or(url);
+    let (_, name) = place.rsplit_once('/').expect("an address with a database");
+    let server = with_database(url, "postgres");
+    administer(&server, format!("DROP DATABASE {name} WITH (FORCE)")).await;
 }
 
 async fn open(url: &str) -> Database {

@@ -3,17 +3,37 @@
 //!
 //! What is compared runs side by side in one run, so that a slow machine makes both slow. Nothing here
 //! passes or fails: the figures stand beside their aims.
+//!
+//! The sections on the cloud and those on the device are built apart, each as what they measure is built.
 
-mod data_api;
-mod device;
-mod endpoints;
+#![cfg_attr(
+    not(all(feature = "cloud", feature = "device")),
+    allow(
+        dead_code,
+        reason = "each of the two programs tells some figures alone"
+    )
+)]
+
+#[cfg(feature = "cloud")]
+mod cloud;
 mod figures;
-mod http_load;
-mod many_plugins;
-mod neighbours;
-mod plugin_calls;
 mod process;
+
+#[cfg(feature = "device")]
+mod device;
+#[cfg(feature = "device")]
+mod endpoints;
+#[cfg(feature = "device")]
+mod http_load;
+#[cfg(feature = "device")]
+mod many_plugins;
+#[cfg(feature = "device")]
+mod neighbours;
+#[cfg(feature = "device")]
+mod plugin_calls;
+#[cfg(feature = "device")]
 mod start;
+#[cfg(feature = "device")]
 mod two_services;
 
 use anyhow::{Context, Result};
@@ -22,19 +42,44 @@ use clap::Parser;
 use crate::figures::Section;
 
 #[derive(Parser)]
-#[command(about = "Measures the supervisor of the layout that SUPERVISOR_DIST names")]
+#[command(about = "Measures the programs that `cargo xtask bench` has built")]
 struct Arguments {
-    /// Only these sections: calls, start, endpoints, docker, many, neighbours, data
+    /// Only these sections
     sections: Vec<String>,
+    /// All sizes, also those that take long
+    #[arg(long)]
+    large: bool,
+    /// Another program has said what machine this is
+    #[arg(long)]
+    without_machine: bool,
+}
+
+impl Arguments {
+    fn wanted(&self, name: &str) -> bool {
+        self.sections.is_empty() || self.sections.iter().any(|section| section == name)
+    }
 }
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    let wanted = |name: &str| {
-        arguments.sections.is_empty() || arguments.sections.iter().any(|section| section == name)
-    };
-    println!("On {}.\n", process::machine());
+    if !arguments.without_machine {
+        println!("On {}.\n", process::machine());
+    }
+    #[cfg(feature = "device")]
+    on_device(&arguments).await?;
+    #[cfg(feature = "cloud")]
+    for section in cloud::SECTIONS {
+        if arguments.wanted(section) || arguments.wanted("cloud") {
+            show(section, cloud::measure(section, arguments.large).await)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(feature = "device")]
+async fn on_device(arguments: &Arguments) -> Result<()> {
+    let wanted = |name: &str| arguments.wanted(name);
     if wanted("calls") {
         show("calls", plugin_calls::measure().await)?;
     }
@@ -58,9 +103,6 @@ async fn main() -> Result<()> {
     }
     if wanted("neighbours") {
         show("neighbours", neighbours::measure().await)?;
-    }
-    if wanted("data") {
-        show("data", data_api::measure().await)?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use data::query::{Caller, Read, Setting, read};
 use data::{Built, Database, Dialect, Options, sql};
 use resources::{Role, v7};
 
+use super::place::Kind;
 use crate::figures::{Latencies, Section, millis};
 
 /// Fleets, and devices with two tags each.
@@ -65,18 +66,11 @@ const ASKED: [Asked; 2] = [
     },
 ];
 
-pub(crate) async fn measure() -> Result<Section> {
+pub(crate) async fn measure(kinds: &[Kind]) -> Result<Section> {
     let mut section = Section::new("Reads of the cloud's data API");
-    let folder = tempfile::tempdir()?;
-    let mut places = vec![(
-        "SQLite",
-        format!("sqlite:{}", folder.path().join("bench.sqlite").display()),
-    )];
-    match std::env::var("SUPERVISOR_TEST_POSTGRES") {
-        Ok(server) => places.push(("PostgreSQL", server)),
-        Err(_) => eprintln!("PostgreSQL is left out, because SUPERVISOR_TEST_POSTGRES is not set"),
-    }
-    for (name, url) in places {
+    for kind in kinds {
+        let place = kind.fresh().await?;
+        let (name, url) = (place.name, place.url.clone());
         let database = Database::open(&url, &Options::default()).await?;
         fill(&database)
             .await
@@ -93,6 +87,7 @@ pub(crate) async fn measure() -> Result<Section> {
             );
         }
         database.close().await;
+        place.end().await;
     }
     section.note(
         "In the process, without HTTP: the request is read, checked and made SQL each time, and the rows come as \

@@ -1,0 +1,71 @@
+//! Reports of devices.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::place::Kind;
+use super::scene::{Scene, key, uuid};
+use super::walk::{Until, walk};
+use crate::figures::Section;
+
+const TIME: Duration = Duration::from_secs(5);
+
+pub(crate) async fn measure(kinds: &[Kind], large: bool) -> Result<Section> {
+    let mut section = Section::new("Reports of devices");
+    let sizes: &[usize] = if large { &[1_000, 100_000] } else { &[1_000] };
+    for kind in kinds {
+        for size in sizes {
+            let place = kind.fresh().await?;
+            let scene = Scene::new(&place, *size).await?;
+            of(&scene, place.name, &mut section).await?;
+            drop(scene);
+            place.end().await;
+        }
+    }
+    section.note(
+        "As the polls. Each write is a transaction of its own, on the disk before it is answered: SQLite takes one \
+         at a time. The PostgreSQL server of this benchmark does not wait for the disk.",
+    );
+    Ok(section)
+}
+
+async fn of(scene: &Scene, name: &str, section: &mut Section) -> Result<()> {
+    let size = scene.devices;
+    let moved = |to: usize| {
+        let (commit, image) = (&scene.commits[to], &scene.images[to]);
+        let services = json!({ "main": { "image": image, "status": "Running" } });
+        let release = json!({ "update_status": "done", "services": services });
+        json!({ "apps": { scene.app.as_str(): {
+            "release_uuid": commit, "releases": { commit.as_str(): release },
+        } } })
+    };
+    let address = |to: usize| json!({ "ip_address": format!("10.0.0.{to}") });
+    let stories = [
+        ("nothing differs", vec![address(1)]),
+        ("an address differs", vec![address(2), address(1)]),
+        ("a release differs", vec![moved(1), moved(0)]),
+    ];
+    for (what, said) in stories {
+        let requests = said
+            .iter()
+            .flat_map(|said| (0..size).map(move |device| request(device, said)))
+            .collect();
+        let address = scene.address()?;
+        let walked = walk(&scene.cloud, address, requests, 200, Until::After(TIME)).await?;
+        let what = format!("{what}, {size} devices, {name}");
+        section.add(what, walked.told(), "", "");
+    }
+    Ok(())
+}
+
+fn request(device: usize, said: &Value) -> String {
+    let (uuid, key) = (uuid(device), key(device));
+    let body = json!({ uuid.as_str(): said }).to_string();
+    format!(
+        "PATCH /device/v3/state HTTP/1.1\r\nhost: cloud\r\nauthorization: Bearer {key}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
