@@ -1,7 +1,9 @@
-//! What a visitor reads and changes: requests of the data API, made as them, within the program.
+//! What a visitor reads, changes and asks of devices: requests of the API, made as them, within the program.
 
+use axum::response::Response;
 use data::query::{self, QueryError, Read};
 use data::write::{Verb, Write, Written, write};
+use http::Uri;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use resources::{Method, Version};
 use serde::de::DeserializeOwned;
@@ -10,7 +12,8 @@ use serde_json::{Map, Value};
 use super::problem::Problem;
 use super::visitor::Visitor;
 use crate::answer::Refusal;
-use crate::cloud::Cloud;
+use crate::cloud::{Cloud, Shared};
+use crate::reach::proxy;
 
 /// Bytes of rows that a page takes: a page that asks for more is wrong, and says so.
 const MOST: usize = 16 << 20;
@@ -30,6 +33,26 @@ pub(crate) struct Id {
 }
 
 impl Visitor {
+    /// What devices answer to a request that goes through the proxy as the visitor: `whom` is as in its body
+    /// (`uuid`, `deviceId` or `appId`).
+    ///
+    /// # Errors
+    /// As `POST /supervisor/<path>` answers.
+    pub(crate) async fn ask(
+        &self,
+        cloud: &Shared,
+        path: &str,
+        whom: (&str, Value),
+        data: Value,
+    ) -> Result<Response, Refusal> {
+        let address: Uri = format!("/supervisor{path}")
+            .parse()
+            .map_err(|error: http::uri::InvalidUri| Refusal::Fault(error.into()))?;
+        let (name, whom) = whom;
+        let body = Map::from_iter([(name.to_owned(), whom), ("data".to_owned(), data)]);
+        proxy::pass_on(cloud.clone(), &self.identity, &address, &body).await
+    }
+
     /// The rows of `GET /v7<path>?<query>`, as this user sees them. Spaces in the query need no encoding; text
     /// of people goes through [`literal`].
     ///

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::response::{IntoResponse, Redirect, Response};
 use http::request::Parts;
-use maud::html;
+use maud::{Markup, html};
 
 use super::problem::Problem;
 use super::visitor::{Visitor, leave_for};
@@ -59,6 +59,19 @@ impl Form {
             .map_err(|_| Problem::wrong(format!("Choose a {name}.")))
     }
 
+    /// What [`End`] asks for was written.
+    ///
+    /// # Errors
+    /// 400 where something else was.
+    pub(crate) fn confirms(&self, word: &str) -> Result<(), Problem> {
+        match self.text("confirm") == word {
+            true => Ok(()),
+            false => Err(Problem::wrong(format!(
+                "Nothing was deleted: write `{word}` to confirm."
+            ))),
+        }
+    }
+
     fn read(text: &[u8]) -> Result<Self, Problem> {
         let fields: Vec<(String, String)> = form_urlencoded::parse(text)
             .take(MOST + 1)
@@ -80,6 +93,36 @@ impl FromRequest<Shared> for Form {
         let most = cloud.configuration.limits.body;
         let bytes = body::bytes(request.into_body(), most).await?;
         Form::read(&bytes)
+    }
+}
+
+/// The form that deletes something once its word is written there ([`Form::confirms`]).
+pub(crate) struct End<'a> {
+    /// What people call it: `fleet`.
+    pub(crate) what: &'a str,
+    /// The address of its page.
+    pub(crate) place: &'a str,
+    /// What goes with it.
+    pub(crate) with_it: &'a str,
+}
+
+impl End<'_> {
+    /// `word` is what to write, and what that is of it.
+    pub(crate) fn markup(&self, word: &Markup) -> Markup {
+        let place = format!("{}/delete", self.place);
+        html! {
+            details.card {
+                summary { "Delete this " (self.what) }
+                form.stack.form method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop" {
+                    p { (self.with_it) }
+                    label { "Write its " (word) ", to confirm"
+                        input name="confirm" required autocomplete="off" autocapitalize="none" spellcheck="false";
+                    }
+                    div.answer role="alert" {}
+                    div.buttons { button.danger type="submit" { "Delete the " (self.what) } }
+                }
+            }
+        }
     }
 }
 

@@ -14,8 +14,9 @@ use data::write::Verb;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::data::literal;
+use super::data::{Id, literal};
 use super::form::Form;
+use super::live::Part;
 use super::problem::Problem;
 use super::visitor::{Visitor, local};
 use crate::cloud::{Cloud, Shared};
@@ -128,6 +129,52 @@ pub(crate) async fn pairs(
         "$select=id,{name},value&$filter={link} eq {owner}&$orderby={name} asc&$top={MOST}"
     );
     visitor.rows(cloud, &format!("/{resource}"), &query).await
+}
+
+/// A variable of a service, on every device of its fleet.
+#[derive(Deserialize)]
+pub(crate) struct OfService {
+    pub(crate) service: Id,
+    #[serde(flatten)]
+    pub(crate) pair: Pair,
+}
+
+/// The variables of a fleet's services, by name, as the visitor sees them.
+///
+/// # Errors
+/// As [`pairs`].
+pub(crate) async fn of_services(
+    cloud: &Cloud,
+    visitor: &Visitor,
+    fleet: i64,
+) -> Result<Vec<OfService>, Problem> {
+    let (resource, _) = Kind::ServiceVariable.resource();
+    let query = format!(
+        "$select=id,name,value,service&$filter=service/any(s:s/application eq {fleet})\
+         &$orderby=name asc&$top={MOST}"
+    );
+    visitor.rows(cloud, &format!("/{resource}"), &query).await
+}
+
+/// The tags of a kind with this owner, on the page at `back`, as a part that follows.
+///
+/// # Errors
+/// As [`pairs`].
+pub(crate) async fn tags(
+    cloud: &Cloud,
+    visitor: &Visitor,
+    kind: Kind,
+    owner: i64,
+    back: &str,
+) -> Result<Part, Problem> {
+    let tags = pairs(cloud, visitor, kind, owner).await?;
+    let table = Table {
+        caption: "Tags",
+        empty: "No tags.",
+        back,
+        rows: tags.into_iter().map(|pair| Row::own(kind, pair)).collect(),
+    };
+    Ok(Part::new("tags", table.markup()))
 }
 
 /// Gives it this value, whether it was there or not.

@@ -9,10 +9,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::fleet::{Fleet, build};
-use super::form::{Form, Number};
+use super::form::{End, Form, Number};
 use super::live::{Part, follow};
 use super::page::{Page, Section};
-use super::pairs::{Adder, Kind, Row, Table, pairs};
+use super::pairs::{Adder, Kind, tags};
 use super::problem::Problem;
 use super::show::{self, badge, short, status};
 use super::visitor::Visitor;
@@ -212,24 +212,11 @@ async fn parts(
         "$select=uuid,device_name,overall_status&$filter={filter}&$orderby=device_name asc&$top={MOST}"
     );
     let devices: Vec<Device> = visitor.rows(cloud, "/device", &query).await?;
-    let tags = pairs(cloud, visitor, Kind::ReleaseTag, release.id).await?;
-    let tags = tags.into_iter().map(|pair| Row {
-        kind: Kind::ReleaseTag,
-        pair,
-        service: None,
-        inherited: None,
-    });
     let place = release.place();
-    let tags = Table {
-        caption: "Tags",
-        empty: "No tags.",
-        back: &place,
-        rows: tags.collect(),
-    };
     Ok([
         Part::new("head", head(fleet, release)),
         Part::new("devices", on_it(&devices, count)),
-        Part::new("tags", tags.markup()),
+        tags(cloud, visitor, Kind::ReleaseTag, release.id, &place).await?,
     ])
 }
 
@@ -384,20 +371,12 @@ fn edit(release: &Release) -> Markup {
 }
 
 fn delete_form(release: &Release, place: &str) -> Markup {
-    let place = format!("{place}/delete");
-    html! {
-        details.card {
-            summary { "Delete this release" }
-            form.stack.form method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop" {
-                p { "Its images go with it, unless others use them. That cannot be undone." }
-                label { "Write its commit, " code { (release.commit) } ", to confirm"
-                    input name="confirm" required autocomplete="off" autocapitalize="none" spellcheck="false";
-                }
-                div.answer role="alert" {}
-                div.buttons { button.danger type="submit" { "Delete the release" } }
-            }
-        }
-    }
+    let end = End {
+        what: "release",
+        place,
+        with_it: "Its images go with it, unless others use them. That cannot be undone.",
+    };
+    end.markup(&html! { "commit, " code { (release.commit) } })
 }
 
 /// `POST /dashboard/releases/<id>`: `validity` with a `reason`; or `semver`, `note` and `final`.
@@ -442,12 +421,7 @@ async fn delete(
     form: Form,
 ) -> Result<Response, Problem> {
     let release = Release::find(&cloud, &visitor, id).await?;
-    if form.text("confirm") != release.commit {
-        return Err(Problem::wrong(format!(
-            "Nothing was deleted: write `{}` to confirm.",
-            release.commit
-        )));
-    }
+    form.confirms(&release.commit)?;
     visitor.delete(&cloud, &format!("/release({id})")).await?;
     let fleet = release.fleet.first().map_or(0, |fleet| fleet.id);
     Ok(visitor.go(&format!("/dashboard/fleets/{fleet}/releases")))

@@ -10,10 +10,10 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::post;
-use http::{StatusCode, Uri};
+use http::StatusCode;
 use http_body_util::{BodyExt as _, Limited};
 use maud::{Markup, html};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{Device, Uuid};
 use crate::answer::Refusal;
@@ -22,7 +22,6 @@ use crate::dashboard::form::Form;
 use crate::dashboard::page;
 use crate::dashboard::problem::Problem;
 use crate::dashboard::visitor::Visitor;
-use crate::reach::proxy;
 
 /// Bytes of a device's answer that are looked at.
 const MOST: usize = 64 << 10;
@@ -251,21 +250,13 @@ async fn ask(
             "The device is in no fleet, so it has nothing to do this with.",
         ));
     };
-    let address: Uri = format!(
-        "/supervisor{}",
-        deed.path.replace("{fleet}", &fleet.to_string())
-    )
-    .parse()
-    .map_err(|error: http::uri::InvalidUri| Problem(Refusal::Fault(error.into())))?;
+    let path = deed.path.replace("{fleet}", &fleet.to_string());
     let data = match service {
         Some(service) => json!({ "serviceName": service, "force": force }),
         None => json!({ "appId": fleet, "force": force }),
     };
-    let body = Map::from_iter([
-        ("uuid".to_owned(), json!(device.uuid)),
-        ("data".to_owned(), data),
-    ]);
-    match proxy::pass_on(cloud.clone(), &visitor.identity, &address, &body).await {
+    let whom = ("uuid", json!(device.uuid));
+    match visitor.ask(&cloud, &path, whom, data).await {
         Ok(answer) => {
             let status = answer.status();
             let said = said(answer).await;

@@ -13,7 +13,7 @@ use super::{Device, Tab, Uuid};
 use crate::cloud::{Cloud, Shared};
 use crate::dashboard::form::Form;
 use crate::dashboard::live::{Part, follow};
-use crate::dashboard::pairs::{Adder, Kind, Row, Table, pairs};
+use crate::dashboard::pairs::{Adder, Kind, pairs, tags};
 use crate::dashboard::problem::Problem;
 use crate::dashboard::show::{exact, release_name};
 use crate::dashboard::switch::{OVERRIDE_LOCKS, REMOTE_ACCESS};
@@ -157,19 +157,6 @@ fn form(device: &Device, deed: &str, fields: Markup) -> Markup {
 
 async fn parts(cloud: &Cloud, visitor: &Visitor, device: &Device) -> Result<[Part; 2], Problem> {
     let at = format!("{}/settings", device.place());
-    let tags = pairs(cloud, visitor, Kind::DeviceTag, device.id).await?;
-    let rows = tags.into_iter().map(|pair| Row {
-        kind: Kind::DeviceTag,
-        pair,
-        service: None,
-        inherited: None,
-    });
-    let tags = Table {
-        caption: "Tags",
-        empty: "No tags.",
-        back: &at,
-        rows: rows.collect(),
-    };
     let own = pairs(cloud, visitor, Kind::DeviceSetting, device.id).await?;
     let fleet = match device.fleet() {
         Some(fleet) => pairs(cloud, visitor, Kind::FleetSetting, fleet).await?,
@@ -183,7 +170,7 @@ async fn parts(cloud: &Cloud, visitor: &Visitor, device: &Device) -> Result<[Par
         }
     };
     Ok([
-        Part::new("tags", tags.markup()),
+        tags(cloud, visitor, Kind::DeviceTag, device.id, &at).await?,
         Part::new("switches", switches),
     ])
 }

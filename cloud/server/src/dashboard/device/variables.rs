@@ -12,9 +12,10 @@ use serde::Deserialize;
 use super::facts::Facts;
 use super::{Device, Tab, Uuid};
 use crate::cloud::{Cloud, Shared};
-use crate::dashboard::data::Id;
 use crate::dashboard::live::{Part, follow};
-use crate::dashboard::pairs::{Adder, Inherited, Kind, Pair, Row, Table, pairs};
+use crate::dashboard::pairs::{
+    Adder, Inherited, Kind, OfService, Pair, Row, Table, of_services, pairs,
+};
 use crate::dashboard::problem::Problem;
 use crate::dashboard::visitor::Visitor;
 
@@ -37,14 +38,6 @@ struct Install {
 struct Service {
     id: i64,
     service_name: String,
-}
-
-/// The variables of the fleet's services.
-#[derive(Deserialize)]
-struct OfService {
-    service: Id,
-    #[serde(flatten)]
-    pair: Pair,
 }
 
 async fn page(
@@ -142,20 +135,11 @@ async fn parts(cloud: &Cloud, visitor: &Visitor, device: &Device) -> Result<[Par
     let own_settings = pairs(cloud, visitor, Kind::DeviceSetting, device.id).await?;
     let (of_fleet, fleet_settings, of_services) = match device.fleet() {
         None => (Vec::new(), Vec::new(), Vec::new()),
-        Some(fleet) => {
-            let query = format!(
-                "$select=id,name,value,service&$filter=service/any(s:s/application eq {fleet})\
-                 &$orderby=name asc&$top=1000"
-            );
-            let of_services: Vec<OfService> = visitor
-                .rows(cloud, "/service_environment_variable", &query)
-                .await?;
-            (
-                pairs(cloud, visitor, Kind::FleetVariable, fleet).await?,
-                pairs(cloud, visitor, Kind::FleetSetting, fleet).await?,
-                of_services,
-            )
-        }
+        Some(fleet) => (
+            pairs(cloud, visitor, Kind::FleetVariable, fleet).await?,
+            pairs(cloud, visitor, Kind::FleetSetting, fleet).await?,
+            of_services(cloud, visitor, fleet).await?,
+        ),
     };
     let rows = variables(device, own, &installs, of_fleet, of_services);
     let settings = settings(device, own_settings, fleet_settings);
@@ -198,22 +182,15 @@ fn variables(
     let names: HashSet<String> = own.iter().map(|pair| pair.name.clone()).collect();
     let mut rows: Vec<Row> = own
         .into_iter()
-        .map(|pair| Row {
-            kind: Kind::DeviceVariable,
-            pair,
-            service: None,
-            inherited: None,
-        })
+        .map(|pair| Row::own(Kind::DeviceVariable, pair))
         .collect();
     for install in installs {
         let service = install.services.first();
         let service = service.map(|service| service.service_name.clone());
         for pair in &install.device_service_environment_variable {
             rows.push(Row {
-                kind: Kind::DeviceServiceVariable,
-                pair: pair.clone(),
                 service: service.clone(),
-                inherited: None,
+                ..Row::own(Kind::DeviceServiceVariable, pair.clone())
             });
         }
     }
@@ -253,12 +230,9 @@ fn variables(
 
 fn settings(device: &Device, own: Vec<Pair>, of_fleet: Vec<Pair>) -> Vec<Row> {
     let names: HashSet<String> = own.iter().map(|pair| pair.name.clone()).collect();
-    let own = own.into_iter().map(|pair| Row {
-        kind: Kind::DeviceSetting,
-        pair,
-        service: None,
-        inherited: None,
-    });
+    let own = own
+        .into_iter()
+        .map(|pair| Row::own(Kind::DeviceSetting, pair));
     let of_fleet = of_fleet.into_iter().map(|pair| Row {
         kind: Kind::FleetSetting,
         service: None,

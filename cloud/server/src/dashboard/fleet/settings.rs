@@ -11,9 +11,9 @@ use serde_json::json;
 use super::together::update_now;
 use super::{Fleet, Tab};
 use crate::cloud::{Cloud, Shared};
-use crate::dashboard::form::{Form, Number};
+use crate::dashboard::form::{End, Form, Number};
 use crate::dashboard::live::{Part, follow};
-use crate::dashboard::pairs::{Adder, Kind, Row, Table, pairs};
+use crate::dashboard::pairs::{Adder, Kind, pairs, tags};
 use crate::dashboard::problem::Problem;
 use crate::dashboard::switch::OVERRIDE_LOCKS;
 use crate::dashboard::visitor::Visitor;
@@ -79,23 +79,10 @@ async fn parts(cloud: &Cloud, visitor: &Visitor, fleet: &Fleet) -> Result<[Part;
     let settings = pairs(cloud, visitor, Kind::FleetSetting, fleet.id).await?;
     let branding = &cloud.configuration.branding;
     let of = (Kind::FleetSetting, fleet.id);
-    let tags = pairs(cloud, visitor, Kind::FleetTag, fleet.id).await?;
-    let tags = tags.into_iter().map(|pair| Row {
-        kind: Kind::FleetTag,
-        pair,
-        service: None,
-        inherited: None,
-    });
-    let tags = Table {
-        caption: "Tags",
-        empty: "No tags.",
-        back: &at,
-        rows: tags.collect(),
-    };
     let switches = OVERRIDE_LOCKS.markup(branding, of, &settings, &[], &at);
     Ok([
         Part::new("switches", switches),
-        Part::new("tags", tags.markup()),
+        tags(cloud, visitor, Kind::FleetTag, fleet.id, &at).await?,
     ])
 }
 
@@ -186,20 +173,12 @@ fn list(members: &[Member]) -> Markup {
 }
 
 fn end(fleet: &Fleet) -> Markup {
-    let place = format!("{}/delete", fleet.place());
-    html! {
-        details.card {
-            summary { "Delete this fleet" }
-            form.stack.form method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop" {
-                p { "Its devices, releases, variables and keys go with it. That cannot be undone." }
-                label { "Write its name, " strong { (fleet.app_name) } ", to confirm"
-                    input name="confirm" required autocomplete="off" autocapitalize="none" spellcheck="false";
-                }
-                div.answer role="alert" {}
-                div.buttons { button.danger type="submit" { "Delete the fleet" } }
-            }
-        }
-    }
+    let end = End {
+        what: "fleet",
+        place: &fleet.place(),
+        with_it: "Its devices, releases, variables and keys go with it. That cannot be undone.",
+    };
+    end.markup(&html! { "name, " strong { (fleet.app_name) } })
 }
 
 /// `POST /dashboard/fleets/<id>/settings`
@@ -227,12 +206,7 @@ async fn delete(
     form: Form,
 ) -> Result<Response, Problem> {
     let fleet = Fleet::find(&cloud, &visitor, id).await?;
-    if form.text("confirm") != fleet.app_name {
-        return Err(Problem::wrong(format!(
-            "Nothing was deleted: write `{}` to confirm.",
-            fleet.app_name
-        )));
-    }
+    form.confirms(&fleet.app_name)?;
     visitor
         .delete(&cloud, &format!("/application({id})"))
         .await?;

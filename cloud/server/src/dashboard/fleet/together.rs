@@ -7,22 +7,21 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use data::write::{Verb, Written};
 use futures::{StreamExt as _, stream};
-use http::{StatusCode, Uri};
+use http::StatusCode;
 use http_body_util::{BodyExt as _, Limited};
 use maud::{Markup, html};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::Fleet;
 use crate::answer::Refusal;
 use crate::cloud::{Cloud, Shared};
-use crate::dashboard::data::literal;
 use crate::dashboard::form::{Form, Number};
 use crate::dashboard::page;
+use crate::dashboard::pairs::{self, Kind};
 use crate::dashboard::problem::Problem;
 use crate::dashboard::show::release_name;
 use crate::dashboard::visitor::Visitor;
-use crate::reach::proxy;
 
 /// Devices that are asked at a time.
 const AT_A_TIME: usize = 16;
@@ -186,22 +185,21 @@ async fn together(
                 return Err(Problem::wrong("Give the tag a name."));
             }
             for device in &devices {
-                let path = format!("/device_tag(device={device},tag_key={})", literal(key));
-                let value = json!({ "value": form.text("value") });
-                visitor.change(&cloud, Verb::Put, &path, "", value).await?;
+                let value = form.text("value");
+                pairs::set(&cloud, &visitor, Kind::DeviceTag, *device, key, value).await?;
                 outcome.done += 1;
             }
         }
         deed => {
             let deed = DEEDS.into_iter().find(|(name, ..)| *name == deed);
             let (_, _, path, force) = deed.ok_or_else(Problem::nothing_here)?;
-            let address = &address(path)?;
             let (cloud, visitor) = (&cloud, &visitor);
             let answers = stream::iter(devices)
                 .map(async |device| {
                     let data = json!({ "appId": id, "force": force });
-                    let body = asked("deviceId", device, data);
-                    proxy::pass_on(cloud.clone(), &visitor.identity, address, &body).await
+                    visitor
+                        .ask(cloud, path, ("deviceId", json!(device)), data)
+                        .await
                 })
                 .buffer_unordered(AT_A_TIME);
             let mut answers = std::pin::pin!(answers);
@@ -241,15 +239,6 @@ async fn changed(
     }
 }
 
-fn asked(whom: &str, id: i64, data: Value) -> Map<String, Value> {
-    Map::from_iter([(whom.to_owned(), json!(id)), ("data".to_owned(), data)])
-}
-
-fn address(path: &str) -> Result<Uri, Problem> {
-    let address = format!("/supervisor{path}").parse();
-    address.map_err(|error: http::uri::InvalidUri| Problem(Refusal::Fault(error.into())))
-}
-
 /// The buttons by which all devices of a fleet are asked to look for updates.
 pub(super) fn update_now(fleet: &Fleet) -> Markup {
     let place = format!("{}/update", fleet.place());
@@ -275,9 +264,8 @@ async fn update(
 ) -> Result<Response, Problem> {
     let fleet = Fleet::find(&cloud, &visitor, id).await?;
     let data = json!({ "force": form.has("force") });
-    let body = asked("appId", id, data);
-    let address = address("/v1/update")?;
-    let answer = proxy::pass_on(cloud.clone(), &visitor.identity, &address, &body).await;
+    let whom = ("appId", json!(id));
+    let answer = visitor.ask(&cloud, "/v1/update", whom, data).await;
     let mut outcome = Outcome::default();
     match answer {
         // Several of them, each with a status of its own.

@@ -9,14 +9,13 @@ use serde::Deserialize;
 
 use super::{Fleet, Tab};
 use crate::cloud::{Cloud, Shared};
-use crate::dashboard::data::Id;
 use crate::dashboard::form::Number;
 use crate::dashboard::live::{Part, follow};
-use crate::dashboard::pairs::{Adder, Kind, Pair, Row, Table, pairs};
+use crate::dashboard::pairs::{Adder, Kind, Row, Table, of_services, pairs};
 use crate::dashboard::problem::Problem;
 use crate::dashboard::visitor::Visitor;
 
-/// Services, and variables of services, on the page.
+/// Services on the page.
 const MOST: usize = 1000;
 
 pub(super) fn routes() -> Router<Shared> {
@@ -29,13 +28,6 @@ pub(super) fn routes() -> Router<Shared> {
 struct Service {
     id: i64,
     service_name: String,
-}
-
-#[derive(Deserialize)]
-struct OfService {
-    service: Id,
-    #[serde(flatten)]
-    pair: Pair,
 }
 
 async fn page(
@@ -115,24 +107,14 @@ async fn parts(
 ) -> Result<[Part; 2], Problem> {
     let back = format!("{}/variables", fleet.place());
     let own = pairs(cloud, visitor, Kind::FleetVariable, fleet.id).await?;
-    let query = format!(
-        "$select=id,name,value,service&$filter=service/any(s:s/application eq {})&$orderby=name asc&$top={MOST}",
-        fleet.id
-    );
-    let of_services: Vec<OfService> = visitor
-        .rows(cloud, "/service_environment_variable", &query)
-        .await?;
-    let row = |kind, pair, service| Row {
-        kind,
-        pair,
-        service,
-        inherited: None,
-    };
-    let own = own.into_iter().map(|it| row(Kind::FleetVariable, it, None));
+    let of_services = of_services(cloud, visitor, fleet.id).await?;
+    let own = own.into_iter().map(|it| Row::own(Kind::FleetVariable, it));
     let of_services = of_services.into_iter().map(|it| {
         let service = services.iter().find(|one| one.id == it.service.id);
-        let name = service.map(|one| one.service_name.clone());
-        row(Kind::ServiceVariable, it.pair, name)
+        Row {
+            service: service.map(|one| one.service_name.clone()),
+            ..Row::own(Kind::ServiceVariable, it.pair)
+        }
     });
     let variables = Table {
         caption: "Variables",
@@ -147,7 +129,7 @@ async fn parts(
         empty: "No settings: devices go by their own.",
         back: &back,
         rows: settings
-            .map(|it| row(Kind::FleetSetting, it, None))
+            .map(|it| Row::own(Kind::FleetSetting, it))
             .collect(),
     };
     Ok([

@@ -27,6 +27,18 @@ pub(crate) struct Row {
     pub(crate) inherited: Option<Inherited>,
 }
 
+impl Row {
+    /// The owner's own, for whatever it has.
+    pub(crate) fn own(kind: Kind, pair: Pair) -> Self {
+        Row {
+            kind,
+            pair,
+            service: None,
+            inherited: None,
+        }
+    }
+}
+
 /// Where a row comes from that is not the owner's own.
 pub(crate) struct Inherited {
     /// Its name: `the fleet`.
