@@ -79,7 +79,7 @@ impl Kept {
         })?;
         if session.engine != engine.name() {
             bail!(
-                "the releases in `{}` are for the engine {}, and the device would have {}: give --engine {0}, or \
+                "the releases in `{}` are for the engine {}, and the device would have {}: give --engine {1}, or \
                  another --state-dir",
                 self.folder.display(),
                 session.engine,
