@@ -1,5 +1,5 @@
 //! The programs that stand in for a device's host in the tests: a system bus with systemd's services on
-//! it, journals, a redirector of connections.
+//! it, journals, a redirector of connections, a clock of its own.
 
 use std::env;
 use std::path::Path;
@@ -14,7 +14,7 @@ struct Needed {
     file: &'static str,
 }
 
-const NEEDED: [Needed; 7] = [
+const NEEDED: [Needed; 8] = [
     Needed {
         package: "dbus-daemon",
         file: "dbus-daemon",
@@ -34,6 +34,10 @@ const NEEDED: [Needed; 7] = [
     Needed {
         package: "iproute2",
         file: "ip",
+    },
+    Needed {
+        package: "faketime",
+        file: "faketime",
     },
     Needed {
         package: "systemd",

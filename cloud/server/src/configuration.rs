@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
+use ipnet::IpNet;
 use resources::Branding;
 use serde::Deserialize;
 
@@ -28,6 +29,7 @@ struct File {
     log_format: Option<LogFormat>,
     registration: Registration,
     tunnel_server_key: Option<String>,
+    trusted_proxies: Vec<IpNet>,
     branding: Branding,
     limits: Limits,
     nats: NatsSettings,
@@ -161,6 +163,8 @@ pub(crate) struct Configuration {
     pub(crate) registration: Registration,
     /// By which tunnel servers beside this cloud are known; there are none without it.
     pub(crate) tunnel_server_key: Option<String>,
+    /// Whose word on where a request comes from is taken.
+    pub(crate) trusted_proxies: Vec<IpNet>,
     pub(crate) branding: Branding,
     pub(crate) limits: Limits,
     pub(crate) nats: NatsSettings,
@@ -226,6 +230,7 @@ impl Configuration {
                 .unwrap_or(LogFormat::Text),
             registration: file.registration,
             tunnel_server_key,
+            trusted_proxies: file.trusted_proxies,
             branding: file.branding,
             limits: file.limits,
             nats: file.nats,

@@ -15,7 +15,7 @@ use crate::device::{logs, register, report, state, tags};
 use crate::reach::{proxy, tunnel};
 use crate::registry::token;
 use crate::release_asset::download;
-use crate::{cors, dashboard, data_api, request_log};
+use crate::{body_token, cors, dashboard, data_api, forwarded, request_log};
 
 /// What answers requests.
 pub(crate) fn router(cloud: Shared) -> Router {
@@ -100,10 +100,12 @@ pub(crate) fn router(cloud: Shared) -> Router {
             get(logs::read::read).post(logs::ingest::batch),
         )
         .route("/device/v2/{uuid}/log-stream", post(logs::upload::stream))
+        .layer(from_fn(body_token::take))
         .layer(from_fn(cors::allow))
         // Pages are for people at this origin alone.
         .merge(dashboard::routes(&cloud))
         .layer(from_fn_with_state(cloud.clone(), request_log::note))
+        .layer(from_fn_with_state(cloud.clone(), forwarded::look))
         .with_state(cloud)
 }
 

@@ -32,3 +32,4 @@ mod strategies;
 mod systemd;
 mod tunnel;
 mod with_its_cloud;
+mod wrong_clock;

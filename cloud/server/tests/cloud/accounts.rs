@@ -59,6 +59,30 @@ async fn guessing_is_refused_after_some_tries_with_the_time_to_wait() {
 }
 
 #[tokio::test]
+async fn old_clients_put_the_token_into_the_body() {
+    on_both(async |cloud| {
+        let ann = cloud.sign_in().await;
+        let make = async |token: &str, name: &str| {
+            let body = json!({ "_token": token, "name": name, "handle": name });
+            let request = cloud.ask(Method::POST, "/v7/organization").json(&body);
+            read(request.send().await.expect("an answer")).await
+        };
+        let (status, made) = make(&ann.token, "pumps").await;
+        assert_eq!(
+            (status, &made["handle"]),
+            (StatusCode::CREATED, &json!("pumps"))
+        );
+        let (status, _) = make("nobody", "valves").await;
+        assert_eq!(status, StatusCode::UNAUTHORIZED);
+        // What the header says wins.
+        let body = json!({ "_token": "nobody", "name": "taps", "handle": "taps" });
+        let (status, _) = ann.send(Method::POST, "/v7/organization", body).await;
+        assert_eq!(status, StatusCode::CREATED);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_credential_tells_what_it_stands_for_and_a_bad_one_is_refused() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;

@@ -104,7 +104,8 @@ impl Follower {
             Some(Err(_)) | None => {
                 lines.finish(&mut |line| ready.push_back(line));
                 if let Some(last) = lines.last {
-                    self.since = Some(just_after(last));
+                    // A line that lies ahead is of a clock that was set back since.
+                    self.since = Some(just_after(last.min(Timestamp::now())));
                 }
                 self.attached = None;
             }

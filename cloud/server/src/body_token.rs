@@ -1,0 +1,57 @@
+//! A session token in the body, where old clients put it (cloud behaviour 3.1).
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use http::{HeaderMap, HeaderValue, Method, header};
+use serde::Deserialize;
+
+use crate::body;
+use crate::credential::carried;
+
+/// Bytes of a body that is looked into. Old clients write less, and whoever has no credential is not to have more
+/// kept for them.
+const MOST: usize = 64 << 10;
+
+#[derive(Deserialize)]
+struct Carrying {
+    #[serde(rename = "_token")]
+    token: String,
+}
+
+/// Takes the token out of the body's field `_token` where a request carries no other credential.
+pub(crate) async fn take(request: Request, next: Next) -> Response {
+    if !may_carry(&request) {
+        return next.run(request).await;
+    }
+    let (mut parts, body) = request.into_parts();
+    let bytes = match body::bytes(body, MOST).await {
+        Ok(bytes) => bytes,
+        Err(refusal) => return refusal.into_response(),
+    };
+    let header = serde_json::from_slice(&bytes)
+        .ok()
+        .and_then(|Carrying { token }| HeaderValue::try_from(format!("Bearer {token}")).ok());
+    if let Some(header) = header {
+        parts.headers.insert(header::AUTHORIZATION, header);
+    }
+    next.run(Request::from_parts(parts, Body::from(bytes)))
+        .await
+}
+
+fn may_carry(request: &Request) -> bool {
+    let headers = request.headers();
+    matches!(
+        *request.method(),
+        Method::POST | Method::PUT | Method::PATCH | Method::DELETE
+    ) && is_short_json(headers)
+        && carried(headers, request.uri().query()).is_none()
+}
+
+fn is_short_json(headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let length = text(header::CONTENT_LENGTH).and_then(|length| length.parse::<usize>().ok());
+    text(header::CONTENT_TYPE).is_some_and(|kind| kind.starts_with("application/json"))
+        && length.is_some_and(|length| length <= MOST)
+}

@@ -1,0 +1,120 @@
+//! Proxies in front of the cloud: whom they ask for, and who comes past them (cloud behaviour 3.3).
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::extract::{ConnectInfo, Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, StatusCode, header};
+use ipnet::IpNet;
+
+use crate::cloud::Shared;
+
+const FORWARDED_FOR: &str = "x-forwarded-for";
+
+/// Puts in the place of a trusted proxy's address the one that it asks for, so that limits and the log are of
+/// callers rather than of the proxy. Who comes past the proxies is sent to the address that people are told, where
+/// that is an encrypted one.
+pub(crate) async fn look(
+    State(cloud): State<Shared>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let trusted = &cloud.configuration.trusted_proxies;
+    if trusted.is_empty() {
+        return next.run(request).await;
+    }
+    let Some(ConnectInfo(peer)) = request
+        .extensions()
+        .get::<ConnectInfo<SocketAddr>>()
+        .copied()
+    else {
+        return next.run(request).await;
+    };
+    if is_trusted(trusted, peer.ip()) {
+        let caller = caller(trusted, peer, request.headers());
+        request.extensions_mut().insert(ConnectInfo(caller));
+    } else if let Some(url) = &cloud.configuration.public_url
+        && url.starts_with("https://")
+        && request.uri().path() != "/ping"
+    {
+        let path = request
+            .uri()
+            .path_and_query()
+            .map_or("/", |path| path.as_str());
+        let location = [(header::LOCATION, format!("{url}{path}"))];
+        return (StatusCode::MOVED_PERMANENTLY, location).into_response();
+    }
+    next.run(request).await
+}
+
+fn is_trusted(trusted: &[IpNet], address: IpAddr) -> bool {
+    let address = address.to_canonical();
+    trusted.iter().any(|network| network.contains(&address))
+}
+
+/// The last address that no trusted proxy has: what stands before it, anybody may have written. A port is of that
+/// proxy's connection and says nothing.
+fn caller(trusted: &[IpNet], peer: SocketAddr, headers: &HeaderMap) -> SocketAddr {
+    let lists = headers.get_all(FORWARDED_FOR).iter().rev();
+    let mut caller = peer;
+    for list in lists {
+        let Ok(list) = list.to_str() else {
+            return caller;
+        };
+        for address in list.rsplit(',') {
+            let Some(address) = written(address.trim()) else {
+                return caller;
+            };
+            caller = SocketAddr::new(address, 0);
+            if !is_trusted(trusted, address) {
+                return caller;
+            }
+        }
+    }
+    caller
+}
+
+/// An address as proxies write it, some with a port.
+fn written(text: &str) -> Option<IpAddr> {
+    let with_port = || text.parse::<SocketAddr>().ok().map(|address| address.ip());
+    let bracketed = || text.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
+    let address = text.parse().ok().or_else(with_port).or_else(bracketed)?;
+    Some(address.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_caller_is_the_last_address_that_is_no_trusted_proxys() {
+        let trusted: Vec<IpNet> = vec![
+            "10.0.0.0/8".parse().expect("a network"),
+            "fd00::/8".parse().expect("a network"),
+        ];
+        let peer: SocketAddr = "10.0.0.1:4000".parse().expect("an address");
+        for (lists, expected) in [
+            (&[][..], "10.0.0.1"),
+            (&["192.0.2.7"], "192.0.2.7"),
+            (&["1.2.3.4, 192.0.2.7, 10.1.1.1"], "192.0.2.7"),
+            (&["1.2.3.4", "192.0.2.7,10.1.1.1"], "192.0.2.7"),
+            (&["192.0.2.7:5123"], "192.0.2.7"),
+            (&["2001:db8::1, fd00::2"], "2001:db8::1"),
+            (&["[2001:db8::1]:80"], "2001:db8::1"),
+            (&["[2001:db8::1]"], "2001:db8::1"),
+            (&["::ffff:192.0.2.7"], "192.0.2.7"),
+            (&["10.2.2.2"], "10.2.2.2"),
+            (&["unknown"], "10.0.0.1"),
+            (&["192.0.2.7, nonsense, 10.1.1.1"], "10.1.1.1"),
+            (&[""], "10.0.0.1"),
+        ] {
+            let mut headers = HeaderMap::new();
+            for list in lists {
+                headers.append(FORWARDED_FOR, list.parse().expect("a value"));
+            }
+            let found = caller(&trusted, peer, &headers).ip();
+            assert_eq!(found.to_string(), expected, "{lists:?}");
+        }
+    }
+}
