@@ -54,6 +54,7 @@ impl Place {
             .args([
                 "xtask",
                 "run",
+                "--no-build",
                 "--listen",
                 "127.0.0.1:0",
                 "--cloud",

@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::cargo::{self, Steps, WASM_TARGET};
 use crate::simulate;
@@ -37,27 +37,46 @@ pub(crate) fn components_folder() -> PathBuf {
 
 /// The steps that [`build`] says it takes.
 pub(crate) const STEPS: usize = 6;
+/// Those of them that make the cloud's programs.
+const CLOUD_STEPS: usize = 2;
 
 pub(crate) fn build(arguments: &Arguments) -> Result<Layout> {
     build_in(arguments, &mut Steps::new(STEPS))
 }
 
+/// The layout that an earlier build left.
+///
+/// # Errors
+/// Where there is none, or a part of one.
+pub(crate) fn built() -> Result<Layout> {
+    let folder = cargo::target_folder().join("dist");
+    for program in ["supervisor", "supervisor-compile", "fleet", "fleet-cloud"] {
+        let file = folder.join("bin").join(program);
+        if !file.is_file() {
+            bail!(
+                "there is no `{}`: run `cargo xtask build` first",
+                file.display()
+            );
+        }
+    }
+    Ok(Layout { folder })
+}
+
+/// As [`build`] without the cloud's programs, which come from the build of the tests
+/// ([`install_programs_of_tests`]): each build by itself would make nearly all of its dependencies anew.
+pub(crate) fn build_for_tests() -> Result<Layout> {
+    let mut steps = Steps::new(STEPS - CLOUD_STEPS);
+    build_for_devices(&Arguments { release: false }, &mut steps)
+}
+
+/// Puts the cloud's programs, as the tests have built them, into the layout.
+pub(crate) fn install_programs_of_tests(layout: &Layout) -> Result<()> {
+    install_programs_of_cloud(layout, "debug", "debug")
+}
+
 /// As [`build`], as the first [`STEPS`] of more.
 pub(crate) fn build_in(arguments: &Arguments, steps: &mut Steps) -> Result<Layout> {
-    let folder = cargo::target_folder().join("dist");
-    let target = cargo::target_folder();
-
-    steps.begin("the supervisor");
-    let mut supervisor = cargo::cargo(["build", "--package", "supervisor"]);
-    if arguments.release {
-        supervisor.arg("--release");
-    }
-    cargo::finish(supervisor)?;
-    let profile = if arguments.release {
-        "release"
-    } else {
-        "debug"
-    };
+    let profile = profile(arguments);
 
     steps.begin("the command line of the cloud");
     // By itself: what it asks of shared crates is not for the supervisor.
@@ -75,6 +94,47 @@ pub(crate) fn build_in(arguments: &Arguments, steps: &mut Steps) -> Result<Layou
     }
     cargo::finish(cloud)?;
 
+    let layout = build_for_devices(arguments, steps)?;
+    let cloud_profile = if arguments.release {
+        simulate::PROFILE
+    } else {
+        profile
+    };
+    install_programs_of_cloud(&layout, profile, cloud_profile)?;
+    Ok(layout)
+}
+
+/// The folder beneath the target folder where cargo leaves programs.
+fn profile(arguments: &Arguments) -> &'static str {
+    if arguments.release {
+        "release"
+    } else {
+        "debug"
+    }
+}
+
+fn install_programs_of_cloud(layout: &Layout, fleet: &str, cloud: &str) -> Result<()> {
+    for (program, profile) in [("fleet", fleet), ("fleet-cloud", cloud)] {
+        install(
+            &cargo::target_folder().join(profile).join(program),
+            &layout.folder.join("bin").join(program),
+        )?;
+    }
+    Ok(())
+}
+
+/// The supervisor, the compiler of plugins, the plugins and the policy.
+fn build_for_devices(arguments: &Arguments, steps: &mut Steps) -> Result<Layout> {
+    let folder = cargo::target_folder().join("dist");
+    let target = cargo::target_folder();
+
+    steps.begin("the supervisor");
+    let mut supervisor = cargo::cargo(["build", "--package", "supervisor"]);
+    if arguments.release {
+        supervisor.arg("--release");
+    }
+    cargo::finish(supervisor)?;
+
     steps.begin("the compiler of plugins");
     cargo::finish(cargo::cargo([
         "build",
@@ -90,24 +150,13 @@ pub(crate) fn build_in(arguments: &Arguments, steps: &mut Steps) -> Result<Layou
 
     steps.begin("the layout");
     install(
-        &target.join(profile).join("supervisor"),
+        &target.join(profile(arguments)).join("supervisor"),
         &folder.join("bin/supervisor"),
     )?;
     install(
         &target.join("compiler/supervisor-compile"),
         &folder.join("bin/supervisor-compile"),
     )?;
-    let cloud_profile = if arguments.release {
-        simulate::PROFILE
-    } else {
-        "debug"
-    };
-    for (program, profile) in [("fleet", profile), ("fleet-cloud", cloud_profile)] {
-        install(
-            &target.join(profile).join(program),
-            &folder.join("bin").join(program),
-        )?;
-    }
     for plugin in &plugins {
         let file = component_file(plugin);
         install(

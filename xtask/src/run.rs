@@ -37,6 +37,9 @@ pub(crate) struct Arguments {
     /// Optimise and strip the supervisor
     #[arg(long)]
     release: bool,
+    /// Run the programs that the last build left in target/dist, and build but the sample
+    #[arg(long, conflicts_with = "release")]
+    no_build: bool,
     /// Where the API listens; port 0 takes a free one
     #[arg(long, default_value = "127.0.0.1:48484", value_name = "ADDR:PORT")]
     listen: SocketAddr,
@@ -89,9 +92,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
     println!("engine: {} ({})", choice.engine.name(), choice.why);
 
     let sample_steps = usize::from(!arguments.no_sample);
-    let mut steps = Steps::new(layout::STEPS + sample_steps);
-    let release = arguments.release;
-    let layout = layout::build_in(&layout::Arguments { release }, &mut steps)?;
+    let (layout, mut steps) = if arguments.no_build {
+        (layout::built()?, Steps::new(sample_steps))
+    } else {
+        let mut steps = Steps::new(layout::STEPS + sample_steps);
+        let release = arguments.release;
+        let layout = layout::build_in(&layout::Arguments { release }, &mut steps)?;
+        (layout, steps)
+    };
     let samples = match arguments.no_sample {
         true => None,
         false => {

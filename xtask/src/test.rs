@@ -39,10 +39,28 @@ const DOCKER: &str = "SUPERVISOR_TEST_DOCKER";
 const REGISTRY: &str = "SUPERVISOR_TEST_REGISTRY";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let layout = layout::build(&layout::Arguments { release: false })?;
+    let everything = arguments.rest.is_empty();
+    let mut test = cargo::cargo(["test", "--no-fail-fast"]);
+    let layout = if everything {
+        // The tests build the cloud's programs as well, and once is enough.
+        let layout = layout::build_for_tests()?;
+        test.args(tested_packages()?);
+        layout
+    } else {
+        test.args(&arguments.rest);
+        layout::build(&layout::Arguments { release: false })?
+    };
 
     println!("building the example and test components");
     build_components(&guest_crates()?)?;
+
+    if everything {
+        println!("building the tests");
+        let mut build = cargo::cargo(["test", "--no-run"]);
+        build.args(tested_packages()?);
+        cargo::finish(build)?;
+        layout::install_programs_of_tests(&layout)?;
+    }
 
     let stand_ins = HostStandIns::find();
     let docker = DockerForTests::find(arguments.docker);
@@ -50,37 +68,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let chromium = ChromiumForTests::find();
     let nats = NatsForTests::find();
     println!("running the tests");
-    let mut test = cargo::cargo(["test", "--no-fail-fast"]);
     test.env("SUPERVISOR_DIST", &layout.folder)
-        .env("SUPERVISOR_TEST_GUESTS", components_folder())
-        .args(&arguments.rest);
+        .env("SUPERVISOR_TEST_GUESTS", components_folder());
+    if env::var_os(THREADS).is_none() {
+        // Most tests wait for programs that they started, rather than work.
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        test.env(THREADS, (2 * processors).to_string());
+    }
     docker.give_to(&mut test);
     postgres.give_to(&mut test);
     chromium.give_to(&mut test);
     cargo::finish(test)?;
-    if arguments.rest.is_empty() {
-        // They are no default members, since a bare `cargo build` would build them for this machine.
-        let mut test = cargo::cargo(["test", "--no-fail-fast"]);
-        test.env("SUPERVISOR_DIST", &layout.folder);
-        test.args([
-            "--package",
-            "supervisor-sdk",
-            "--package",
-            "supervisor-testing",
-        ]);
-        for plugin in plugin_crates()? {
-            test.args(["--package", &plugin]);
-        }
-        cargo::finish(test)?;
-
+    if everything {
         // By itself, since its code generator must not be unified into the others.
-        let arguments = [
-            "test",
-            "--profile",
-            "compiler",
-            "--package",
-            "supervisor-compile",
-        ];
+        let arguments = ["test", "--profile", "compiler", "--package", COMPILER];
         cargo::finish(cargo::cargo(arguments))?;
     }
     stand_ins.account_for_skips()?;
@@ -88,6 +89,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     chromium.account_for_skips()?;
     nats.account_for_skips()?;
     docker.account_for_skips()
+}
+
+/// How many tests of one program run at a time.
+const THREADS: &str = "RUST_TEST_THREADS";
+/// The crate that is tested by itself.
+const COMPILER: &str = "supervisor-compile";
+
+/// All packages with tests that run on this machine, as arguments of cargo: the default members, the SDK
+/// and what is written with it. In one invocation, so that they share what they are built from.
+fn tested_packages() -> Result<Vec<String>> {
+    let plugins = plugin_crates()?;
+    let guests = guest_crates()?;
+    let components = guests.into_iter().filter(|guest| !plugins.contains(guest));
+    let mut arguments = vec!["--workspace".to_owned()];
+    for package in components.chain([COMPILER.to_owned()]) {
+        arguments.extend(["--exclude".to_owned(), package]);
+    }
+    Ok(arguments)
 }
 
 /// Where the Docker suites find an engine.
