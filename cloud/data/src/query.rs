@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! odata::Request + resources::Model + Caller
-//!   ├─ scope       rows in the statement, how links join them, which of them the caller may see
+//!   ├─ scope       rows in the statement, how links join them, which of them the caller may see (by rule)
 //!   ├─ expression  $filter and $orderby, by value (kinds and constants) and function
 //!   └─ shape       $select and $expand: the database makes the JSON text of each row
 //! ```
@@ -16,6 +16,7 @@ mod computed;
 mod expression;
 mod fault;
 mod function;
+mod rule;
 mod scope;
 mod shape;
 mod sql;
@@ -96,7 +97,8 @@ pub fn read(
     let Address::Resource(resource) = &request.address else {
         return Ok(Read::Metadata);
     };
-    let compiler = compiler(setting, &request.options);
+    let mut compiler = compiler(setting, &request.options);
+    compiler.for_one_row = resource.key.is_some();
     reading(&compiler, resource, &request.options).map_err(|fault| explained(fault, path, query))
 }
 
@@ -114,6 +116,8 @@ pub fn rows(
 ) -> Result<(&'static str, SelectStatement), QueryError> {
     let mut compiler = compiler(setting, &request.options);
     compiler.from_is_readable = method == Method::Read;
+    compiler.for_one_row =
+        matches!(&request.address, Address::Resource(path) if path.key.is_some());
     writing(&compiler, request, method)
         .map(|(resource, select)| (resource.table, select))
         .map_err(|fault| explained(fault, path, query))
@@ -129,7 +133,8 @@ pub fn record(
     id: i64,
 ) -> Result<SelectStatement, QueryError> {
     let options = Options::default();
-    let compiler = compiler(setting, &options);
+    let mut compiler = compiler(setting, &options);
+    compiler.for_one_row = true;
     one_record(&compiler, resource, id, &options).map_err(|fault| explained(fault, "", None))
 }
 
@@ -166,7 +171,8 @@ fn may(
     right: Right,
 ) -> Result<SelectStatement, QueryError> {
     let options = Options::default();
-    let compiler = compiler(setting, &options);
+    let mut compiler = compiler(setting, &options);
+    compiler.for_one_row = true;
     let one = || {
         let row = compiler.row(known(&compiler, resource)?)?;
         let mut select = from(row.resource.table, &row.alias);

@@ -271,6 +271,8 @@ impl Source for Counted {
         limit: Duration,
     ) -> BoxFuture<'a, Result<Fetched, CloudError>> {
         async move {
+            // Never closed, so there is a place for it.
+            let _place = self.common.requests.acquire().await;
             let fetched = self.client.target(etag, limit).await;
             self.common.tally.polled();
             fetched
@@ -291,7 +293,9 @@ impl Sink for Counted {
         limit: Duration,
     ) -> BoxFuture<'a, Result<(), CloudError>> {
         async move {
+            let place = self.common.requests.acquire().await;
             self.client.patch(what, body, limit).await?;
+            drop(place);
             let apps = body[self.client.uuid().as_str()]["apps"].as_object();
             let apps = apps.into_iter().flatten();
             let commits = apps.filter_map(|(_, app)| app["release_uuid"].as_str());

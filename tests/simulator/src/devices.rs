@@ -16,6 +16,10 @@ use tokio_util::sync::CancellationToken;
 use crate::device::{Device, OS};
 use crate::target::Targets;
 
+/// Requests under way at a time, each with a connection to itself. Many devices that are told at once would
+/// otherwise need twice as many open files as there are devices.
+pub(crate) const REQUESTS: usize = 500;
+
 /// What all of them have in common.
 pub(crate) struct Common {
     /// config.json without what is a device's own.
@@ -32,6 +36,8 @@ pub(crate) struct Common {
     /// From a new release to its end.
     pub(crate) download: Duration,
     pub(crate) connections: OnceLock<Arc<Connections>>,
+    /// A place each for [`REQUESTS`].
+    pub(crate) requests: Semaphore,
     pub(crate) targets: Targets,
     pub(crate) tally: Tally,
     pub(crate) stop: CancellationToken,
@@ -57,6 +63,7 @@ impl Common {
             interval,
             download,
             connections: OnceLock::new(),
+            requests: Semaphore::new(REQUESTS),
             targets: Targets::default(),
             tally: Tally::default(),
             stop: CancellationToken::new(),

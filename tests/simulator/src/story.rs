@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use crate::admin::{Admin, Fleet};
 use crate::cloud::{Cloud, Setup};
-use crate::devices::Common;
+use crate::devices::{Common, REQUESTS};
 use crate::outcome::{Outcome, Phase, Spread};
 use crate::process::{Usage, allow_open_files, usage};
 use crate::troubles::Troubles;
@@ -21,10 +21,11 @@ const ASK: Duration = Duration::from_secs(1);
 const SAY: Duration = Duration::from_secs(10);
 /// A device reports at most every 10 s: what it does after so long it tells at once.
 const REST: Duration = Duration::from_millis(10_500);
-/// Between two times that all devices are told of something.
+/// Between two times that a hundred devices are told of something: the cloud may tell them at once again.
 const PAUSE: Duration = Duration::from_millis(1_200);
-/// Files beside a tunnel and, for a moment, a connection for each device.
-const FILES: u64 = 400;
+const HUNDRED: u32 = 100;
+/// Files beside those of tunnels and requests.
+const FILES: usize = 400;
 
 /// What is simulated.
 #[derive(Debug, Clone)]
@@ -66,7 +67,7 @@ pub enum At {
 /// # Errors
 /// Where devices do not get there in time, or the cloud fails.
 pub async fn run(plan: &Plan, at: &At, troubles: &Troubles) -> Result<Outcome> {
-    allow_open_files(u64::from(plan.devices) + FILES)?;
+    allow_open_files(u64::from(plan.devices) + u64::try_from(REQUESTS + FILES)?)?;
     let (own, admin) = match at {
         At::Own(setup) => {
             let cloud = Cloud::start(setup)?;
@@ -185,8 +186,7 @@ impl Story<'_> {
                 _ => releases.last(),
             };
             let (commit, release) = of.context("there is no release")?;
-            // So that the cloud may tell a hundred at once again.
-            sleep(PAUSE).await;
+            sleep(PAUSE * self.plan.devices.min(HUNDRED) / HUNDRED).await;
             self.common.tally.aim(commit);
             self.fleet.pin(*release).await?;
             self.progress("pinned", all, || self.common.tally.having())

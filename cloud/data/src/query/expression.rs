@@ -8,11 +8,12 @@ use odata::{
     Arithmetic, Comparison, Count, Expression, Lambda, Operand, PathSegment, PropertyPath,
     Quantifier,
 };
-use resources::{Navigation, Step};
+use resources::{Method, Navigation, Step};
 use sea_query::{Alias, Expr, ExprTrait, Func, SelectStatement};
 
 use super::fault::Fault;
 use super::function;
+use super::rule::{NEAR, links_from_caller};
 use super::scope::{Compiler, Row, Scope};
 use super::sql::{custom, decided, differ, exists, from, same};
 use super::value::{Kind, Typed};
@@ -48,7 +49,7 @@ impl<'a> Compiler<'a> {
                     Fault::refused(expression.at, "`in` needs at least one value".to_owned())
                 })
             }
-            Operand::Lambda(lambda) => self.lambda(scope, lambda),
+            Operand::Lambda(lambda) => self.lambda(scope, lambda, strict),
             _ => {
                 let value = self.value(scope, expression)?;
                 let value = value
@@ -377,8 +378,19 @@ impl<'a> Compiler<'a> {
         self.equal(row, given, rule)
     }
 
-    fn lambda(&self, scope: &Scope<'a>, lambda: &Lambda) -> Result<Expr, Fault> {
+    fn lambda(&self, scope: &Scope<'a>, lambda: &Lambda, strict: bool) -> Result<Expr, Fault> {
         let (row, segments) = begin(scope, &lambda.path.segments);
+        // A link may be null, and what compares with null is null: not below a `not`.
+        if scope.rule
+            && !strict
+            && lambda.quantifier == Quantifier::Any
+            && let [link] = segments
+            && let Some(links) = links_from_caller(&lambda.body)
+            && links < NEAR + u32::from(!self.for_one_row)
+            && let Some(gathered) = self.gathered(scope, &row, link, lambda)?
+        {
+            return Ok(gathered);
+        }
         self.chain(scope, &row, segments, &mut |compiler, other| {
             let inner = scope.with(&lambda.variable.text, other.clone());
             match lambda.quantifier {
@@ -393,6 +405,30 @@ impl<'a> Compiler<'a> {
                 Quantifier::All => found.not(),
             }
         })
+    }
+
+    /// What holds for a row with a link to one of others that are near the caller ([`NEAR`]).
+    fn gathered(
+        &self,
+        scope: &Scope<'a>,
+        row: &Row<'a>,
+        link: &PathSegment,
+        lambda: &Lambda,
+    ) -> Result<Option<Expr>, Fault> {
+        let navigation = self.follow(row, link)?;
+        let other = self.row(self.target(navigation)?)?;
+        let (near, far) = match navigation.step {
+            Step::One(field) => (self.stored(row, field)?, other.column("id")),
+            Step::Many(field) => (row.column("id"), self.stored(&other, field)?),
+            Step::Through { .. } => return Ok(None),
+        };
+        let inner = scope.with(&lambda.variable.text, other.clone());
+        let mut others = from(other.resource.table, &other.alias);
+        others
+            .expr(far)
+            .and_where_option(self.permitted(&other, Method::Read.into(), true, link.name.at)?)
+            .and_where(self.condition(&inner, &lambda.body, false)?);
+        Ok(Some(near.in_subquery(others)))
     }
 
     fn count(&self, scope: &Scope<'a>, count: &Count) -> Result<Expr, Fault> {

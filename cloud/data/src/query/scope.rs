@@ -1,16 +1,16 @@
 //! Rows in a statement, how one gets from one to others, and which of them the caller may see.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::collections::BTreeMap;
 
-use odata::{Expression, Key, Literal, Name, Value};
+use odata::{Key, Literal, Name, Value};
 use resources::{
     Action, Column, Constant, Field, Method, Model, Navigation, Resource, Role, Rows, Step,
 };
 use sea_query::{Expr, ExprTrait};
 
 use super::fault::Fault;
+use super::rule::{NEAR, Rule, either, leads, links_from_caller, parsed};
 use super::sql::{column, exists, from};
 use super::value::{Kind, Typed};
 use super::{Caller, computed};
@@ -38,6 +38,8 @@ pub(super) struct Compiler<'a> {
     pub(super) origin: &'a str,
     /// Rows that a filter begins at are ones that the caller may read, and not only change or delete.
     pub(super) from_is_readable: bool,
+    /// The request is for one row, which is known by its key: it is looked at by itself.
+    pub(super) for_one_row: bool,
     tables: Cell<usize>,
 }
 
@@ -94,14 +96,6 @@ impl From<Method> for Right {
     }
 }
 
-/// Which rows of a resource a rule lets through.
-enum Rule {
-    All,
-    /// The role has nothing to do with the resource.
-    Nothing,
-    Where(Expr),
-}
-
 impl<'a> Compiler<'a> {
     pub(super) fn new(
         model: &'a Model,
@@ -121,6 +115,7 @@ impl<'a> Compiler<'a> {
             tunnel_variables: &[],
             origin: "",
             from_is_readable: true,
+            for_one_row: false,
             tables: Cell::new(0),
         }
     }
@@ -173,7 +168,7 @@ impl<'a> Compiler<'a> {
         }
         let rule = match self.rule(row, right)? {
             Rule::All => None,
-            Rule::Where(rule) => Some(rule),
+            Rule::Where { what, .. } => Some(what),
             Rule::Nothing => {
                 return Err(Fault::no_rights(
                     at,
@@ -271,7 +266,11 @@ impl<'a> Compiler<'a> {
                 Rows::Where(text) => {
                     let mut scope = Scope::of(row.clone());
                     scope.rule = true;
-                    Rule::Where(self.condition(&scope, &*parsed(text)?, false)?)
+                    let rule = parsed(text)?;
+                    Rule::Where {
+                        what: self.condition(&scope, &rule, false)?,
+                        links: links_from_caller(&rule),
+                    }
                 }
                 Rows::Through(link) => self.rule_through(role, row, right, link)?,
             };
@@ -298,17 +297,27 @@ impl<'a> Compiler<'a> {
             _ => Method::Update,
         };
         let mut select = from(other.resource.table, &other.alias);
-        select
-            .and_where(self.step(navigation, row, &other, true)?)
-            .and_where_option(self.only(&other)?);
-        match self.rule_of(role, &other, needed.into())? {
+        select.and_where_option(self.only(&other)?);
+        let links = match self.rule_of(role, &other, needed.into())? {
             Rule::Nothing => return Ok(Rule::Nothing),
-            Rule::All => {}
-            Rule::Where(rule) => {
-                select.and_where(rule);
+            Rule::All => None,
+            Rule::Where { what, links } => {
+                select.and_where(what);
+                links
             }
-        }
-        Ok(Rule::Where(exists(select)))
+        };
+        let is_near = !self.for_one_row && links.is_some_and(|links| links <= NEAR + 1);
+        let what = match navigation.step {
+            Step::One(field) if is_near => {
+                select.expr(other.column("id"));
+                self.stored(row, field)?.in_subquery(select)
+            }
+            _ => {
+                select.and_where(self.step(navigation, row, &other, true)?);
+                exists(select)
+            }
+        };
+        Ok(Rule::Where { what, links: None })
     }
 
     /// What holds where `to` is one of the rows that a navigation leads to.
@@ -340,7 +349,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// What a field of a row is in SQL.
-    fn stored(&self, row: &Row<'a>, name: &str) -> Result<Expr, Fault> {
+    pub(super) fn stored(&self, row: &Row<'a>, name: &str) -> Result<Expr, Fault> {
         let field = row
             .resource
             .find_field(name)
@@ -440,37 +449,4 @@ fn nothing(kind: Kind) -> Expr {
         Kind::Integer | Kind::Moment | Kind::Duration => "CAST(NULL AS BIGINT)",
         Kind::Number => "CAST(NULL AS DOUBLE PRECISION)",
     })
-}
-
-/// Whether rows are those that a link by this field leads to.
-fn leads(resource: &Resource, rows: Rows, field: &str) -> bool {
-    match rows {
-        Rows::Through(name) => resource
-            .find_navigation(name)
-            .is_some_and(|one| matches!(one.step, Step::One(by) if by == field)),
-        Rows::All | Rows::Where(_) => false,
-    }
-}
-
-fn either(one: Rule, other: Rule) -> Rule {
-    match (one, other) {
-        (Rule::All, _) | (_, Rule::All) => Rule::All,
-        (Rule::Nothing, rest) | (rest, Rule::Nothing) => rest,
-        (Rule::Where(one), Rule::Where(other)) => Rule::Where(one.or(other)),
-    }
-}
-
-/// A rule of the model as an expression; read once.
-fn parsed(text: &'static str) -> Result<Arc<Expression>, Fault> {
-    static READ: LazyLock<Mutex<HashMap<&'static str, Arc<Expression>>>> =
-        LazyLock::new(Mutex::default);
-    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(expression) = read.get(text) {
-        return Ok(expression.clone());
-    }
-    let expression = odata::parse_filter(text)
-        .map_err(|error| Fault::broken(format!("the rule `{text}`: {error}")))?;
-    let expression = Arc::new(expression);
-    read.insert(text, expression.clone());
-    Ok(expression)
 }

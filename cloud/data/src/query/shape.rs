@@ -4,6 +4,8 @@
 //! PostgreSQL makes an object of a sub-select's row, whose number of columns is not bounded as that of a
 //! function's arguments is. SQLite joins the pieces of text, a bounded number of them at a time.
 
+use std::mem;
+
 use odata::{Direction, Expand, Name, Options, Select};
 use resources::{Column, Field, Navigation, Step, Type};
 use sea_query::{Alias, Expr, ExprTrait, Func, NullOrdering, Order, SelectStatement};
@@ -52,6 +54,14 @@ impl<'a> Compiler<'a> {
         }
         self.ordered(&mut select, &scope, options)?;
         self.paged(&mut select, options);
+        // SQLite makes the text of each row before it orders them: those of a page are found first.
+        let is_page = options.top.is_some() || options.skip.is_some();
+        if is_page && self.dialect == Dialect::Sqlite && row.resource.find_field("id").is_some() {
+            select.expr(row.column("id"));
+            let page = mem::replace(&mut select, from(row.resource.table, &row.alias));
+            select.and_where(row.column("id").in_subquery(page));
+            self.ordered(&mut select, &scope, options)?;
+        }
         match self.dialect {
             Dialect::Postgres => {
                 for one in shown {

@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
 use data::query::{Caller, Read, Setting, read};
-use data::{Built, Database, Dialect, Options, sql};
+use data::{Built, Database, Dialect, Options};
 use resources::{Role, v7};
+use serde_json::Value;
 
 use super::place::Kind;
 use crate::figures::{Latencies, Section, millis};
@@ -15,56 +16,68 @@ const FLEETS: i64 = 100;
 const DEVICES: i64 = 10_000;
 const TIMES: usize = 60;
 
-/// What is asked, in the query language and by hand (`?` is the user).
+/// What is asked, in the query language and by hand; `?` is the user.
 struct Asked {
     what: &'static str,
     path: &'static str,
     query: &'static str,
-    postgres: &'static str,
-    sqlite: &'static str,
+    postgres: String,
+    sqlite: String,
 }
 
-const ASKED: [Asked; 2] = [
-    Asked {
-        what: "100 devices with two nested expansions",
-        path: "/device",
-        query: "$select=id,device_name&$orderby=id&$top=100&$expand=belongs_to__application($select=slug;\
-                $expand=organization($select=handle)),device_tag($select=tag_key,value)",
-        postgres: "SELECT CAST(row_to_json(r) AS text) FROM (SELECT d.id, d.device_name, \
-            (SELECT coalesce(json_agg(x), '[]') FROM (SELECT a.slug, (SELECT coalesce(json_agg(y), '[]') FROM \
-            (SELECT o.handle FROM organization o WHERE o.id = a.organization) y) AS organization \
-            FROM application a WHERE a.id = d.belongs_to__application) x) AS belongs_to__application, \
-            (SELECT coalesce(json_agg(t), '[]') FROM (SELECT tag_key, value FROM device_tag t \
-            WHERE t.device = d.id ORDER BY t.id) t) AS device_tag \
-            FROM device d JOIN application f ON f.id = d.belongs_to__application WHERE f.organization IN \
-            (SELECT is_member_of__organization FROM organization_membership WHERE \"user\" = ?) \
-            ORDER BY d.id LIMIT 100) r",
-        sqlite: "SELECT json_object('id', d.id, 'device_name', d.device_name, 'belongs_to__application', \
-            (SELECT json_group_array(json_object('slug', a.slug, 'organization', \
-            (SELECT json_group_array(json_object('handle', o.handle)) FROM organization o \
-            WHERE o.id = a.organization))) FROM application a WHERE a.id = d.belongs_to__application), \
-            'device_tag', (SELECT json_group_array(json_object('tag_key', t.tag_key, 'value', t.value)) \
-            FROM device_tag t WHERE t.device = d.id)) \
-            FROM device d JOIN application f ON f.id = d.belongs_to__application WHERE f.organization IN \
-            (SELECT is_member_of__organization FROM organization_membership WHERE \"user\" = ?) \
-            ORDER BY d.id LIMIT 100",
-    },
-    Asked {
-        what: "the devices with a tag, of 10,000",
-        path: "/device",
-        query: "$select=id,device_name&$filter=device_tag/any(t:t/tag_key eq 'env' and t/value eq 'v7')",
-        postgres: "SELECT CAST(row_to_json(r) AS text) FROM (SELECT d.id, d.device_name FROM device d \
-            JOIN application f ON f.id = d.belongs_to__application WHERE f.organization IN \
-            (SELECT is_member_of__organization FROM organization_membership WHERE \"user\" = ?) \
-            AND EXISTS (SELECT 1 FROM device_tag t WHERE t.device = d.id AND t.tag_key = 'env' \
-            AND t.value = 'v7') ORDER BY d.id) r",
-        sqlite: "SELECT json_object('id', d.id, 'device_name', d.device_name) FROM device d \
-            JOIN application f ON f.id = d.belongs_to__application WHERE f.organization IN \
-            (SELECT is_member_of__organization FROM organization_membership WHERE \"user\" = ?) \
-            AND EXISTS (SELECT 1 FROM device_tag t WHERE t.device = d.id AND t.tag_key = 'env' \
-            AND t.value = 'v7') ORDER BY d.id",
-    },
-];
+/// Devices that the user may see: of fleets of an organization of theirs, of fleets that are shared with them, and of
+/// fleets that their teams have.
+const SEEN: &str = "FROM device d JOIN application f ON f.id = d.belongs_to__application WHERE \
+    (f.organization IN (SELECT is_member_of__organization FROM organization_membership WHERE \"user\" = ?) \
+    OR f.id IN (SELECT is_member_of__application FROM user_application_membership WHERE \"user\" = ?) \
+    OR f.id IN (SELECT t.grants_access_to__application FROM team_application_access t \
+    JOIN team_membership m ON m.is_member_of__team = t.team WHERE m.\"user\" = ?))";
+
+/// The organization of a fleet that they see; they need not be a member of it.
+const OF_FLEET: &str = "FROM organization o WHERE o.id = a.organization AND o.id IN \
+    (SELECT is_member_of__organization FROM organization_membership WHERE \"user\" = ?)";
+
+const TAGGED: &str = "EXISTS (SELECT 1 FROM device_tag t WHERE t.device = d.id AND t.tag_key = 'env' \
+    AND t.value = 'v7')";
+
+fn asked() -> [Asked; 2] {
+    [
+        Asked {
+            what: "100 devices with two nested expansions",
+            path: "/device",
+            query: "$select=id,device_name&$orderby=id&$top=100&$expand=belongs_to__application($select=slug;\
+                    $expand=organization($select=handle)),device_tag($select=tag_key,value)",
+            postgres: format!(
+                "SELECT CAST(row_to_json(r) AS text) FROM (SELECT d.id, d.device_name, \
+                (SELECT coalesce(json_agg(x), '[]') FROM (SELECT a.slug, (SELECT coalesce(json_agg(y), '[]') FROM \
+                (SELECT o.handle {OF_FLEET}) y) AS organization \
+                FROM application a WHERE a.id = d.belongs_to__application) x) AS belongs_to__application, \
+                (SELECT coalesce(json_agg(t), '[]') FROM (SELECT tag_key, value FROM device_tag t \
+                WHERE t.device = d.id ORDER BY t.id) t) AS device_tag {SEEN} ORDER BY d.id LIMIT 100) r"
+            ),
+            sqlite: format!(
+                "SELECT json_object('id', d.id, 'device_name', d.device_name, 'belongs_to__application', \
+                (SELECT json_group_array(json_object('slug', a.slug, 'organization', \
+                (SELECT json_group_array(json_object('handle', o.handle)) {OF_FLEET}))) \
+                FROM application a WHERE a.id = d.belongs_to__application), \
+                'device_tag', (SELECT json_group_array(json_object('tag_key', t.tag_key, 'value', t.value) \
+                ORDER BY t.id) FROM device_tag t WHERE t.device = d.id)) {SEEN} ORDER BY d.id LIMIT 100"
+            ),
+        },
+        Asked {
+            what: "the devices with a tag, of 10,000",
+            path: "/device",
+            query: "$select=id,device_name&$filter=device_tag/any(t:t/tag_key eq 'env' and t/value eq 'v7')",
+            postgres: format!(
+                "SELECT CAST(row_to_json(r) AS text) FROM (SELECT d.id, d.device_name {SEEN} AND {TAGGED} \
+                ORDER BY d.id) r"
+            ),
+            sqlite: format!(
+                "SELECT json_object('id', d.id, 'device_name', d.device_name) {SEEN} AND {TAGGED} ORDER BY d.id"
+            ),
+        },
+    ]
+}
 
 pub(crate) async fn measure(kinds: &[Kind]) -> Result<Section> {
     let mut section = Section::new("Reads of the cloud's data API");
@@ -75,7 +88,7 @@ pub(crate) async fn measure(kinds: &[Kind]) -> Result<Section> {
         fill(&database)
             .await
             .context("the devices cannot be made")?;
-        for asked in &ASKED {
+        for asked in &asked() {
             let (ours, by_hand) = side_by_side(&database, asked).await?;
             let (ours, by_hand) = (Latencies::new(ours), Latencies::new(by_hand));
             let ratio = ours.p50().as_secs_f64() / by_hand.p50().as_secs_f64();
@@ -100,29 +113,39 @@ async fn side_by_side(
     database: &Database,
     asked: &Asked,
 ) -> Result<(Vec<Duration>, Vec<Duration>)> {
-    let by_hand = sql(match database.dialect() {
-        Dialect::Postgres => asked.postgres,
-        Dialect::Sqlite => asked.sqlite,
-    })
-    .with(1_i64);
+    let by_hand = by_hand(database.dialect(), asked);
+    let (ours, theirs) = (
+        query(database, asked).await?,
+        database.texts(&by_hand).await?,
+    );
+    if rows(&ours)? != rows(&theirs)? {
+        return Err(anyhow!("`{}` answers other rows than by hand", asked.what));
+    }
     let (mut ours, mut others) = (Vec::new(), Vec::new());
     for _ in 0..TIMES {
         let begun = Instant::now();
-        let answer = query(database, asked).await?;
+        query(database, asked).await?;
         ours.push(begun.elapsed());
         let begun = Instant::now();
-        let expected = database.texts(&by_hand).await?;
+        database.texts(&by_hand).await?;
         others.push(begun.elapsed());
-        if answer.len() != expected.len() {
-            return Err(anyhow!(
-                "`{}` answers {} rows, by hand {}",
-                asked.what,
-                answer.len(),
-                expected.len()
-            ));
-        }
     }
     Ok((ours, others))
+}
+
+/// The same question as SQL, in the words of one database.
+fn by_hand(dialect: Dialect, asked: &Asked) -> Built {
+    let text = match dialect {
+        Dialect::Postgres => asked.postgres.replace('?', "$1"),
+        Dialect::Sqlite => asked.sqlite.replace('?', "?1"),
+    };
+    Built::new(text, [1_i64.into()])
+}
+
+fn rows(texts: &[Option<String>]) -> Result<Vec<Value>> {
+    let rows = texts.iter().flatten();
+    let rows = rows.map(|row| serde_json::from_str(row));
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 async fn query(database: &Database, asked: &Asked) -> Result<Vec<Option<String>>> {
