@@ -104,6 +104,24 @@ impl<'a> Compiler<'a> {
         Ok(Expr::from(whole))
     }
 
+    /// An array of one row, or of none: there is nothing to put in order or together.
+    fn array_of_one(&self, listing: Listing) -> Result<Expr, Fault> {
+        let mut row = listing.0;
+        row.clear_order_by();
+        let (array, row) = match self.dialect {
+            Dialect::Sqlite => ("'[' || coalesce(?, '') || ']'", row),
+            Dialect::Postgres => {
+                let name = self.unused_name()?;
+                let mut whole = SelectStatement::new();
+                whole
+                    .expr(Expr::cust(format!("json_build_array(\"{name}\")")))
+                    .from_subquery(row, Alias::new(name));
+                ("coalesce(?, '[]')", whole)
+            }
+        };
+        Ok(custom(self.dialect, array, [Expr::from(row)]))
+    }
+
     fn ordered(
         &self,
         select: &mut SelectStatement,
@@ -259,7 +277,10 @@ impl<'a> Compiler<'a> {
         let mut condition = vec![step];
         condition.extend(self.permitted_behind(navigation, row, &other, false, expand.link.at)?);
         let listing = self.listing(&other, condition, &expand.options, expand.link.at)?;
-        Ok(Rendered(self.array(listing)?))
+        Ok(Rendered(match navigation.step {
+            Step::One(_) => self.array_of_one(listing)?,
+            Step::Many(_) | Step::Through { .. } => self.array(listing)?,
+        }))
     }
 
     fn expanded_count(
