@@ -19,6 +19,7 @@ mod processes;
 mod reachable_docker;
 mod run;
 mod samples;
+mod shells_for_tests;
 mod simulate;
 mod test;
 

@@ -13,6 +13,7 @@ use crate::nats_for_tests::NatsForTests;
 use crate::private_docker::{PrivateDocker, install_packages_if_debian_root};
 use crate::private_postgres::PostgresForTests;
 use crate::reachable_docker::ReachableDocker;
+use crate::shells_for_tests::ShellsForTests;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -67,6 +68,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let postgres = PostgresForTests::find();
     let chromium = ChromiumForTests::find();
     let nats = NatsForTests::find();
+    let shells = ShellsForTests::find();
     println!("running the tests");
     test.env("SUPERVISOR_DIST", &layout.folder)
         .env("SUPERVISOR_TEST_GUESTS", components_folder());
@@ -88,6 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     postgres.account_for_skips()?;
     chromium.account_for_skips()?;
     nats.account_for_skips()?;
+    shells.account_for_skips()?;
     docker.account_for_skips()
 }
 

@@ -332,10 +332,15 @@ impl Pools {
             .map_err(open)?
             .application_name("fleet-cloud")
             .statement_cache_capacity(PREPARED)
-            .options([(
-                "statement_timeout",
-                options.statement_timeout.as_millis().to_string(),
-            )]);
+            .options([
+                (
+                    "statement_timeout",
+                    options.statement_timeout.as_millis().to_string(),
+                ),
+                // Statements with the rules of access in them look dear enough to PostgreSQL to be compiled first, which
+                // takes seconds for what is read in milliseconds.
+                ("jit", "off".to_owned()),
+            ]);
         let pool: PgPoolOptions = PoolOptions::new()
             .max_connections(options.connections)
             .acquire_timeout(options.wait)

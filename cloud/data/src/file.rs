@@ -14,8 +14,12 @@ pub(crate) const PIECES: &str = "release_asset_piece";
 /// Bytes of each piece of a file but the last.
 pub const PIECE: usize = 256 << 10;
 
-/// The path at which a file is downloaded, before its number.
-pub const PATH: &str = "/release-asset/v1/";
+/// The path and the query by which a file is downloaded: its number, and a key of its own. Clients send no credential
+/// to the address that a row gives, so it has to do by itself.
+#[must_use]
+pub fn path(file: i64, key: &str) -> String {
+    format!("/release-asset/v1/{file}?key={key}")
+}
 
 /// A file that was uploaded, as a change takes it.
 #[derive(Debug, Clone)]

@@ -21,6 +21,7 @@ mod system_release;
 mod tracking;
 
 pub(crate) use invite::invitee;
+pub(crate) use people::member;
 use resources::Resource;
 
 use crate::effect::Effect;

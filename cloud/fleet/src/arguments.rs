@@ -75,6 +75,9 @@ pub(crate) enum Command {
     /// What a device's services print
     Logs(Logs),
     /// Print a script that completes commands in a shell
+    #[command(after_help = "bash, in ~/.bashrc:  source <(fleet completion bash)\n\
+                            zsh, in ~/.zshrc, below compinit:  source <(fleet completion zsh)\n\
+                            fish, once:  fleet completion fish > ~/.config/fish/completions/fleet.fish")]
     Completion {
         /// The shell
         shell: Shell,
@@ -115,11 +118,13 @@ pub(crate) struct Create {
 
 #[derive(Debug, Args)]
 pub(crate) struct OneFleet {
+    /// The fleet
     pub(crate) fleet: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DeleteFleet {
+    /// The fleet
     pub(crate) fleet: String,
     /// Do not ask
     #[arg(long, short)]
@@ -135,11 +140,13 @@ pub(crate) struct Devices {
 
 #[derive(Debug, Args)]
 pub(crate) struct OneDevice {
+    /// The device
     pub(crate) device: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Forced {
+    /// The device
     pub(crate) device: String,
     /// Override update locks
     #[arg(long)]
@@ -151,17 +158,30 @@ pub(crate) enum DeviceCommand {
     /// Show a device and its services
     Show(OneDevice),
     /// Give it another name
-    Rename { device: String, name: String },
+    Rename {
+        /// The device
+        device: String,
+        /// Its new name
+        name: String,
+    },
     /// Write a note on it; without text, remove it
     Note {
+        /// The device
         device: String,
+        /// The note
         text: Option<String>,
     },
     /// Move it to another fleet
-    Move { device: String, fleet: String },
+    Move {
+        /// The device
+        device: String,
+        /// The fleet that it is to be in
+        fleet: String,
+    },
     /// Delete it
     #[command(visible_alias = "rm")]
     Delete {
+        /// The device
         device: String,
         /// Do not ask
         #[arg(long, short)]
@@ -221,6 +241,7 @@ pub(crate) struct Releases {
 
 #[derive(Debug, Args)]
 pub(crate) struct OneRelease {
+    /// The release
     pub(crate) release: String,
     /// The fleet that it is of, where its version alone does not tell
     #[arg(long, short)]
@@ -245,6 +266,7 @@ pub(crate) enum ReleaseCommand {
     Note {
         #[command(flatten)]
         release: OneRelease,
+        /// The note
         text: Option<String>,
     },
 }
@@ -275,6 +297,7 @@ pub(crate) struct Pin {
     /// A device or a fleet
     #[arg(value_name = "DEVICE|FLEET")]
     pub(crate) target: String,
+    /// One of its releases
     pub(crate) release: String,
 }
 
@@ -309,7 +332,9 @@ pub(crate) struct Tagged {
 pub(crate) enum TagCommand {
     /// Set a tag
     Set {
+        /// Its key, without white space
         key: String,
+        /// Its value; nothing unless given
         #[arg(default_value = "", allow_hyphen_values = true)]
         value: String,
         #[command(flatten)]
@@ -317,6 +342,7 @@ pub(crate) enum TagCommand {
     },
     /// Remove a tag
     Rm {
+        /// Its key
         key: String,
         #[command(flatten)]
         owner: TagOwner,
@@ -345,10 +371,11 @@ pub(crate) struct Of {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum VariableCommand {
-    /// Set a variable; names that begin with PLATFORM_ or LEGACY_ are configuration
+    /// Set a variable; names that begin as the cloud's own do (`PLATFORM_`) are configuration
     Set {
         /// NAME, or NAME=VALUE
         name: String,
+        /// Its value, where it is not behind a `=`
         #[arg(allow_hyphen_values = true)]
         value: Option<String>,
         #[command(flatten)]
@@ -359,6 +386,7 @@ pub(crate) enum VariableCommand {
     },
     /// Remove a variable
     Rm {
+        /// Its name
         name: String,
         #[command(flatten)]
         of: Of,
@@ -378,7 +406,9 @@ pub(crate) enum KeysCommand {
     },
     /// Make a key that stands for you; it is shown once
     Create {
+        /// What it is called
         name: String,
+        /// What it is for
         #[arg(long)]
         description: Option<String>,
         /// Until when it is good, such as 2027-01-31
@@ -386,12 +416,18 @@ pub(crate) enum KeysCommand {
         expires: Option<String>,
     },
     /// Delete a key, by its name or id
-    Rm { key: String },
+    Rm {
+        /// Its name or id
+        key: String,
+    },
     /// Make a key with which new devices join a fleet; it is shown once
     Provisioning {
+        /// The fleet
         fleet: String,
+        /// What it is called
         #[arg(long)]
         name: Option<String>,
+        /// What it is for
         #[arg(long)]
         description: Option<String>,
         /// Until when it is good, such as 2027-01-31
@@ -402,6 +438,7 @@ pub(crate) enum KeysCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
+    /// The device
     pub(crate) device: String,
     /// Go on with what comes, until Ctrl-C
     #[arg(long)]

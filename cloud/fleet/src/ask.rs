@@ -36,7 +36,7 @@ pub(crate) fn secret(what: &str, instead: &str) -> Result<String> {
         .map_err(|error| Failure::failed("the terminal cannot be read").because(error))
 }
 
-/// Goes on where that was said beforehand, or is said now.
+/// Goes on where `what` ("delete the fleet …") is wanted, as was said beforehand, or is said now.
 ///
 /// # Errors
 /// Where it is not.
@@ -45,8 +45,10 @@ pub(crate) fn confirmed(what: &str, beforehand: bool) -> Result<()> {
         return Ok(());
     }
     if !somebody_is_there() {
-        return Err(Failure::usage(format!("{what} needs a yes"))
-            .hint("add `--yes` where nobody can be asked"));
+        return Err(
+            Failure::usage(format!("nobody is here to be asked whether to {what}"))
+                .hint("add `--yes` to have it done without"),
+        );
     }
     let answer = line(&format!("{what}? [y/N]"), "--yes")?;
     match answer.to_lowercase().as_str() {

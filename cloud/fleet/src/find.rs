@@ -148,7 +148,11 @@ async fn devices(cloud: &Cloud, text: &str) -> Result<Vec<Device>> {
 /// # Errors
 /// Where there is none, or there are several.
 pub(crate) async fn release(cloud: &Cloud, text: &str, fleet: Option<i64>) -> Result<Release> {
-    let mut filter = format!("raw_version eq {}", literal(text));
+    // A draft is called by what it was deployed as, too: its version ends with a number of its own.
+    let mut filter = format!(
+        "raw_version eq {0} or (semver eq {0} and is_final eq false)",
+        literal(text)
+    );
     if let Some(beginning) = beginning(text) {
         filter.push_str(&format!(" or startswith(commit,{})", literal(&beginning)));
     }
@@ -164,7 +168,10 @@ pub(crate) async fn release(cloud: &Cloud, text: &str, fleet: Option<i64>) -> Re
         ("$orderby", "id desc"),
         ("$top", "11"),
     ];
-    let found: Vec<Release> = cloud.rows("release", &options).await?;
+    let mut found: Vec<Release> = cloud.rows("release", &options).await?;
+    if found.iter().any(|release| release.raw_version == text) {
+        found.retain(|release| release.raw_version == text);
+    }
     one("release", text, found, |release| {
         format!("{} {} (id {})", release.commit, release.raw_version, release.id)
     })

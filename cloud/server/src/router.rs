@@ -33,6 +33,8 @@ pub(crate) fn router(cloud: Shared) -> Router {
         .route("/user/v1/change-password", post(users::change_password))
         .route("/user/register", post(users::register))
         .route("/user/v1/invitation/{token}", post(invitations::accept))
+        // Some clients ask here where an organization invites; the token tells what it is to.
+        .route("/org/v1/invitation/{token}", post(invitations::accept))
         .route("/user/v1/whoami", get(whoami::user))
         .route("/actor/v1/whoami", get(whoami::actor))
         .route("/api-key/user/full", post(keys::user))

@@ -3,6 +3,7 @@
 use resources::Taken;
 use serde_json::json;
 
+use super::random;
 use crate::file;
 use crate::statement::sql;
 use crate::write::{Change, WriteError, Writer};
@@ -21,7 +22,7 @@ pub(super) fn before_change(
         (Some(_), Some(file)) => {
             let told = json!({
                 "filename": file.filename,
-                "href": format!("{}{}", file::PATH, file.id),
+                "href": file::path(file.id, &random::digits()?),
                 "content_type": file.content_type,
                 "content_disposition": file.content_disposition,
                 "size": file.size,

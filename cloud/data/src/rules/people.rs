@@ -1,12 +1,45 @@
 //! Organizations and their members (cloud behaviour 1.12, 5.16).
 
+use resources::{Resource, Taken};
 use sea_query::{Alias, Expr, ExprTrait, Query};
+use serde_json::{Map, Value};
 
 use super::affected;
 use crate::database::Dialect;
 use crate::record::{self, Record};
 use crate::statement::sql;
 use crate::write::{Change, WriteError, Writer, known};
+
+/// Who becomes a member, where a body has the name of the user and not the number.
+pub(crate) async fn member(
+    writer: &mut Writer<'_>,
+    resource: &'static Resource,
+    body: &Map<String, Value>,
+    values: &mut Record,
+) -> Result<(), WriteError> {
+    let is_membership = matches!(
+        resource.name,
+        "organization_membership" | "user_application_membership" | "team_membership"
+    );
+    let Some(given) = body.get("username").filter(|_| is_membership) else {
+        return Ok(());
+    };
+    if values.has("user") {
+        return Ok(());
+    }
+    let nobody = || {
+        WriteError::refused("`username`: there is no user of this name; give the number as `user`")
+    };
+    let field = known("user")?.find_field("username");
+    let field = field.ok_or_else(|| WriteError::Broken("a user has no name".to_owned()))?;
+    let Taken::Text(name) = field.take(given, &writer.environment.branding)? else {
+        return Err(nobody());
+    };
+    let there = sql("SELECT id FROM \"user\" WHERE username = ?").with(name.as_str());
+    let id = writer.transaction.id(&there).await?.ok_or_else(nobody)?;
+    values.set_number("user", id);
+    Ok(())
+}
 
 /// A member is an ordinary one unless another role is given.
 pub(super) async fn before_membership(

@@ -22,6 +22,7 @@ impl Writer<'_> {
         let resource = self.table(resource, Method::Create)?;
         let mut said = self.said(resource, body, For::Create)?;
         rules::invitee(self, resource, body, &mut said.values).await?;
+        rules::member(self, resource, body, &mut said.values).await?;
         self.create_from(resource, said).await
     }
 

@@ -303,6 +303,19 @@ async fn a_statement_that_takes_too_long_is_cut_short() {
     .await;
 }
 
+/// A filter along the fleets of a user took five seconds on a nearly empty database.
+#[tokio::test]
+async fn postgresql_does_not_compile_statements_before_it_runs_them() {
+    on_both(|database| async move {
+        if database.dialect() == data::Dialect::Postgres {
+            let asked = Built::new("SELECT current_setting('jit')", []);
+            let said = database.texts(&asked).await.unwrap();
+            assert_eq!(said, [Some("off".to_owned())]);
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_stream_has_every_row_and_ends_with_its_reader() {
     use futures::StreamExt;

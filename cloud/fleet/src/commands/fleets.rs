@@ -136,7 +136,16 @@ pub(crate) async fn create(cloud: &Cloud, output: &Output, create: Create) -> Re
         "organization": organization,
         "is_for__device_type": kind.id,
     });
-    let id = cloud.create("application", &body).await?;
+    let id = cloud
+        .create("application", &body)
+        .await
+        .map_err(
+            |failure| match failure.to_string().contains("must be unique") {
+                true => Failure::failed(format!("there is a fleet `{}` already", create.name))
+                    .hint("`fleet fleets` lists those that you see; take another name"),
+                false => failure,
+            },
+        )?;
     let fleet: Option<Row> = cloud
         .row(
             &format!("application({id})"),

@@ -12,9 +12,6 @@ use crate::odata::literal;
 use crate::output::{Mood, Output};
 use crate::rows::{Id, ServiceName};
 
-/// Names that begin so are configuration; the cloud's vendor may have more.
-const CONFIGURATION: [&str; 2] = ["PLATFORM_", "LEGACY_"];
-
 enum Owner {
     Device(Device),
     Fleet(Fleet),
@@ -222,9 +219,21 @@ struct Place {
     kind: &'static str,
 }
 
+/// Whether a name begins as those that the cloud keeps for configuration do: its vendor chooses how.
+async fn is_configuration(cloud: &Cloud, name: &str) -> Result<bool> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Rules {
+        reserved_namespaces: Vec<String>,
+    }
+    let rules: Rules = cloud.get("/config/vars").await?;
+    let mut prefixes = rules.reserved_namespaces.iter();
+    Ok(prefixes.any(|prefix| name.starts_with(prefix)))
+}
+
 async fn place(cloud: &Cloud, of: &Of, name: &str, config: bool) -> Result<Place> {
     let owner = Owner::of(cloud, of).await?;
-    let is_config = config || CONFIGURATION.iter().any(|prefix| name.starts_with(prefix));
+    let is_config = config || is_configuration(cloud, name).await?;
     if let (true, Some(service)) = (is_config, &of.service) {
         return Err(Failure::usage(format!(
             "`{name}` is configuration of whole devices, and not of the service `{service}`"

@@ -20,7 +20,7 @@ fn fleets_are_made_listed_shown_and_deleted() {
     let made = ann.done(&["create", "pump", "--type", "raspberrypi4-64"]);
     assert!(made.starts_with("made the fleet admin/pump"), "{made}");
     let told = ann.refused(1, &["create", "pump", "--type", "raspberrypi4-64"]);
-    assert!(told.contains("unique"), "{told}");
+    assert!(told.contains("there is a fleet `pump` already"), "{told}");
     let told = ann.refused(1, &["create", "p p", "--type", "raspberrypi4-64"]);
     assert!(told.contains("the cloud refused it"), "{told}");
 
@@ -156,6 +156,10 @@ fn releases_are_listed_noted_invalidated_and_made_final() {
     );
     let listed = ann.json(&["releases", "--fleet", "pump"]);
     assert_eq!(listed[0]["final"], json!(false));
+    // Its version has a number of its own at the end; it is called by what it was deployed as, too.
+    let shown = ann.json(&["release", "show", "1.2.0"]);
+    assert_eq!(shown["commit"], json!("abcdef0123"));
+    assert_ne!(shown["version"], json!("1.2.0"));
     ann.done(&["release", "finalize", "abcdef0"]);
     ann.done(&["release", "note", "1.2.0", "--fleet", "pump", "first light"]);
     let shown = ann.json(&["release", "show", &draft.to_string()]);

@@ -201,3 +201,24 @@ fn keys_are_made_listed_and_deleted() {
     assert!(said.contains("there is no key `ci`"), "{said}");
     ann.refused(2, &["keys", "create", "x", "--expires", "tomorrow"]);
 }
+
+#[test]
+fn configuration_is_told_by_the_names_that_the_clouds_vendor_chose() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("cloud.toml");
+    let names = "[branding]\nenv_prefix = \"ACME_\"\nolder_env_prefixes = [\"OLD_\"]\n";
+    std::fs::write(&file, names).expect("a file");
+    let cloud = Cloud::start_with(&["--config", file.to_str().expect("a path")]);
+    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let fleet = ann.fleet("pump");
+    api.device(fleet, "west", DEVICE);
+    for (name, kind) in [
+        ("ACME_SUPERVISOR_POLL_INTERVAL", "config"),
+        ("OLD_SUPERVISOR_LOG_CONTROL", "config"),
+        ("PLATFORM_X", "environment"),
+    ] {
+        let set = ann.json(&["variable", "set", name, "1", "--device", "west"]);
+        assert_eq!(set["kind"], kind, "{name}");
+        ann.done(&["variable", "rm", name, "--device", "west"]);
+    }
+}

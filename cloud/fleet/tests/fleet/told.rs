@@ -109,27 +109,52 @@ fn a_program_is_told_failures_as_json() {
     assert_eq!(told["hint"], json!("`fleet fleets` lists them"));
 }
 
-#[test]
-fn shells_complete_commands() {
-    for shell in ["bash", "zsh", "fish"] {
-        let script = Person::new().done(&["completion", shell]);
-        assert!(script.contains("provisioning"), "{shell}");
-    }
-    // It loads where people load it, and knows what a command begins with.
+/// What a shell prints that has the script for it as its input; nothing where it is not installed.
+fn completed(shell: &str, arguments: &[&str]) -> Option<String> {
     let person = Person::new();
-    let typed = "source /dev/stdin; COMP_WORDS=(fleet depl); COMP_CWORD=1; _fleet fleet depl fleet; echo ${COMPREPLY[@]}";
-    let mut bash = std::process::Command::new("bash");
-    let bash = bash.args(["-c", typed]).stdin(std::process::Stdio::piped());
-    let mut bash = bash
+    let script = person.done(&["completion", shell]);
+    let begun = std::process::Command::new(shell)
+        .args(arguments)
+        .env("HOME", person.home.path())
+        .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())
-        .spawn()
-        .expect("bash");
-    let script = person.done(&["completion", "bash"]);
-    let mut input = bash.stdin.take().expect("its input");
+        .spawn();
+    let mut running = match begun {
+        Ok(running) => running,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+        Err(error) => panic!("{shell}: {error}"),
+    };
+    let mut input = running.stdin.take().expect("its input");
     input.write_all(script.as_bytes()).expect("a reader");
     drop(input);
-    let completed = bash.wait_with_output().expect("its end");
-    assert_eq!(String::from_utf8_lossy(&completed.stdout), "deploy\n");
+    let done = running.wait_with_output().expect("its end");
+    Some(String::from_utf8(done.stdout).expect("text"))
+}
+
+#[test]
+fn shells_complete_commands() {
+    // Loaded as people load it, it knows what a command begins with. The first is on every machine that we test on.
+    let bash = "source /dev/stdin; COMP_WORDS=(fleet depl); COMP_CWORD=1; _fleet fleet depl fleet; echo ${COMPREPLY[@]}";
+    assert_eq!(
+        completed("bash", &["-c", bash]).as_deref(),
+        Some("deploy\n")
+    );
+    // What zsh would show, it prints.
+    let zsh = "autoload -Uz compinit; compinit -D -u; source /dev/stdin; print -l $_comps[fleet]; \
+               _describe() { print -l ${(P)4} }; _fleet_commands; _fleet__subcmd__keys_commands";
+    if let Some(shown) = completed("zsh", &["-f", "-c", zsh]) {
+        assert!(shown.starts_with("_fleet\n"), "{shown}");
+        assert!(shown.contains("\ndeploy:Make a release"), "{shown}");
+        assert!(shown.contains("\nprovisioning:Make a key"), "{shown}");
+    }
+    let fish = "source -; complete -C 'fleet depl'; complete -C 'fleet keys prov'";
+    if let Some(shown) = completed("fish", &["-N", "-c", fish]) {
+        let names: Vec<&str> = shown
+            .lines()
+            .filter_map(|line| line.split('\t').next())
+            .collect();
+        assert_eq!(names, ["deploy", "provisioning"]);
+    }
     Person::new().refused(2, &["completion", "cmd"]);
     Person::new().refused(2, &["nonsense"]);
 }

@@ -39,6 +39,7 @@ fn organization() -> Resource {
             "is_member_of__organization",
         )
         .many("team", "team", "belongs_to__organization")
+        .many("owns__team", "team", "belongs_to__organization")
         .many(
             "organization_invite",
             "organization_invite",
@@ -79,7 +80,11 @@ fn organization_membership() -> Resource {
         "that a user belongs to an organization",
     )
     .also("user__is_member_of__organization")
-    .field(link("user", "user", OnDelete::Cascade).required())
+    .field(
+        link("user", "user", OnDelete::Cascade)
+            .required()
+            .doc("a new row may give `username` instead"),
+    )
     .field(
         link(
             "is_member_of__organization",
@@ -114,7 +119,11 @@ fn user_application_membership() -> Resource {
         "that a fleet is shared with a user of another organization",
     )
     .also("user__is_member_of__application")
-    .field(link("user", "user", OnDelete::Cascade).required())
+    .field(
+            link("user", "user", OnDelete::Cascade)
+                .required()
+                .doc("a new row may give `username` instead"),
+        )
     .field(link("is_member_of__application", "application", OnDelete::Cascade).required())
     .field(super::team::role())
     .link_also("application", "application", "is_member_of__application")

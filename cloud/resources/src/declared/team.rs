@@ -72,7 +72,11 @@ fn team() -> Resource {
 fn team_membership() -> Resource {
     Resource::new("team_membership", "that a user belongs to a team")
         .also("user__is_member_of__team")
-        .field(link("user", "user", OnDelete::Cascade).required())
+        .field(
+            link("user", "user", OnDelete::Cascade)
+                .required()
+                .doc("a new row may give `username` instead"),
+        )
         .field(link("is_member_of__team", "team", OnDelete::Cascade).required())
         .link_also("team", "team", "is_member_of__team")
         .unique(["user", "is_member_of__team"])

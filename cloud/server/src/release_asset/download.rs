@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
-use data::file::PIECE;
+use data::file::{PIECE, path};
 use data::{Database, query, sql};
 use futures::Stream;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -18,12 +18,15 @@ use crate::cloud::Shared;
 /// What the row says of its file.
 #[derive(Deserialize)]
 struct Told {
+    /// Its path, with its key.
+    href: String,
     content_type: String,
     content_disposition: String,
     size: u64,
 }
 
-/// The file, or the range of it that was asked for. Whoever may not read its row finds nothing there.
+/// The file, or the range of it that was asked for. The address that its row gives is enough; without the key in it,
+/// whoever may not read the row finds nothing there.
 pub(crate) async fn serve(
     State(cloud): State<Shared>,
     Path(file): Path<String>,
@@ -37,13 +40,16 @@ pub(crate) async fn serve(
          JOIN release_asset_file AS f ON f.release_asset = a.id WHERE f.id = ?");
     let row = cloud.database.row(&select.with(file)).await?;
     let row = row.ok_or_else(missing)?;
-    let setting = cloud.setting(&identity.caller);
-    let permitted = query::permitted(&setting, "release_asset", row.id(0)?, Method::Read)?;
-    if cloud.database.row(&permitted).await?.is_none() {
-        return Err(missing());
-    }
     let told: Told = serde_json::from_str(&row.some_text(1)?)
         .map_err(|error| Refusal::Fault(anyhow::Error::new(error).context("of a file")))?;
+    let has_key = key(parts.uri.query()).is_some_and(|key| told.href == path(file, &key));
+    if !has_key {
+        let setting = cloud.setting(&identity.caller);
+        let permitted = query::permitted(&setting, "release_asset", row.id(0)?, Method::Read)?;
+        if cloud.database.row(&permitted).await?.is_none() {
+            return Err(missing());
+        }
+    }
     // What a file of this number holds never changes: another one has another number.
     let tag = format!("\"asset-{file}\"");
     let mut response = match range(&parts.headers, &tag, told.size) {
@@ -89,6 +95,13 @@ pub(crate) async fn serve(
         }
     }
     Ok(response)
+}
+
+/// The key of a file in the query of its address.
+fn key(query: Option<&str>) -> Option<String> {
+    form_urlencoded::parse(query?.as_bytes())
+        .find(|(name, _)| name == "key")
+        .map(|(_, key)| key.into_owned())
 }
 
 fn with(

@@ -14,8 +14,9 @@ async fn whoever_is_invited_accepts_once_and_under_the_address() {
         let fill = |body: Value| -> Value {
             serde_json::from_str(&names.filled(&body.to_string())).expect("JSON")
         };
-        for (resource, link, to, answer, reached) in [
+        for (place, resource, link, to, answer, reached) in [
             (
+                "user",
                 "invitee__is_invited_to__application",
                 "is_invited_to__application",
                 "<pump>",
@@ -23,6 +24,7 @@ async fn whoever_is_invited_accepts_once_and_under_the_address() {
                 "/v7/application(<pump>)?$select=app_name",
             ),
             (
+                "org",
                 "invitee__is_invited_to__organization",
                 "is_invited_to__organization",
                 "<acme>",
@@ -38,7 +40,7 @@ async fn whoever_is_invited_accepts_once_and_under_the_address() {
             let (status, invite) = ann.send(Method::POST, &path, fill(body)).await;
             assert_eq!(status, StatusCode::CREATED, "{invite}");
             let token = invite["invitation_token"].as_str().expect("a token");
-            let at = format!("/user/v1/invitation/{token}");
+            let at = format!("/{place}/v1/invitation/{token}");
             // The token is for one address, and a person who is signed in.
             let (status, why) = ann.send(Method::POST, &at, json!({})).await;
             assert_eq!(status, StatusCode::FORBIDDEN, "{why}");

@@ -21,6 +21,7 @@ mod examples;
 mod fake_device;
 mod harness;
 mod invitations;
+mod memberships;
 mod proxies;
 mod reach;
 mod registry;

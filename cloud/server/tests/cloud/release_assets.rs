@@ -1,5 +1,5 @@
 //! Files beside releases (cloud behaviour 1.9): uploaded as forms, kept in the database, downloaded whole or in
-//! ranges by whoever may read the row.
+//! ranges by whoever may read the row, or has the address that it gives.
 
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
@@ -197,16 +197,30 @@ async fn a_file_is_for_those_who_may_read_its_release() {
         let hidden = uploaded(&ann, &names.filled("<1.2.3>"), "notes", b"mine").await;
         let public = uploaded(&ann, &names.filled("<16.0.0>"), "notes", b"everybody's").await;
         let at = href(&cloud, &hidden);
-        assert_eq!(
-            sent(bob.ask(Method::GET, &at)).await.status(),
-            StatusCode::NOT_FOUND
-        );
-        assert_eq!(
-            sent(cloud.ask(Method::GET, &at)).await.status(),
-            StatusCode::NOT_FOUND
-        );
-        let with_key = sent(cloud.ask(Method::GET, &format!("{at}?apikey={}", ann.token))).await;
-        assert_eq!(with_key.bytes().await.expect("a body"), "mine");
+        // Clients send no credential to the address that the row gives; whoever sees the row has it all.
+        let by_address = sent(cloud.ask(Method::GET, &at)).await;
+        assert_eq!(by_address.status(), StatusCode::OK);
+        assert_eq!(by_address.bytes().await.expect("a body"), "mine");
+        let (bare, key) = at.split_once("?key=").expect("a key");
+        let other_key = href(&cloud, &public);
+        let other_key = other_key.split_once("?key=").expect("a key").1;
+        assert_ne!(key, other_key);
+        for guessed in [
+            bare.to_owned(),
+            format!("{bare}?key="),
+            format!("{bare}?key={other_key}"),
+        ] {
+            for asked in [
+                bob.ask(Method::GET, &guessed),
+                cloud.ask(Method::GET, &guessed),
+            ] {
+                let status = sent(asked).await.status();
+                assert_eq!(status, StatusCode::NOT_FOUND, "{guessed}");
+            }
+        }
+        let with_token =
+            sent(cloud.ask(Method::GET, &format!("{bare}?apikey={}", ann.token))).await;
+        assert_eq!(with_token.bytes().await.expect("a body"), "mine");
         let open = sent(cloud.ask(Method::GET, &href(&cloud, &public))).await;
         assert_eq!(open.bytes().await.expect("a body"), "everybody's");
         // Nor does anybody else upload, for a release of others or without a credential.
