@@ -350,7 +350,7 @@ impl Upload {
         let wait = self.next.duration_since(Instant::now());
         let why = chain(error);
         tracing::warn!(
-            "logs do not reach the cloud and wait on the disk, tried again in {wait:?}: {why}"
+            "logs do not reach the cloud and wait on the disk, tried again in {wait:.0?}: {why}"
         );
     }
 

@@ -165,7 +165,7 @@ impl Provisioning {
                     let own = self.retry_delay().await;
                     let wait = own.max(error.retry_after().unwrap_or_default());
                     tracing::warn!(
-                        "this device is not set up with its cloud yet, tried again in {wait:?}: {}",
+                        "this device is not set up with its cloud yet, tried again in {wait:.0?}: {}",
                         chain(&error)
                     );
                     tokio::time::sleep(wait).await;

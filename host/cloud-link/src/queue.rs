@@ -229,7 +229,7 @@ impl Shared {
                     let wait = retry::after_error(errors, settings.interval, error.retry_after());
                     let why = chain(&error);
                     tracing::warn!(
-                        "failed to send {kind} to the cloud, tried again in {wait:?}: {why}"
+                        "failed to send {kind} to the cloud, tried again in {wait:.0?}: {why}"
                     );
                     errors = errors.saturating_add(1);
                     next = Instant::now() + wait;

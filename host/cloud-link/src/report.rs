@@ -101,7 +101,7 @@ impl Reporter {
                 Err(error) => {
                     let wait = retry::after_error(errors, settings.interval, error.retry_after());
                     tracing::warn!(
-                        "failed to tell the cloud the device's state, tried again in {wait:?}: {}",
+                        "failed to tell the cloud the device's state, tried again in {wait:.0?}: {}",
                         chain(&error)
                     );
                     errors = errors.saturating_add(1);
