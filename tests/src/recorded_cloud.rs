@@ -21,6 +21,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use tunnel::Ask;
@@ -93,6 +94,8 @@ struct Contents {
     tunnels: usize,
     /// Cancelled when it goes.
     gone: CancellationToken,
+    /// Ends the tunnel with a word.
+    farewell: Arc<Notify>,
 }
 
 /// A cloud on a free port of 127.0.0.1, which ends when it is dropped.
@@ -121,6 +124,7 @@ impl RecordedCloud {
             tunnel: None,
             tunnels: 0,
             gone: CancellationToken::new(),
+            farewell: Arc::default(),
         }));
         let mut cloud = RecordedCloud {
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -350,6 +354,11 @@ impl RecordedCloud {
         Ok((status, String::from_utf8_lossy(&body).into_owned()))
     }
 
+    /// Ends the tunnel and says that it goes away, as a replica does that is stopped.
+    pub fn say_that_it_goes_away(&self) {
+        self.lock().farewell.notify_one();
+    }
+
     /// Is gone: connections are refused from now on.
     pub fn go(&mut self) {
         self.lock().gone.cancel();
@@ -397,14 +406,14 @@ async fn open_tunnel(
         return StatusCode::UPGRADE_REQUIRED.into_response();
     };
     let upgrade = hyper::upgrade::on(&mut request);
-    let gone = {
+    let (gone, farewell) = {
         let contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
-        contents.gone.clone()
+        (contents.gone.clone(), contents.farewell.clone())
     };
     tokio::spawn(async move {
         let Ok(upgraded) = upgrade.await else { return };
-        let pipe = tunnel::over(TokioIo::new(upgraded), tunnel::End::Cloud).await;
-        let Ok((ask, connection)) = tunnel::connect(pipe).await else {
+        let (pipe, parting) = tunnel::over(TokioIo::new(upgraded), tunnel::End::Cloud).await;
+        let Ok((ask, mut connection)) = tunnel::connect(pipe).await else {
             return;
         };
         {
@@ -413,8 +422,13 @@ async fn open_tunnel(
             contents.tunnels += 1;
         }
         tokio::select! {
-            _ = connection => {}
+            _ = connection.ended() => {}
             () = gone.cancelled() => {}
+            () = farewell.notified() => {
+                parting.say(tunnel::Farewell::GoingAway);
+                connection.cut().await;
+                parting.close().await;
+            }
         }
         let mut contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
         contents.tunnel = None;

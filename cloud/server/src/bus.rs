@@ -142,12 +142,13 @@ impl Bus {
         }
     }
 
-    /// Has other replicas ask a device through its tunnel here, until it is dropped.
-    pub(crate) async fn take_calls(&self, device: i64, ask: &Ask) {
+    /// Has other replicas ask a device through its tunnel here, until `ending`, and then until what is under way
+    /// is done. Dropping it cuts that off.
+    pub(crate) async fn take_calls(&self, device: i64, ask: Ask, ending: CancellationToken) {
         if let Some(nats) = &self.nats {
-            call::take(nats, device, ask).await;
+            call::take(nats, device, ask, &ending).await;
         }
-        std::future::pending().await
+        ending.cancelled().await;
     }
 
     /// How to ask a device that is connected to another replica.

@@ -48,7 +48,7 @@ impl Reach {
 
     /// A device opened a tunnel at another replica, at this time: an older one here is broken, or will be.
     pub(crate) fn arrived_elsewhere(&self, device: i64, at: i64) {
-        self.tunnels.close_older(device, at);
+        self.tunnels.end_older(device, at);
     }
 
     /// Something was changed: devices are told, and what is no longer permitted ends.
@@ -59,11 +59,11 @@ impl Reach {
                 Effect::FleetsChanged(fleets) => self.push.fleets(fleets),
                 Effect::DevicesGone(gone) => {
                     for device in gone {
-                        self.tunnels.close(device.id);
+                        self.tunnels.end_of_removed(device.id);
                     }
                 }
                 // A device whose key is still good comes back at once.
-                Effect::ActorsChanged(actors) => self.tunnels.close_of(actors),
+                Effect::ActorsChanged(actors) => self.tunnels.end_of(actors),
                 Effect::ImagesGone(_) => {}
             }
         }

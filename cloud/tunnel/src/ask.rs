@@ -1,8 +1,13 @@
 //! The cloud's end: asks the device.
 
+use std::future::Future;
+
 use hyper::client::conn::http2::{self, SendRequest};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper::rt::Executor;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
 
 use crate::bounds::{CONNECTION_WINDOW, HEAD, PING_EVERY, PONG_WITHIN, SEND_BUFFER, STREAM_WINDOW};
 
@@ -10,11 +15,72 @@ use crate::bounds::{CONNECTION_WINDOW, HEAD, PING_EVERY, PONG_WITHIN, SEND_BUFFE
 /// HTTP/2 has it, whatever they are. Dropping an answer's body tells the device that nobody reads it.
 pub type Ask<B> = SendRequest<B>;
 
-/// The tunnel of one device. It works for as long as it is polled, and ends with the connection, or when the
-/// last [`Ask`] is dropped and nothing is under way.
-pub type Connection<P, B> = http2::Connection<TokioIo<P>, B, TokioExecutor>;
+/// The tunnel of one device, which works for as long as this is kept. Dropping it cuts off what is under way.
+pub struct Connection<P, B>
+where
+    P: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    B: http_body::Body + Unpin + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    /// Missing once it has ended.
+    client: Option<http2::Connection<TokioIo<P>, B, Tasks>>,
+    tasks: Tasks,
+    cut: DropGuard,
+}
 
-/// Begins to speak to the device at the other end of `pipe`. Whoever calls it spawns the [`Connection`].
+impl<P, B> Connection<P, B>
+where
+    P: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    B: http_body::Body + Unpin + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    /// Waits until it has ended: with the connection, or when the last [`Ask`] is dropped and nothing is under
+    /// way, which the device is told (GOAWAY). Dropping the future ends nothing, and it may be called again.
+    ///
+    /// # Errors
+    /// How it broke, where it did.
+    pub async fn ended(&mut self) -> hyper::Result<()> {
+        let ended = match &mut self.client {
+            Some(client) => client.await,
+            None => Ok(()),
+        };
+        self.client = None;
+        self.tasks.running.close();
+        self.tasks.running.wait().await;
+        ended
+    }
+
+    /// Cuts off what is under way. When this returns, nothing uses the pipe any more.
+    pub async fn cut(self) {
+        drop(self.client);
+        drop(self.cut);
+        self.tasks.running.close();
+        self.tasks.running.wait().await;
+    }
+}
+
+/// Runs what a connection consists of, until that is cut.
+#[derive(Clone)]
+struct Tasks {
+    running: TaskTracker,
+    cut: CancellationToken,
+}
+
+impl<F> Executor<F> for Tasks
+where
+    F: Future + Send + 'static,
+    F::Output: Send,
+{
+    fn execute(&self, task: F) {
+        let cut = self.cut.clone();
+        self.running.spawn(cut.run_until_cancelled_owned(task));
+    }
+}
+
+/// Begins to speak to the device at the other end of `pipe`. Whoever calls it keeps the [`Connection`], and waits
+/// for its end.
 ///
 /// # Errors
 /// Where the connection breaks at once.
@@ -25,7 +91,12 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    http2::Builder::new(TokioExecutor::new())
+    let tasks = Tasks {
+        running: TaskTracker::new(),
+        cut: CancellationToken::new(),
+    };
+    let cut = tasks.cut.clone().drop_guard();
+    let (ask, client) = http2::Builder::new(tasks.clone())
         .timer(TokioTimer::new())
         .adaptive_window(false)
         .initial_stream_window_size(STREAM_WINDOW)
@@ -36,5 +107,11 @@ where
         .keep_alive_timeout(PONG_WITHIN)
         .keep_alive_while_idle(true)
         .handshake(TokioIo::new(pipe))
-        .await
+        .await?;
+    let connection = Connection {
+        client: Some(client),
+        tasks,
+        cut,
+    };
+    Ok((ask, connection))
 }

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! - [`Offer`] and [`accept`] are the two halves of the handshake, as headers: whoever speaks HTTP sends them.
-//! - [`over`] makes a byte stream of the binary messages on an upgraded connection.
+//! - [`over`] makes a byte stream of the binary messages on an upgraded connection; [`Parting`] ends it with a
+//!   word ([`Farewell`]).
 //! - `serve` (feature `device`) answers requests on it; `connect` (feature `cloud`) sends them.
 //!
 //! Both ends are bounded here, since neither trusts the other: messages, heads, streams at a time, and what is
@@ -19,6 +20,7 @@
 #[cfg(feature = "cloud")]
 mod ask;
 mod bounds;
+mod farewell;
 mod handshake;
 mod messages;
 #[cfg(feature = "device")]
@@ -26,6 +28,7 @@ mod serve;
 
 #[cfg(feature = "cloud")]
 pub use ask::{Ask, Connection, connect};
+pub use farewell::{Farewell, Heard, Parting};
 pub use handshake::{NoTunnel, Offer, accept};
 pub use messages::{End, Pipe, over};
 #[cfg(feature = "device")]

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use futures::{Sink, SinkExt, Stream, StreamExt};
+use futures::{Sink, SinkExt, Stream};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
@@ -14,6 +14,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_util::io::{CopyToBytes, SinkWriter, StreamReader};
 
 use crate::bounds::MESSAGE;
+use crate::farewell::{Parting, Shared};
 
 /// Which end of the tunnel one is: the device masks what it sends (RFC 6455, 5.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,11 +29,11 @@ pub enum End {
 pub type Pipe<S> = SinkWriter<StreamReader<CopyToBytes<Messages<S>>, Bytes>>;
 
 /// The binary messages of one connection.
-pub struct Messages<S>(WebSocketStream<S>);
+pub struct Messages<S>(Shared<S>);
 
-/// Makes a byte stream of a connection that has switched protocols. Text ends it with an error, and so does a
-/// message that is too long; pings of the WebSocket are answered.
-pub async fn over<S>(connection: S, end: End) -> Pipe<S>
+/// Makes a byte stream of a connection that has switched protocols, which ends with a word. Text ends it with an
+/// error, and so does a message that is too long; pings of the WebSocket are answered.
+pub async fn over<S>(connection: S, end: End) -> (Pipe<S>, Parting<S>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -48,15 +49,18 @@ where
         .max_message_size(Some(MESSAGE))
         .max_frame_size(Some(MESSAGE));
     let socket = WebSocketStream::from_raw_socket(connection, role, Some(config)).await;
-    SinkWriter::new(StreamReader::new(CopyToBytes::new(Messages(socket))))
+    let socket = Shared::new(socket);
+    let messages = Messages(socket.clone());
+    let pipe = SinkWriter::new(StreamReader::new(CopyToBytes::new(messages)));
+    (pipe, Parting(socket))
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Stream for Messages<S> {
     type Item = io::Result<Bytes>;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
-            let item = match ready!(self.0.poll_next_unpin(cx)) {
+            let item = match ready!(self.0.lock().poll_message(cx)) {
                 None | Some(Ok(Message::Close(_))) => None,
                 Some(Ok(Message::Binary(bytes))) => Some(Ok(bytes)),
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => continue,
@@ -74,22 +78,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream for Messages<S> {
 impl<S: AsyncRead + AsyncWrite + Unpin> Sink<Bytes> for Messages<S> {
     type Error = io::Error;
 
-    fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.0.poll_ready_unpin(cx).map_err(failed)
+    fn poll_ready(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.lock().stream.poll_ready_unpin(cx).map_err(failed)
     }
 
-    fn start_send(mut self: Pin<&mut Self>, bytes: Bytes) -> io::Result<()> {
-        self.0
+    fn start_send(self: Pin<&mut Self>, bytes: Bytes) -> io::Result<()> {
+        let mut socket = self.0.lock();
+        socket
+            .stream
             .start_send_unpin(Message::Binary(bytes))
             .map_err(failed)
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.0.poll_flush_unpin(cx).map_err(failed)
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.lock().stream.poll_flush_unpin(cx).map_err(failed)
     }
 
-    fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.0.poll_close_unpin(cx).map_err(failed)
+    fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.lock().poll_close(cx).map_err(failed)
     }
 }
 

@@ -21,7 +21,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
-use crate::{Ask, End, connect, over, serve};
+use crate::{Ask, End, Farewell, Heard, Parting, connect, over, serve};
 
 type Body = BoxBody<Bytes, std::io::Error>;
 
@@ -79,7 +79,7 @@ async fn tunnel(
 ) -> (Ask<Body>, JoinHandle<hyper::Result<()>>, JoinHandle<()>) {
     let (one, other) = tokio::io::duplex(8 << 10);
     let served = tokio::spawn(async move {
-        let pipe = over(one, End::Device).await;
+        let (pipe, _parting) = over(one, End::Device).await;
         serve(
             pipe,
             move |request| device.clone().answer(request),
@@ -87,9 +87,11 @@ async fn tunnel(
         )
         .await
     });
-    let (ask, connection) = connect(over(other, End::Cloud).await).await.unwrap();
+    let (pipe, parting) = over(other, End::Cloud).await;
+    let (ask, mut connection) = connect(pipe).await.unwrap();
     let asking = tokio::spawn(async move {
-        let _ = connection.await;
+        let _parting = parting;
+        let _ = connection.ended().await;
     });
     (ask, served, asking)
 }
@@ -209,10 +211,11 @@ async fn a_device_that_stops_ends_what_is_under_way_first() {
 async fn a_cloud_that_no_longer_answers_is_gone_after_a_ping() {
     let (one, other) = tokio::io::duplex(8 << 10);
     let device = Device::default();
-    let pipe = over(one, End::Device).await;
+    let (pipe, _parting) = over(one, End::Device).await;
     let answer = move |request| device.clone().answer(request);
     let served = tokio::spawn(serve(pipe, answer, std::future::pending()));
-    let mut silent = over(other, End::Cloud).await;
+    let (mut silent, parting) = over(other, End::Cloud).await;
+    drop(parting);
     silent
         .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
         .await
@@ -232,7 +235,8 @@ async fn a_cloud_that_no_longer_answers_is_gone_after_a_ping() {
 async fn told(messages: Vec<Message>) -> hyper::Result<()> {
     let (one, other) = tokio::io::duplex(1 << 20);
     let device = Device::default();
-    let pipe = over(one, End::Device).await;
+    let (pipe, parting) = over(one, End::Device).await;
+    drop(parting);
     let answer = move |request| device.clone().answer(request);
     let served = tokio::spawn(serve(pipe, answer, std::future::pending()));
     let mut cloud: WebSocketStream<DuplexStream> =
@@ -258,4 +262,72 @@ async fn what_is_no_tunnel_ends_it() {
     }
     // A farewell is none.
     let _ = told(vec![Message::Close(None)]).await;
+}
+
+/// What a device hears whose cloud ends its tunnel, `cut` off in the middle of an answer or when it is idle.
+async fn ended_with(farewell: Farewell, cut: bool) -> Option<Heard> {
+    let (one, other) = tokio::io::duplex(8 << 10);
+    let device = Device::default();
+    let served = tokio::spawn(async move {
+        let (pipe, parting) = over(one, End::Device).await;
+        let answer = move |request| device.clone().answer(request);
+        let _ = serve(pipe, answer, std::future::pending()).await;
+        parting.heard().await
+    });
+    let (pipe, parting): (_, Parting<DuplexStream>) = over(other, End::Cloud).await;
+    let (mut ask, mut connection) = connect(pipe).await.unwrap();
+    let asked = async {
+        match cut {
+            true => {
+                let endless = request(Method::GET, "/endless", String::new());
+                Some(ask.send_request(endless).await.unwrap())
+            }
+            false => {
+                let found = said(&mut ask, request(Method::GET, "/", String::new())).await;
+                assert_eq!(found, "GET / 0");
+                None
+            }
+        }
+    };
+    let under_way = tokio::select! {
+        under_way = asked => under_way,
+        ended = connection.ended() => panic!("{ended:?}"),
+    };
+    drop(ask);
+    parting.say(farewell);
+    match under_way {
+        None => connection.ended().await.unwrap(),
+        Some(answer) => {
+            connection.cut().await;
+            let mut body = answer.into_body();
+            while let Some(frame) = body.frame().await {
+                if frame.is_err() {
+                    break;
+                }
+            }
+        }
+    }
+    parting.close().await;
+    tokio::time::timeout(PATIENCE, served)
+        .await
+        .unwrap()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_cloud_says_why_it_ends_a_tunnel_whether_or_not_something_is_under_way() {
+    for farewell in [
+        Farewell::GoingAway,
+        Farewell::Replaced,
+        Farewell::Removed,
+        Farewell::KeyChanged,
+    ] {
+        for cut in [false, true] {
+            let ended = tokio::time::timeout(PATIENCE, ended_with(farewell, cut)).await;
+            let heard = ended.unwrap().expect("a word");
+            assert!(heard.is(farewell), "{heard} {cut}");
+            let expected = format!("{} ({})", farewell.reason(), farewell.code());
+            assert_eq!(heard.to_string(), expected);
+        }
+    }
 }

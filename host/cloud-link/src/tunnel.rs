@@ -3,19 +3,20 @@
 //! without it the device polls.
 //!
 //! A connection that ends is made again, soon at first and later and later, each time a bit sooner or later by
-//! chance, so that devices that lost their cloud together do not come back together.
+//! chance, so that devices that lost their cloud together do not come back together. A cloud that says that it
+//! goes away is looked for again at once: another replica of it has the device before anybody misses it.
 
 use std::error::Error;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::tunnel::{End, over, serve};
+use ::tunnel::{End, Farewell, Heard, over, serve};
 use http::{Request, Response};
 use hyper::body::Incoming;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{Client, CloudError};
@@ -28,6 +29,10 @@ const CAP: Duration = Duration::from_secs(300);
 const LASTED: Duration = Duration::from_secs(60);
 /// How long what is under way may take when the tunnel is to close.
 const GRACE: Duration = Duration::from_secs(5);
+/// How long the cloud's last word is waited for when it has closed the tunnel.
+const LAST_WORD: Duration = Duration::from_secs(1);
+/// A cloud that goes away so often in a row is given time.
+const TOO_OFTEN: u32 = 3;
 
 /// Keeps a tunnel while `wanted`, once `ready` is cancelled, until `stop`; done when it is closed after that.
 /// `protocol` is its WebSocket subprotocol; `answer` answers what comes through it. Runs in a tokio runtime.
@@ -61,21 +66,23 @@ where
             if stop.is_cancelled() {
                 return;
             }
-            let asked = match ended {
-                // Also where nobody wanted it any more.
-                Ok(()) => None,
-                Err(error) => {
-                    let why = chain(&error);
-                    tracing::debug!("the cloud cannot reach this device directly: {why}");
-                    error.retry_after()
-                }
-            };
             if begun.elapsed() >= LASTED {
                 failures = 0;
             }
-            let wait = asked
-                .unwrap_or_default()
-                .max(pause(failures, getrandom::u32().unwrap_or(0)));
+            let chance = getrandom::u32().unwrap_or(0);
+            let wait = match ended {
+                Ok(Some(heard)) if heard.is(Farewell::GoingAway) && failures < TOO_OFTEN => {
+                    soon(chance)
+                }
+                // Also where nobody wanted it any more.
+                Ok(_) => pause(failures, chance),
+                Err(error) => {
+                    let why = chain(&error);
+                    tracing::debug!("the cloud cannot reach this device directly: {why}");
+                    let asked = error.retry_after().unwrap_or_default();
+                    asked.max(pause(failures, chance))
+                }
+            };
             failures = failures.saturating_add(1);
             if stop.run_until_cancelled(sleep(wait)).await.is_none() {
                 return;
@@ -84,13 +91,13 @@ where
     })
 }
 
-/// One connection, from its beginning to its end.
+/// One connection, from its beginning to its end; what the cloud said when it ended it.
 async fn once<F, A, B>(
     client: &Client,
     protocol: &str,
     answer: F,
     closing: impl Future<Output = ()>,
-) -> Result<(), CloudError>
+) -> Result<Option<Heard>, CloudError>
 where
     F: Fn(Request<Incoming>) -> A + Send + Sync + 'static,
     A: Future<Output = Response<B>> + Send + 'static,
@@ -101,10 +108,10 @@ where
     let mut closing = std::pin::pin!(closing);
     let connection = tokio::select! {
         connection = client.tunnel(protocol) => connection?,
-        () = closing.as_mut() => return Ok(()),
+        () = closing.as_mut() => return Ok(None),
     };
     tracing::info!("the cloud reaches this device directly");
-    let pipe = over(connection, End::Device).await;
+    let (pipe, parting) = over(connection, End::Device).await;
     let cut = CancellationToken::new();
     let told = cut.clone();
     let stopping = async move {
@@ -120,8 +127,20 @@ where
         served = serving => served,
         () = overtime => Ok(()),
     };
-    tracing::info!("the cloud no longer reaches this device directly");
-    served.map_err(|error| CloudError::Unreachable(error.into()))
+    if cut.is_cancelled() {
+        tracing::info!("the cloud no longer reaches this device directly: it is not to");
+        return Ok(None);
+    }
+    // Also of a connection that broke: what was under way was cut off.
+    if let Ok(Some(heard)) = timeout(LAST_WORD, parting.heard()).await {
+        tracing::info!("the cloud no longer reaches this device directly: {heard}");
+        return Ok(Some(heard));
+    }
+    tracing::info!("the cloud no longer reaches this device directly: the connection is gone");
+    match served {
+        Ok(()) => Ok(None),
+        Err(error) => Err(CloudError::Unreachable(error.into())),
+    }
 }
 
 /// Waits until a tunnel is wanted; false where none will be.
@@ -143,9 +162,20 @@ fn pause(failures: u32, chance: u32) -> Duration {
     whole.mul_f64(0.5 + share)
 }
 
+/// At once, but for chance: a replica may have had thousands of devices.
+fn soon(chance: u32) -> Duration {
+    BASE.mul_f64(f64::from(chance) / f64::from(u32::MAX))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cloud_that_goes_away_is_looked_for_at_once_but_for_chance() {
+        assert_eq!(soon(0), Duration::ZERO);
+        assert_eq!(soon(u32::MAX), BASE);
+    }
 
     #[test]
     fn a_tunnel_is_opened_again_soon_and_then_later_and_by_chance() {

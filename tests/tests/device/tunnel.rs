@@ -118,6 +118,19 @@ async fn the_tunnel_is_opened_again_by_a_device_whose_cloud_was_gone_or_did_not_
 }
 
 #[tokio::test]
+async fn a_device_whose_cloud_says_that_it_goes_away_logs_why_and_is_back() {
+    let (cloud, device) = with_tunnel().await;
+    for tunnels in 2..=3 {
+        cloud.say_that_it_goes_away();
+        cloud.until_tunnels(tunnels).await;
+    }
+    assert_eq!(get(&cloud, "/ping").await, (200, "OK".to_owned()));
+    let why = "the cloud no longer reaches this device directly: this cloud ends, or starts anew";
+    let log = device.log();
+    assert_eq!(log.matches(why).count(), 2, "{log}");
+}
+
+#[tokio::test]
 async fn a_variable_closes_the_tunnel_and_opens_it() {
     let (cloud, device) = with_tunnel().await;
     let vpn = |on: &str| json!({ "PLATFORM_SUPERVISOR_VPN_CONTROL": on });

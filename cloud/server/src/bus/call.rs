@@ -23,6 +23,7 @@ use hyper::body::Incoming;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use super::nats::Nats;
 use super::pipe::{self, Numbered};
@@ -86,19 +87,20 @@ pub(super) async fn open(nats: &Nats, device: i64) -> Result<Ask, NotReached> {
         _ => return Err(broken(&"its reply is none")),
     };
     let pipe = pipe::over(client.clone(), Numbered::new(answers), to);
-    let (ask, connection) = tunnel::connect(pipe)
+    let (ask, mut connection) = tunnel::connect(pipe)
         .await
         .map_err(|error| broken(&error))?;
     tokio::spawn(async move {
-        if let Err(error) = connection.await {
+        if let Err(error) = connection.ended().await {
             tracing::debug!(device, %error, "a call of another replica broke");
         }
     });
     Ok(ask)
 }
 
-/// Takes the calls of a device that is connected here, until it is dropped; calls that are under way end then.
-pub(super) async fn take(nats: &Nats, device: i64, ask: &Ask) {
+/// Takes the calls of a device that is connected here, until `ending`, and then until those are done that are
+/// under way; until it is dropped, which ends them.
+pub(super) async fn take(nats: &Nats, device: i64, ask: Ask, ending: &CancellationToken) {
     let mut calls = match nats.client().subscribe(nats.subjects().calls(device)).await {
         Ok(calls) => calls,
         Err(error) => {
@@ -108,7 +110,7 @@ pub(super) async fn take(nats: &Nats, device: i64, ask: &Ask) {
     };
     let free = Arc::new(Semaphore::new(AT_ONCE));
     let mut taken = JoinSet::new();
-    while let Some(call) = calls.next().await {
+    while let Some(Some(call)) = ending.run_until_cancelled(calls.next()).await {
         while taken.try_join_next().is_some() {}
         match free.clone().try_acquire_owned() {
             Ok(held) => {
@@ -125,6 +127,8 @@ pub(super) async fn take(nats: &Nats, device: i64, ask: &Ask) {
             }
         }
     }
+    drop((calls, ask));
+    while taken.join_next().await.is_some() {}
 }
 
 /// One call: what is asked is asked of the device.

@@ -4,6 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
+use tokio_util::task::TaskTracker;
+use tunnel::Farewell;
 
 use crate::bus::Ask;
 
@@ -11,6 +13,8 @@ use crate::bus::Ask;
 #[derive(Default)]
 pub(crate) struct Tunnels {
     open: Mutex<Map>,
+    /// What carries them, up to the last word of each.
+    pub(crate) carrying: TaskTracker,
 }
 
 #[derive(Default)]
@@ -27,8 +31,15 @@ struct Tunnel {
     key: String,
     /// When, in milliseconds since the epoch.
     since: i64,
-    /// The tunnel ends when this is dropped.
-    _held: oneshot::Sender<()>,
+    /// The tunnel ends with what is sent here.
+    end: oneshot::Sender<Farewell>,
+}
+
+impl Tunnel {
+    fn end(self, farewell: Farewell) {
+        // An error says that it has ended by itself.
+        let _ = self.end.send(farewell);
+    }
 }
 
 /// Who opens a tunnel.
@@ -43,8 +54,8 @@ pub(crate) struct Opener {
 pub(crate) struct Held {
     device: i64,
     number: u64,
-    /// Ends when the tunnel is to end.
-    pub(crate) until: oneshot::Receiver<()>,
+    /// Says when the tunnel is to end, and with which word.
+    pub(crate) until: oneshot::Receiver<Farewell>,
 }
 
 impl Tunnels {
@@ -55,7 +66,7 @@ impl Tunnels {
     /// A device opened a tunnel.
     pub(crate) fn opened(&self, opener: &Opener, since: i64, ask: Ask) -> Held {
         let device = opener.device;
-        let (held, until) = oneshot::channel();
+        let (end, until) = oneshot::channel();
         let mut map = self.map();
         map.opened += 1;
         let number = map.opened;
@@ -65,9 +76,11 @@ impl Tunnels {
             actor: opener.actor,
             key: opener.key.clone(),
             since,
-            _held: held,
+            end,
         };
-        map.by_device.insert(device, tunnel);
+        if let Some(older) = map.by_device.insert(device, tunnel) {
+            older.end(Farewell::Replaced);
+        }
         Held {
             device,
             number,
@@ -105,18 +118,23 @@ impl Tunnels {
         self.map().by_device.keys().copied().collect()
     }
 
-    /// Ends the tunnel of a device.
-    pub(crate) fn close(&self, device: i64) {
-        self.map().by_device.remove(&device);
+    /// Ends the tunnel of a device that is no more.
+    pub(crate) fn end_of_removed(&self, device: i64) {
+        self.end_where(Farewell::Removed, |map| {
+            map.remove(&device).into_iter().collect()
+        });
     }
 
     /// Ends the tunnel of a device that opened a newer one elsewhere.
-    pub(crate) fn close_older(&self, device: i64, than: i64) {
-        let mut map = self.map();
-        let open = map.by_device.get(&device);
-        if open.is_some_and(|tunnel| tunnel.since < than) {
-            map.by_device.remove(&device);
-        }
+    pub(crate) fn end_older(&self, device: i64, than: i64) {
+        self.end_where(Farewell::Replaced, |map| {
+            let older = map.get(&device).is_some_and(|tunnel| tunnel.since < than);
+            older
+                .then(|| map.remove(&device))
+                .flatten()
+                .into_iter()
+                .collect()
+        });
     }
 
     /// The keys that tunnels were opened by.
@@ -129,21 +147,39 @@ impl Tunnels {
     }
 
     /// Ends the tunnels that were opened by one of these keys.
-    pub(crate) fn close_opened_by(&self, keys: &HashSet<String>) {
-        let mut map = self.map();
-        map.by_device
-            .retain(|_, tunnel| !keys.contains(&tunnel.key));
+    pub(crate) fn end_opened_by(&self, keys: &HashSet<String>) {
+        self.end_where(Farewell::KeyChanged, |map| {
+            map.extract_if(|_, tunnel| keys.contains(&tunnel.key))
+                .map(|(_, tunnel)| tunnel)
+                .collect()
+        });
     }
 
     /// Ends the tunnels of devices with these actors.
-    pub(crate) fn close_of(&self, actors: &[i64]) {
-        let mut map = self.map();
-        map.by_device
-            .retain(|_, tunnel| !actors.contains(&tunnel.actor));
+    pub(crate) fn end_of(&self, actors: &[i64]) {
+        self.end_where(Farewell::KeyChanged, |map| {
+            map.extract_if(|_, tunnel| actors.contains(&tunnel.actor))
+                .map(|(_, tunnel)| tunnel)
+                .collect()
+        });
     }
 
-    /// Ends all of them.
-    pub(crate) fn close_all(&self) {
-        self.map().by_device.clear();
+    /// Ends all of them, since this replica ends.
+    pub(crate) fn end_all(&self) {
+        self.end_where(Farewell::GoingAway, |map| {
+            map.drain().map(|(_, tunnel)| tunnel).collect()
+        });
+        self.carrying.close();
+    }
+
+    fn end_where(
+        &self,
+        farewell: Farewell,
+        which: impl FnOnce(&mut HashMap<i64, Tunnel>) -> Vec<Tunnel>,
+    ) {
+        let ended = which(&mut self.map().by_device);
+        for tunnel in ended {
+            tunnel.end(farewell);
+        }
     }
 }

@@ -18,9 +18,10 @@ use data::write::Writer;
 use data::{DataError, Database, Dialect, sql};
 use serde_json::{Map, json};
 use tokio::sync::Notify;
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::tunnel;
 use crate::cloud::{Cloud, Shared, now};
 
 /// Between two renewals of this replica's time.
@@ -114,9 +115,17 @@ pub(crate) async fn run(cloud: Shared, mut instance: Instance, stop: Cancellatio
             },
         }
     }
-    cloud.reach.tunnels.close_all();
-    if let Err(error) = leave(&cloud.database, instance.id, now()).await {
+    let tunnels = &cloud.reach.tunnels;
+    tunnels.end_all();
+    let (left, said) = tokio::join!(
+        leave(&cloud.database, instance.id, now()),
+        timeout(tunnel::LONGEST_END, tunnels.carrying.wait()),
+    );
+    if let Err(error) = left {
         tracing::warn!("devices stay connected in the database for a while: {error}");
+    }
+    if said.is_err() {
+        tracing::warn!("some devices did not hear that this replica ends");
     }
 }
 

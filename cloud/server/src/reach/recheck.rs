@@ -42,7 +42,7 @@ async fn look(cloud: &Cloud) -> Result<(), DataError> {
             bad.remove(&row.some_text(0)?);
         }
         if !bad.is_empty() {
-            tunnels.close_opened_by(&bad);
+            tunnels.end_opened_by(&bad);
         }
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! `GET /device/v3/:uuid/tunnel`: a device opens the connection on which the cloud asks it.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use axum::extract::{Path, Request, State};
@@ -10,7 +11,8 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use resources::Action;
 use tokio::time::timeout;
-use tunnel::End;
+use tokio_util::sync::CancellationToken;
+use tunnel::{End, Farewell};
 
 use super::open::Opener;
 use crate::answer::Refusal;
@@ -19,6 +21,12 @@ use crate::credential::{carried, key_hash};
 
 /// How long a device may take from the answer to the first bytes of the tunnel.
 const SWITCH: Duration = Duration::from_secs(20);
+/// How long what is under way has when this replica ends. Nothing else that ends a tunnel waits for it.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long a device may take to close its end, having heard the last word.
+const LAST_WORD: Duration = Duration::from_secs(2);
+/// The longest that the end of a tunnel takes.
+pub(super) const LONGEST_END: Duration = Duration::from_secs(8);
 
 /// Switches to the tunnel, for whoever holds a key of the device.
 pub(crate) async fn accept(
@@ -66,7 +74,8 @@ pub(crate) async fn accept(
         actor,
         key: key_hash(&key),
     };
-    tokio::spawn(carry(cloud.clone(), opener, switched));
+    let carried = carry(cloud.clone(), opener, switched);
+    cloud.reach.tunnels.carrying.spawn(carried);
     Ok((StatusCode::SWITCHING_PROTOCOLS, headers).into_response())
 }
 
@@ -75,10 +84,11 @@ async fn carry(cloud: Shared, opener: Opener, switched: OnUpgrade) {
     let device = opener.device;
     let begun = timeout(SWITCH, async {
         let connection = switched.await?;
-        let pipe = tunnel::over(TokioIo::new(connection), End::Cloud).await;
-        tunnel::connect(pipe).await
+        let (pipe, parting) = tunnel::over(TokioIo::new(connection), End::Cloud).await;
+        let (ask, connection) = tunnel::connect(pipe).await?;
+        Ok::<_, hyper::Error>((ask, connection, parting))
     });
-    let (ask, connection) = match begun.await {
+    let (ask, mut connection, parting) = match begun.await {
         Ok(Ok(begun)) => begun,
         Ok(Err(error)) => {
             tracing::debug!(device, %error, "a tunnel broke before it began");
@@ -90,16 +100,31 @@ async fn carry(cloud: Shared, opener: Opener, switched: OnUpgrade) {
     let since = now();
     let mut held = reach.tunnels.opened(&opener, since, ask.clone());
     opened(&cloud, device, since);
-    tokio::select! {
-        ended = connection => match ended {
-            Ok(()) => tracing::debug!(device, "a tunnel ended"),
-            Err(error) => tracing::debug!(device, %error, "a tunnel broke"),
-        },
-        _ = &mut held.until => tracing::debug!(device, "a tunnel was ended"),
-        () = cloud.bus.take_calls(device, &ask) => {}
-    }
+    let ending = CancellationToken::new();
+    let mut calls = pin!(cloud.bus.take_calls(device, ask, ending.clone()));
+    let farewell = tokio::select! {
+        ended = connection.ended() => {
+            match ended {
+                Ok(()) => tracing::debug!(device, "a tunnel ended"),
+                Err(error) => tracing::debug!(device, %error, "a tunnel broke"),
+            }
+            None
+        }
+        farewell = &mut held.until => farewell.ok(),
+        () = &mut calls => None,
+    };
     reach.tunnels.ended(&held);
     reach.presence.changed(device);
+    let Some(farewell) = farewell else { return };
+    tracing::debug!(device, ?farewell, "a tunnel is ended");
+    parting.say(farewell);
+    if farewell == Farewell::GoingAway {
+        // Without anything under way it is over at once.
+        ending.cancel();
+        let _ = timeout(GRACE, async { tokio::join!(calls, connection.ended()) }).await;
+    }
+    connection.cut().await;
+    let _ = timeout(LAST_WORD, parting.close()).await;
 }
 
 fn opened(cloud: &Cloud, device: i64, since: i64) {

@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tower::ServiceExt as _;
-use tunnel::{End, Offer};
+use tunnel::{End, Heard, Offer};
 
 use crate::harness::{Cloud, Signed};
 
@@ -93,8 +93,13 @@ pub(crate) async fn ask_for_tunnel(
     }
 }
 
-/// Opens the tunnel of a device, and answers by this router until the task is aborted or the cloud ends it.
-pub(crate) async fn connect(cloud: &Cloud, device: &Known, router: Router) -> JoinHandle<()> {
+/// Opens the tunnel of a device, and answers by this router until the task is aborted or the cloud ends it; what
+/// the cloud says then.
+pub(crate) async fn connect(
+    cloud: &Cloud,
+    device: &Known,
+    router: Router,
+) -> JoinHandle<Option<Heard>> {
     let offer = Offer::new(PROTOCOL).expect("an offer");
     let answer = ask_for_tunnel(cloud, &device.uuid, Some(&device.key), offer.headers())
         .await
@@ -104,7 +109,7 @@ pub(crate) async fn connect(cloud: &Cloud, device: &Known, router: Router) -> Jo
         .expect("a tunnel");
     let connection = hyper::upgrade::on(answer).await.expect("the connection");
     tokio::spawn(async move {
-        let pipe = tunnel::over(TokioIo::new(connection), End::Device).await;
+        let (pipe, parting) = tunnel::over(TokioIo::new(connection), End::Device).await;
         let answer = move |request| {
             let router = router.clone();
             async move {
@@ -115,5 +120,6 @@ pub(crate) async fn connect(cloud: &Cloud, device: &Known, router: Router) -> Jo
             }
         };
         let _ = tunnel::serve(pipe, answer, std::future::pending()).await;
+        parting.heard().await
     })
 }

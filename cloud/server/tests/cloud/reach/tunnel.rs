@@ -3,12 +3,29 @@
 use data::testing::on_fresh;
 use http::{HeaderMap, StatusCode};
 use reqwest::Method;
-use serde_json::Value;
-use tunnel::Offer;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tunnel::{Farewell, Heard, Offer};
 
-use super::{silent, until, until_connected};
+use super::proxy::{Flood, asked};
+use super::{PATIENCE, silent, until, until_connected};
 use crate::fake_device::{PROTOCOL, ask_for_tunnel, connect, known};
 use crate::harness::{Cloud, on_both};
+
+/// Why the cloud ends a tunnel, once it does.
+async fn why(held: JoinHandle<Option<Heard>>) -> Farewell {
+    let ended = tokio::time::timeout(PATIENCE, held).await;
+    let heard = ended.expect("an end in time").expect("an end");
+    let heard = heard.expect("a word");
+    let known = [
+        Farewell::GoingAway,
+        Farewell::Replaced,
+        Farewell::Removed,
+        Farewell::KeyChanged,
+    ];
+    let found = known.into_iter().find(|farewell| heard.is(*farewell));
+    found.unwrap_or_else(|| panic!("{heard}"))
+}
 
 #[tokio::test]
 async fn a_device_is_connected_for_as_long_as_it_holds_a_tunnel() {
@@ -26,7 +43,7 @@ async fn a_device_is_connected_for_as_long_as_it_holds_a_tunnel() {
 
         // A newer tunnel takes the place of the older, and the device was never away.
         let second = connect(&cloud, &device, silent()).await;
-        first.await.expect("the older ends");
+        assert_eq!(why(first).await, Farewell::Replaced);
         assert_eq!(until_connected(&ann, device.id, true).await, since);
 
         second.abort();
@@ -86,14 +103,59 @@ async fn a_tunnel_ends_with_the_key_or_the_device_that_it_was_opened_by() {
         let path = format!("/v7/device({})", device.id);
         let (status, _) = ann.answer(ann.ask(Method::DELETE, &path)).await;
         assert_eq!(status, StatusCode::OK);
-        held.await.expect("the tunnel ends");
+        assert_eq!(why(held).await, Farewell::Removed);
 
         until_connected(&ann, other.id, true).await;
         let key = format!("/v7/api_key?$filter=is_of__actor eq {}", other.actor);
         let (status, answer) = ann.answer(ann.ask(Method::DELETE, &key)).await;
         assert_eq!(status, StatusCode::OK, "{answer}");
-        kept.await.expect("the tunnel ends");
+        assert_eq!(why(kept).await, Farewell::KeyChanged);
         until_connected(&ann, other.id, false).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_under_way_ends_with_the_device_that_is_removed() {
+    on_both(async |cloud| {
+        let ann = cloud.sign_in().await;
+        let fleet = ann.fleet("pump", "raspberrypi4-64").await;
+        let device = known(&cloud, &ann, fleet).await;
+        let flood = Flood::default();
+        let held = connect(&cloud, &device, flood.router()).await;
+        until_connected(&ann, device.id, true).await;
+        let answer = asked(&ann, "/flood", json!({ "deviceId": device.id })).await;
+        assert_eq!(answer.status(), StatusCode::OK);
+        let path = format!("/v7/device({})", device.id);
+        let (status, _) = ann.answer(ann.ask(Method::DELETE, &path)).await;
+        assert_eq!(status, StatusCode::OK);
+        assert_eq!(why(held).await, Farewell::Removed);
+        let rest = tokio::time::timeout(PATIENCE, answer.bytes()).await;
+        rest.expect("an end").expect_err("it is cut off");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_cloud_that_ends_says_so_to_its_devices_whatever_is_under_way() {
+    on_both(async |cloud| {
+        let ann = cloud.sign_in().await;
+        let fleet = ann.fleet("pump", "raspberrypi4-64").await;
+        let (idle, busy) = (
+            known(&cloud, &ann, fleet).await,
+            known(&cloud, &ann, fleet).await,
+        );
+        let idle_held = connect(&cloud, &idle, silent()).await;
+        let flood = Flood::default();
+        let busy_held = connect(&cloud, &busy, flood.router()).await;
+        for device in [&idle, &busy] {
+            until_connected(&ann, device.id, true).await;
+        }
+        let answer = asked(&ann, "/flood", json!({ "deviceId": busy.id })).await;
+        assert_eq!(answer.status(), StatusCode::OK);
+        let ended = cloud.end();
+        let (idle, busy, ()) = tokio::join!(why(idle_held), why(busy_held), ended);
+        assert_eq!((idle, busy), (Farewell::GoingAway, Farewell::GoingAway));
     })
     .await;
 }
