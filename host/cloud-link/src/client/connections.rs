@@ -17,6 +17,19 @@ pub(super) const CONNECT_WITHIN: Duration = Duration::from_secs(59);
 /// How long the other end of one may leave unacknowledged what it was sent.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
+/// The User-Agent of this device (device behaviour 7.8): `Supervisor/19.0.0 (Linux; Some OS 1.2; prod)`,
+/// without what is not known.
+#[must_use]
+pub fn user_agent(api_level: &str, os: Option<&str>, variant: Option<&str>) -> String {
+    let known = [Some("Linux"), os, variant].into_iter().flatten();
+    let plain = |text: &str| -> String {
+        let allowed = |c: &char| matches!(c, ' '..='~') && !matches!(c, '(' | ')' | ';');
+        text.chars().filter(allowed).collect()
+    };
+    let parts: Vec<String> = known.map(plain).filter(|part| !part.is_empty()).collect();
+    format!("Supervisor/{api_level} ({})", parts.join("; "))
+}
+
 /// The connections to one cloud. A device has its own; simulated ones share them, since a pool and the roots of
 /// trust are most of the memory that a device takes here.
 pub struct Connections {
@@ -35,7 +48,7 @@ pub struct Connections {
 
 impl Connections {
     /// Connects to nothing yet. What is trusted is what `identity` trusts; `agent` is of
-    /// [`user_agent`](crate::user_agent).
+    /// [`user_agent`].
     #[must_use]
     pub fn new(identity: &Identity, agent: &str) -> Connections {
         Connections {

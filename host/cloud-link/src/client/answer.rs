@@ -1,0 +1,90 @@
+//! An answer of the cloud, of which no more is read than is wanted, nor for longer.
+
+use std::time::Duration;
+
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+use reqwest::Response;
+use serde_json::Value;
+
+use super::error::{CloudError, unreachable};
+use crate::payload::{self, MAX_BODY};
+use crate::retry;
+
+/// How much of a refusal's body is told, in bytes.
+const MAX_REASON: usize = 200;
+/// An answer may take this many times what one of its pieces may.
+const WHOLE: u32 = 5;
+
+/// What an answer says that is no success.
+pub(super) async fn refusal(answer: Response, limit: Duration) -> CloudError {
+    let (status, retry_after) = (answer.status(), retry::asked(answer.headers()));
+    let reason = tokio::time::timeout(limit, beginning(answer)).await;
+    CloudError::Status {
+        status,
+        retry_after,
+        reason: reason.unwrap_or_default(),
+    }
+}
+
+/// The whole body as JSON, parsed where that holds up nobody.
+pub(super) async fn read(answer: Response, limit: Duration) -> Result<Value, CloudError> {
+    let gzip = match answer.headers().get(CONTENT_ENCODING) {
+        None => false,
+        Some(name) if name.as_bytes().eq_ignore_ascii_case(b"identity") => false,
+        Some(name) if name.as_bytes().eq_ignore_ascii_case(b"gzip") => true,
+        Some(_) => return Err(CloudError::Shape("packed as it was asked to be")),
+    };
+    let body = collect(answer, limit).await?;
+    let parsed = tokio::task::spawn_blocking(move || payload::parse(body, gzip)).await;
+    match parsed {
+        Ok(parsed) => Ok(parsed?),
+        Err(gone) => Err(CloudError::Unreachable(gone.into())),
+    }
+}
+
+/// The whole body, if it is no longer than it may be. The client bounds the silence between two pieces;
+/// a cloud that trickles is given up after a few times as long.
+pub(super) async fn collect(answer: Response, limit: Duration) -> Result<Vec<u8>, CloudError> {
+    let announced = answer.headers().get(CONTENT_LENGTH);
+    let announced = announced.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > MAX_BODY as u64) {
+        return Err(payload::PayloadError::TooLong.into());
+    }
+    match tokio::time::timeout(limit * WHOLE, bounded(answer)).await {
+        Ok(body) => body,
+        Err(_) => Err(CloudError::Timeout {
+            what: "end its answer",
+            limit: limit * WHOLE,
+        }),
+    }
+}
+
+async fn bounded(mut answer: Response) -> Result<Vec<u8>, CloudError> {
+    let mut body = Vec::new();
+    while let Some(piece) = answer.chunk().await.map_err(unreachable)? {
+        if body.len() + piece.len() > MAX_BODY {
+            return Err(payload::PayloadError::TooLong.into());
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body)
+}
+
+/// The beginning of a refusal's text, on one line.
+async fn beginning(mut answer: Response) -> String {
+    let packed = answer.headers().get(CONTENT_ENCODING);
+    let packed = packed.is_some_and(|name| name.as_bytes().eq_ignore_ascii_case(b"gzip"));
+    let mut text = Vec::new();
+    while text.len() < MAX_REASON
+        && let Ok(Some(piece)) = answer.chunk().await
+    {
+        text.extend_from_slice(&piece);
+    }
+    if packed {
+        text = payload::beginning(&text, MAX_REASON);
+    }
+    text.truncate(MAX_REASON);
+    let text = String::from_utf8_lossy(&text);
+    let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    plain.collect::<String>().trim().to_owned()
+}
