@@ -25,6 +25,7 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use tunnel::Ask;
+use tunnel::Pings;
 
 use crate::until::until;
 
@@ -413,7 +414,7 @@ async fn open_tunnel(
     tokio::spawn(async move {
         let Ok(upgraded) = upgrade.await else { return };
         let (pipe, parting) = tunnel::over(TokioIo::new(upgraded), tunnel::End::Cloud).await;
-        let Ok((ask, mut connection)) = tunnel::connect(pipe).await else {
+        let Ok((ask, mut connection)) = tunnel::connect(pipe, Pings::default()).await else {
             return;
         };
         {

@@ -13,6 +13,7 @@ use crate::configuration::Configuration;
 use crate::credential::Keys;
 use crate::dashboard::live::Live;
 use crate::device::Devices;
+use crate::health::Health;
 use crate::limits::RateLimits;
 use crate::reach::Reach;
 use crate::registry::Registry;
@@ -37,6 +38,8 @@ pub(crate) struct Cloud {
     /// Who signs for the registry of images.
     pub(crate) registry: Registry,
     pub(crate) devices: Devices,
+    /// Whether it can do its work.
+    pub(crate) health: Health,
     /// The pages that are open.
     pub(crate) live: Live,
     /// Names of the configuration variable that switches the tunnel off, the current one first.

@@ -2,13 +2,15 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU16, NonZeroU32};
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use ipnet::IpNet;
 use resources::Branding;
 use serde::Deserialize;
+use tunnel::Pings;
 
 use crate::arguments::{LogFormat, Serve};
 
@@ -32,6 +34,7 @@ struct File {
     trusted_proxies: Vec<IpNet>,
     branding: Branding,
     limits: Limits,
+    reach: ReachSettings,
     nats: NatsSettings,
 }
 
@@ -89,6 +92,57 @@ impl Default for Limits {
             log_lines_per_second: count(100),
             gone_device_seconds: 55,
         }
+    }
+}
+
+/// How long devices are waited for that are reached by their tunnels.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ReachSettings {
+    /// Seconds between two pings of a tunnel: less than what proxies in between allow a connection to be idle.
+    ping_seconds: NonZeroU16,
+    /// Seconds in which one is answered, or the device counts as gone.
+    pong_seconds: NonZeroU16,
+    /// Seconds in which a device begins its answer to whoever asks it through the cloud.
+    answer_seconds: NonZeroU16,
+    /// Seconds in which a device answers that it will look for what is new.
+    push_seconds: NonZeroU16,
+}
+
+impl Default for ReachSettings {
+    fn default() -> Self {
+        const fn seconds(number: u16) -> NonZeroU16 {
+            match NonZeroU16::new(number) {
+                Some(number) => number,
+                None => NonZeroU16::MIN,
+            }
+        }
+        ReachSettings {
+            ping_seconds: seconds(30),
+            pong_seconds: seconds(20),
+            answer_seconds: seconds(50),
+            push_seconds: seconds(20),
+        }
+    }
+}
+
+impl ReachSettings {
+    /// How the cloud finds out that a device is gone.
+    pub(crate) fn pings(&self) -> Pings {
+        Pings {
+            every: Duration::from_secs(self.ping_seconds.get().into()),
+            within: Duration::from_secs(self.pong_seconds.get().into()),
+        }
+    }
+
+    /// How long a device may take to the head of an answer.
+    pub(crate) fn answer(&self) -> Duration {
+        Duration::from_secs(self.answer_seconds.get().into())
+    }
+
+    /// How long a device may take to answer that it will look.
+    pub(crate) fn push(&self) -> Duration {
+        Duration::from_secs(self.push_seconds.get().into())
     }
 }
 
@@ -167,6 +221,7 @@ pub(crate) struct Configuration {
     pub(crate) trusted_proxies: Vec<IpNet>,
     pub(crate) branding: Branding,
     pub(crate) limits: Limits,
+    pub(crate) reach: ReachSettings,
     pub(crate) nats: NatsSettings,
 }
 
@@ -233,6 +288,7 @@ impl Configuration {
             trusted_proxies: file.trusted_proxies,
             branding: file.branding,
             limits: file.limits,
+            reach: file.reach,
             nats: file.nats,
         })
     }
@@ -296,6 +352,8 @@ mod tests {
             ("log_lines = 0", "`nats.log_lines`"),
             ("log_bytes = 5", "`nats.log_bytes`"),
             ("log_copies = 9", "`nats.log_copies` is 9"),
+            ("[reach]\nping_seconds = 0", "ping_seconds"),
+            ("[reach]\nanswer_seconds = 70000", "answer_seconds"),
         ] {
             fs::write(&path, format!("[nats]\n{text}")).expect("a file");
             let given = Serve {

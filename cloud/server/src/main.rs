@@ -28,6 +28,7 @@ mod data_api;
 mod device;
 mod first_start;
 mod forwarded;
+mod health;
 mod limits;
 mod open_files;
 mod password;

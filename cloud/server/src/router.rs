@@ -15,12 +15,13 @@ use crate::device::{logs, register, report, state, tags};
 use crate::reach::{proxy, tunnel};
 use crate::registry::token;
 use crate::release_asset::download;
-use crate::{body_token, cors, dashboard, data_api, forwarded, request_log};
+use crate::{body_token, cors, dashboard, data_api, forwarded, health, request_log};
 
 /// What answers requests.
 pub(crate) fn router(cloud: Shared) -> Router {
     Router::new()
         .route("/ping", get(|| async { "OK" }))
+        .route("/health", get(health::serve))
         .route(
             "/connectivity-check",
             any(|| async { StatusCode::NO_CONTENT }),

@@ -23,6 +23,7 @@ use crate::configuration::Configuration;
 use crate::credential::Keys;
 use crate::dashboard::live::Live;
 use crate::device::{self, Devices};
+use crate::health::Health;
 use crate::limits::RateLimits;
 use crate::reach::Reach;
 use crate::registry::Registry;
@@ -127,6 +128,8 @@ async fn run(configuration: Configuration) -> Result<()> {
     tokio::spawn(tidying(cloud.clone(), stop.clone()));
     tokio::spawn(release_asset::tidying(cloud.clone(), stop.clone()));
     device::start(&cloud, &stop);
+    // Whoever reads that it listens may tell it to end.
+    let told_to_end = told_to_end()?;
     tracing::info!("listening at http://{}", listener.local_addr()?);
     let service = router(cloud).into_make_service_with_connect_info::<SocketAddr>();
     let ending = stop.clone();
@@ -140,7 +143,7 @@ async fn run(configuration: Configuration) -> Result<()> {
         .with_graceful_shutdown(async move { ending.cancelled().await })
         .into_future();
     let serving = tokio::spawn(serving);
-    told_to_end().await?;
+    told_to_end.await;
     tracing::info!("ending: requests that are under way have {GRACE:?}");
     stop.cancel();
     if timeout(GRACE, serving).await.is_err() {
@@ -175,6 +178,7 @@ async fn assembled(configuration: Configuration, database: Database) -> Result<C
         limits: RateLimits::of(&configuration.limits),
         reach: Reach::default(),
         registry: tokens,
+        health: Health::default(),
         live: Live::default(),
         devices: Devices::new(&configuration, &bus),
         bus,
@@ -194,13 +198,14 @@ async fn tidying(cloud: Arc<Cloud>, stop: CancellationToken) {
     }
 }
 
-/// Waits for SIGINT or SIGTERM.
-async fn told_to_end() -> Result<()> {
+/// Waits for SIGINT or SIGTERM; from now on, also where it is not polled yet.
+fn told_to_end() -> Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt()).context("signals cannot be received")?;
     let mut terminate = signal(SignalKind::terminate()).context("signals cannot be received")?;
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-    }
-    Ok(())
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
 }

@@ -1,6 +1,7 @@
 //! The cloud's end: asks the device.
 
 use std::future::Future;
+use std::time::Duration;
 
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper::rt::Executor;
@@ -10,6 +11,25 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::bounds::{CONNECTION_WINDOW, HEAD, PING_EVERY, PONG_WITHIN, SEND_BUFFER, STREAM_WINDOW};
+
+/// How the end that asks finds out that the other one is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pings {
+    /// Between two pings.
+    pub every: Duration,
+    /// How long one may stay unanswered before the other end counts as gone.
+    pub within: Duration,
+}
+
+impl Default for Pings {
+    /// As the device's end has it.
+    fn default() -> Self {
+        Pings {
+            every: PING_EVERY,
+            within: PONG_WITHIN,
+        }
+    }
+}
 
 /// Sends requests to one device; clones share its tunnel. A request needs a URI with scheme and authority, as
 /// HTTP/2 has it, whatever they are. Dropping an answer's body tells the device that nobody reads it.
@@ -84,7 +104,7 @@ where
 ///
 /// # Errors
 /// Where the connection breaks at once.
-pub async fn connect<P, B>(pipe: P) -> hyper::Result<(Ask<B>, Connection<P, B>)>
+pub async fn connect<P, B>(pipe: P, pings: Pings) -> hyper::Result<(Ask<B>, Connection<P, B>)>
 where
     P: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     B: http_body::Body + Unpin + Send + 'static,
@@ -103,8 +123,8 @@ where
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_header_list_size(HEAD)
         .max_send_buf_size(SEND_BUFFER)
-        .keep_alive_interval(PING_EVERY)
-        .keep_alive_timeout(PONG_WITHIN)
+        .keep_alive_interval(pings.every)
+        .keep_alive_timeout(pings.within)
         .keep_alive_while_idle(true)
         .handshake(TokioIo::new(pipe))
         .await?;

@@ -27,7 +27,7 @@ mod messages;
 mod serve;
 
 #[cfg(feature = "cloud")]
-pub use ask::{Ask, Connection, connect};
+pub use ask::{Ask, Connection, Pings, connect};
 pub use farewell::{Farewell, Heard, Parting};
 pub use handshake::{NoTunnel, Offer, accept};
 pub use messages::{End, Pipe, over};

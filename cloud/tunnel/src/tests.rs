@@ -21,7 +21,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
-use crate::{Ask, End, Farewell, Heard, Parting, connect, over, serve};
+use crate::{Ask, End, Farewell, Heard, Parting, Pings, connect, over, serve};
 
 type Body = BoxBody<Bytes, std::io::Error>;
 
@@ -88,7 +88,7 @@ async fn tunnel(
         .await
     });
     let (pipe, parting) = over(other, End::Cloud).await;
-    let (ask, mut connection) = connect(pipe).await.unwrap();
+    let (ask, mut connection) = connect(pipe, Pings::default()).await.unwrap();
     let asking = tokio::spawn(async move {
         let _parting = parting;
         let _ = connection.ended().await;
@@ -275,7 +275,7 @@ async fn ended_with(farewell: Farewell, cut: bool) -> Option<Heard> {
         parting.heard().await
     });
     let (pipe, parting): (_, Parting<DuplexStream>) = over(other, End::Cloud).await;
-    let (mut ask, mut connection) = connect(pipe).await.unwrap();
+    let (mut ask, mut connection) = connect(pipe, Pings::default()).await.unwrap();
     let asked = async {
         match cut {
             true => {

@@ -37,13 +37,18 @@ fn generations() -> Table {
     }
 }
 
-/// When a device that polls counts as silent, in milliseconds. Apart from `device`, whose rows are wide and
-/// have many indexes: this is written with each poll.
+/// When a device that polls counts as silent, in milliseconds, and the state that it was given last, as the sum of
+/// its numbers (see [`crate::generation`]; nothing where an older version wrote the row). Apart from `device`,
+/// whose rows are wide and have many indexes: this is written with each poll.
 fn heartbeats() -> Table {
     let table = "device_heartbeat";
+    let given = Column {
+        nullable: true,
+        ..number("given")
+    };
     Table {
         name: table.to_owned(),
-        columns: vec![id(), of_device(), number("deadline")],
+        columns: vec![id(), of_device(), number("deadline"), given],
         indexes: vec![
             index(table, &["device"], true),
             index(table, &["deadline"], false),

@@ -24,6 +24,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use tunnel::Pings;
 
 use super::nats::Nats;
 use super::pipe::{self, Numbered};
@@ -34,6 +35,11 @@ pub(crate) type Ask = tunnel::Ask<Full<Bytes>>;
 
 /// How long the replica that holds a device may take to take a call, and the caller to begin it.
 const OPEN: Duration = Duration::from_secs(5);
+/// A replica that is gone is found by these, within so many seconds at most: who waits for its answer hears so.
+const PINGS: Pings = Pings {
+    every: Duration::from_secs(2),
+    within: Duration::from_secs(4),
+};
 /// Calls of one device at a time; more are refused.
 const AT_ONCE: usize = 256;
 /// The longest body of a request, in bytes: callers are held to less.
@@ -87,7 +93,7 @@ pub(super) async fn open(nats: &Nats, device: i64) -> Result<Ask, NotReached> {
         _ => return Err(broken(&"its reply is none")),
     };
     let pipe = pipe::over(client.clone(), Numbered::new(answers), to);
-    let (ask, mut connection) = tunnel::connect(pipe)
+    let (ask, mut connection) = tunnel::connect(pipe, PINGS)
         .await
         .map_err(|error| broken(&error))?;
     tokio::spawn(async move {

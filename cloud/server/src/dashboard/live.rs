@@ -5,7 +5,9 @@
 //!                 └─ something was written (here, or perhaps elsewhere) ─ look again ─ parts that differ
 //! ```
 //!
-//! A page has one connection. It looks again at most twice a second, and less often where looking takes long.
+//! A page has one connection. It looks again once a second at most, however much is written, and less often where
+//! looking takes long. All pages of the program together look at as much as [`AT_A_TIME`] at a time: where many are
+//! open, each waits for its turn and then rests in proportion, so that pages never take the database from devices.
 
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
@@ -16,7 +18,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::{Stream, StreamExt as _, stream};
 use maud::{Markup, html};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +30,9 @@ use crate::bus::Subscription;
 use crate::cloud::Shared;
 
 /// Between two looks at least.
-const REST: Duration = Duration::from_millis(500);
+const REST: Duration = Duration::from_secs(1);
+/// Looks at a time, of all pages.
+const AT_A_TIME: usize = 2;
 /// Between two looks at most: other replicas do not tell of all that they write.
 const LOOK: Duration = Duration::from_secs(5);
 /// So many times as long as a look took is nothing looked at, up to [`LOOK`].
@@ -39,13 +43,25 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const MOST: usize = 32;
 
 /// The open pages.
-#[derive(Default)]
 pub(crate) struct Live {
     open: Arc<Mutex<HashMap<i64, usize>>>,
+    /// Who looks again takes one.
+    turns: Semaphore,
     /// What devices are being asked from pages.
     pub(crate) asking: Asking,
     /// The program is about to end.
     pub(crate) stop: CancellationToken,
+}
+
+impl Default for Live {
+    fn default() -> Self {
+        Live {
+            open: Arc::default(),
+            turns: Semaphore::new(AT_A_TIME),
+            asking: Asking::default(),
+            stop: CancellationToken::new(),
+        }
+    }
 }
 
 impl Live {
@@ -200,9 +216,13 @@ where
             })
             .await;
             sleep(self.rest.saturating_duration_since(Instant::now())).await;
-            self.written.mark_unchanged();
             let begun = Instant::now();
+            let cloud = self.cloud.clone();
+            // An error says that there are no more turns, which there are as long as the program runs.
+            let turn = cloud.live.turns.acquire().await;
+            self.written.mark_unchanged();
             self.look().await;
+            drop(turn);
             let spared = begun.elapsed() * SPARED;
             self.rest = Instant::now() + spared.clamp(REST, LOOK);
         }

@@ -25,35 +25,45 @@ const SECOND_CHANCE: i64 = 15_000;
 /// Devices in one statement.
 const AT_ONCE: usize = 1000;
 
-/// Polls that are not written yet: of each device, when it counts as silent.
+/// Polls that are not written yet, by device.
 #[derive(Default)]
 pub(crate) struct Heartbeats {
-    pending: Mutex<HashMap<i64, i64>>,
+    pending: Mutex<HashMap<i64, Polled>>,
     any: Notify,
 }
 
+/// What a poll says of a device.
+#[derive(Debug, Clone, Copy)]
+struct Polled {
+    /// When it counts as silent, in milliseconds since the epoch.
+    deadline: i64,
+    /// Which state it has, as the sum of its numbers.
+    given: i64,
+}
+
 impl Heartbeats {
-    /// A device polled at `now`, and is to poll every `interval` milliseconds.
-    pub(crate) fn note(&self, device: i64, interval: i64, now: i64) {
+    /// A device polled at `now`, was `given` the state of this generation, and is to poll every `interval`
+    /// milliseconds.
+    pub(crate) fn note(&self, device: i64, interval: i64, given: i64, now: i64) {
         let deadline = now.saturating_add(interval / 2 * 3);
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        pending.insert(device, deadline);
+        pending.insert(device, Polled { deadline, given });
         drop(pending);
         self.any.notify_one();
     }
 
-    fn take(&self) -> Vec<(i64, i64)> {
+    fn take(&self) -> Vec<(i64, Polled)> {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut taken: Vec<(i64, i64)> = pending.drain().collect();
+        let mut taken: Vec<(i64, Polled)> = pending.drain().collect();
         // In one order, whoever writes them.
-        taken.sort_unstable();
+        taken.sort_unstable_by_key(|(device, _)| *device);
         taken
     }
 
-    fn put_back(&self, taken: &[(i64, i64)]) {
+    fn put_back(&self, taken: &[(i64, Polled)]) {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        for (device, deadline) in taken {
-            pending.entry(*device).or_insert(*deadline);
+        for (device, polled) in taken {
+            pending.entry(*device).or_insert(*polled);
         }
     }
 }
@@ -82,7 +92,7 @@ pub(crate) async fn noting(cloud: Shared, stop: CancellationToken) {
     }
 }
 
-async fn write(cloud: &Cloud, polls: &[(i64, i64)]) -> Result<(), DataError> {
+async fn write(cloud: &Cloud, polls: &[(i64, Polled)]) -> Result<(), DataError> {
     let now = now();
     let mut transaction = cloud.database.begin().await?;
     transaction
@@ -94,24 +104,31 @@ async fn write(cloud: &Cloud, polls: &[(i64, i64)]) -> Result<(), DataError> {
 }
 
 /// The deadlines of those devices that are still there.
-fn deadlines(dialect: Dialect, polls: &[(i64, i64)]) -> Built {
-    let mut text = "INSERT INTO device_heartbeat (device, deadline) \
-                    SELECT d.id, v.column2 FROM (VALUES "
+fn deadlines(dialect: Dialect, polls: &[(i64, Polled)]) -> Built {
+    let mut text = "INSERT INTO device_heartbeat (device, deadline, given) \
+                    SELECT d.id, v.column2, v.column3 FROM (VALUES "
         .to_owned();
-    let mut values = Vec::with_capacity(2 * polls.len());
-    for (at, (device, deadline)) in polls.iter().enumerate() {
+    let mut values = Vec::with_capacity(3 * polls.len());
+    for (at, (device, polled)) in polls.iter().enumerate() {
         if at > 0 {
             text.push(',');
         }
         match dialect {
-            Dialect::Sqlite => text.push_str("(?,?)"),
-            Dialect::Postgres => text.push_str(&format!("(${},${})", 2 * at + 1, 2 * at + 2)),
+            Dialect::Sqlite => text.push_str("(?,?,?)"),
+            Dialect::Postgres => {
+                let first = 3 * at + 1;
+                text.push_str(&format!("(${first},${},${})", first + 1, first + 2));
+            }
         }
-        values.extend([(*device).into(), (*deadline).into()]);
+        values.extend([
+            (*device).into(),
+            polled.deadline.into(),
+            polled.given.into(),
+        ]);
     }
     text.push_str(
         ") AS v JOIN device AS d ON d.id = v.column1 WHERE TRUE \
-         ON CONFLICT (device) DO UPDATE SET deadline = excluded.deadline",
+         ON CONFLICT (device) DO UPDATE SET deadline = excluded.deadline, given = excluded.given",
     );
     Built::new(text, values)
 }

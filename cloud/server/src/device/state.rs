@@ -190,10 +190,14 @@ async fn permitted(cloud: &Cloud, identity: &Identity, device: Known) -> Result<
 /// A device that asks for its state lives.
 fn note_poll(cloud: &Cloud, identity: &Identity, remembered: &Remembered) {
     if remembered.device.is_own_key(identity) {
-        cloud
-            .devices
-            .heartbeats
-            .note(remembered.device.id, remembered.poll, now());
+        let Remembered {
+            device,
+            poll,
+            generation,
+            ..
+        } = remembered;
+        let heartbeats = &cloud.devices.heartbeats;
+        heartbeats.note(device.id, *poll, *generation, now());
     }
 }
 

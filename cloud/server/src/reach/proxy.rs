@@ -26,8 +26,6 @@ use crate::cloud::{Cloud, Shared};
 use crate::credential::Identity;
 use asked::{Asked, Whom};
 
-/// How long a device may take to the head of its answer (cloud behaviour 4.6).
-const PATIENCE: Duration = Duration::from_secs(50);
 /// Between the devices of a fleet (4.6).
 const BETWEEN: Duration = Duration::from_millis(50);
 /// Devices of a fleet whose answers are waited for at a time.
@@ -155,9 +153,14 @@ async fn permitted(
     Ok(())
 }
 
+/// How long a device may take to the head of its answer (cloud behaviour 4.6).
+fn patience(cloud: &Cloud) -> Duration {
+    cloud.configuration.reach.answer()
+}
+
 /// Asks one device, and passes its answer on.
 async fn one(cloud: &Cloud, device: &Addressed, question: &Question) -> Result<Response, Refusal> {
-    match ask(cloud, device, question, PATIENCE).await {
+    match ask(cloud, device, question, patience(cloud)).await {
         Ok(answer) => Ok(answer::passed_on(answer, &question.method)),
         Err(Unanswered::Away) => Err(Refusal::Missing(NOBODY.to_owned())),
         Err(Unanswered::NotReached(why)) => Err(Refusal::Unavailable(why.to_string())),
@@ -191,7 +194,7 @@ fn several(cloud: Shared, devices: Vec<Addressed>, question: Question) -> Respon
 }
 
 async fn in_list(cloud: &Cloud, device: &Addressed, question: &Question) -> Value {
-    match ask(cloud, device, question, PATIENCE).await {
+    match ask(cloud, device, question, patience(cloud)).await {
         Ok(answer) => answer::entry(answer).await,
         // It was connected a moment ago.
         Err(Unanswered::Away) => answer::failed(&Unanswered::Lost.to_string()),

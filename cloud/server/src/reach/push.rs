@@ -6,7 +6,9 @@
 //! changed one by one come before those of whole fleets, which may be many.
 //!
 //! Every replica hears of every change and tells the devices that are connected to it: so the rate is that of
-//! one replica.
+//! one replica. A device that connects is told where it may not have what it should: where the state that it was
+//! given last is not the one of now. So nothing has to be remembered of devices that are away, nor is anything
+//! lost with a replica that was about to tell them.
 
 use std::collections::{HashSet, VecDeque};
 use std::mem;
@@ -22,10 +24,8 @@ use tokio::time::{Instant, sleep};
 use super::ask::{Addressed, Question, addressed, ask};
 use crate::cloud::{Cloud, Shared};
 
-/// How long a device may take to answer that it will look.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// Devices that were away when they would have been told, and are told when they are back.
-const MISSED: usize = 200_000;
+/// Devices of one statement.
+const AT_ONCE: usize = 1000;
 /// Before what the database refused is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 /// Changes often come in a row: what comes this soon after the first is told of with it.
@@ -43,7 +43,8 @@ struct Noted {
     devices: Turns,
     fleets: HashSet<i64>,
     of_fleets: Turns,
-    missed: HashSet<i64>,
+    /// Devices that have connected, and of which is not known yet what they have.
+    arrived: HashSet<i64>,
 }
 
 /// Devices in the order of their turns, each once.
@@ -88,13 +89,10 @@ impl Noted {
     }
 
     fn is_empty(&self) -> bool {
-        self.devices.is_empty() && self.of_fleets.is_empty() && self.fleets.is_empty()
-    }
-
-    fn missed(&mut self, device: i64) {
-        if self.missed.len() < MISSED {
-            self.missed.insert(device);
-        }
+        self.devices.is_empty()
+            && self.of_fleets.is_empty()
+            && self.fleets.is_empty()
+            && self.arrived.is_empty()
     }
 }
 
@@ -127,13 +125,10 @@ impl Push {
         self.wake.notify_one();
     }
 
-    /// A device is connected (again): it is told of what it missed.
+    /// A device is connected (again): it is told where it missed something.
     pub(crate) fn arrived(&self, device: i64) {
-        let mut noted = self.noted();
-        if noted.missed.remove(&device) {
-            noted.of_fleets.add(device);
-            self.wake.notify_one();
-        }
+        self.noted().arrived.insert(device);
+        self.wake.notify_one();
     }
 }
 
@@ -171,6 +166,16 @@ async fn some(cloud: &Shared, pace: &mut Pace) -> Result<(), DataError> {
             }
         }
     }
+    let arrived = mem::take(&mut push.noted().arrived);
+    if !arrived.is_empty() {
+        match behind(cloud, &arrived).await {
+            Ok(devices) => push.perhaps(devices),
+            Err(error) => {
+                push.noted().arrived.extend(arrived);
+                return Err(error);
+            }
+        }
+    }
     let most = pace.wait().await;
     let mut turn = Vec::new();
     {
@@ -178,10 +183,10 @@ async fn some(cloud: &Shared, pace: &mut Pace) -> Result<(), DataError> {
         while turn.len() < most
             && let Some(device) = noted.next()
         {
-            match cloud.reach.tunnels.has(device) {
-                true => turn.push(device),
-                // Perhaps another replica reaches it, which has heard of the change as well.
-                false => noted.missed(device),
+            // Perhaps another replica reaches it, which has heard of the change as well; or it is told when it is
+            // back.
+            if cloud.reach.tunnels.has(device) {
+                turn.push(device);
             }
         }
     }
@@ -211,6 +216,29 @@ async fn of_fleets(cloud: &Cloud, fleets: &HashSet<i64>) -> Result<Vec<i64>, Dat
     rows.iter().map(|row| row.id(0)).collect()
 }
 
+/// Of these devices those that were not given what they should run by now, as far as is known.
+async fn behind(cloud: &Cloud, arrived: &HashSet<i64>) -> Result<Vec<i64>, DataError> {
+    let arrived: Vec<i64> = arrived.iter().copied().collect();
+    let mut behind = Vec::new();
+    for arrived in arrived.chunks(AT_ONCE) {
+        // The numbers are those that a state goes by (`device/state.rs`).
+        let select = sql(
+            "SELECT d.id FROM device AS d LEFT JOIN device_heartbeat AS h ON h.device = d.id \
+             WHERE d.id IN (?) AND (h.given IS NULL OR h.given <> \
+             coalesce((SELECT generation FROM state_generation WHERE kind = 'device' AND row_id = d.id), 0) \
+             + coalesce((SELECT sum(g.generation) FROM state_generation AS g WHERE g.kind = 'application' \
+             AND (g.row_id = d.belongs_to__application OR g.row_id IN (SELECT r.belongs_to__application \
+             FROM release AS r WHERE r.id = d.should_be_managed_by__release \
+             OR r.id = d.should_be_operated_by__release))), 0))",
+        );
+        let rows = cloud.database.rows(&select.with_all(arrived)).await?;
+        for row in rows {
+            behind.push(row.id(0)?);
+        }
+    }
+    Ok(behind)
+}
+
 async fn tell(cloud: Shared, device: Addressed) {
     let id = device.id;
     let question = Question {
@@ -219,14 +247,14 @@ async fn tell(cloud: Shared, device: Addressed) {
         query: None,
         body: Some(Bytes::from_static(b"{}")),
     };
-    match ask(&cloud, &device, &question, PATIENCE).await {
+    let patience = cloud.configuration.reach.push();
+    match ask(&cloud, &device, &question, patience).await {
         Ok(answer) if answer.status().is_success() => {}
         Ok(answer) => {
             tracing::debug!(device = id, status = %answer.status(), "a device refused to look")
         }
         Err(error) => {
             tracing::debug!(device = id, %error, "a device was not told");
-            cloud.reach.push.noted().missed(id);
         }
     }
 }
@@ -293,17 +321,6 @@ mod tests {
         assert!(noted.is_empty());
         noted.of_fleets.add(5);
         assert_eq!(noted.next(), Some(5), "again, after its turn");
-    }
-
-    #[test]
-    fn a_device_that_was_away_is_told_when_it_is_back_and_once() {
-        let push = Push::default();
-        push.noted().missed(7);
-        push.arrived(8);
-        push.arrived(7);
-        push.arrived(7);
-        assert_eq!(push.noted().next(), Some(7));
-        assert_eq!(push.noted().next(), None);
     }
 
     #[tokio::test(start_paused = true)]

@@ -82,10 +82,11 @@ pub(crate) async fn accept(
 /// Carries a tunnel from its first byte to its last.
 async fn carry(cloud: Shared, opener: Opener, switched: OnUpgrade) {
     let device = opener.device;
+    let pings = cloud.configuration.reach.pings();
     let begun = timeout(SWITCH, async {
         let connection = switched.await?;
         let (pipe, parting) = tunnel::over(TokioIo::new(connection), End::Cloud).await;
-        let (ask, connection) = tunnel::connect(pipe).await?;
+        let (ask, connection) = tunnel::connect(pipe, pings).await?;
         Ok::<_, hyper::Error>((ask, connection, parting))
     });
     let (ask, mut connection, parting) = match begun.await {

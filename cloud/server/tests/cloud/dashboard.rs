@@ -10,7 +10,7 @@ mod fleet;
 mod fleets;
 mod noticed;
 mod releases;
-mod session;
+pub(crate) mod session;
 mod sign_in;
 mod story;
 

@@ -20,6 +20,7 @@ mod documented;
 mod examples;
 mod fake_device;
 mod harness;
+mod health;
 mod invitations;
 mod memberships;
 mod proxies;

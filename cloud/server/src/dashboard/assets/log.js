@@ -58,7 +58,10 @@ for (const section of document.querySelectorAll("[data-log]")) {
   };
   document.addEventListener("live:lines", (event) => came(event.detail, false));
   // After the connection was made, or made again: all that is kept.
-  document.addEventListener("live:lines-anew", (event) => came(event.detail, true));
+  document.addEventListener("live:lines-anew", (event) => {
+    section.querySelector("[data-log-unread]")?.remove();
+    came(event.detail, true);
+  });
 
   section.querySelector("[data-log-controls]").hidden = false;
   toEnd();

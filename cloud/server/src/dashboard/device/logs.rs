@@ -91,11 +91,11 @@ pub(super) async fn panel(
 ) -> Result<Markup, Problem> {
     let mut names = Names::of(cloud, visitor, device).await?;
     // Where the bus is away, the rest of the page is not.
-    let lines = match read::latest(cloud, device.id).await {
-        Ok(lines) => lines,
+    let (lines, unread) = match read::latest(cloud, device.id).await {
+        Ok(lines) => (lines, false),
         Err(error) => {
             tracing::warn!("log lines cannot be read: {error}");
-            Vec::new()
+            (Vec::new(), true)
         }
     };
     names.learn(cloud, visitor, &lines).await;
@@ -118,6 +118,11 @@ pub(super) async fn panel(
                 }
                 button type="button" data-log-pause aria-pressed="false" { "Pause" }
                 span.faint role="status" data-log-waiting {}
+            }
+            @if unread {
+                p.notice.wary role="status" data-log-unread {
+                    "The log cannot be read at the moment. Nothing of it is lost: it is shown here as soon as it can be."
+                }
             }
             div.log role="log" aria-live="off" aria-label="Lines of the log" tabindex="0"
                 data-lines=(KEPT) data-event="lines" {

@@ -48,14 +48,14 @@ fn header(headers: &HeaderMap, name: impl reqwest::header::AsHeaderName) -> Stri
 }
 
 /// The cookie of a session, as a browser sends it back.
-async fn cookie(cloud: &Cloud) -> String {
+pub(crate) async fn cookie(cloud: &Cloud) -> String {
     let answer = sign_in(cloud, PASSWORD, "").await;
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
     let set = header(answer.headers(), SET_COOKIE);
     set.split(';').next().expect("a pair").to_owned()
 }
 
-async fn page(cloud: &Cloud, cookie: &str, path: &str) -> (StatusCode, String) {
+pub(crate) async fn page(cloud: &Cloud, cookie: &str, path: &str) -> (StatusCode, String) {
     let answer = ask(cloud, Method::GET, path)
         .header(COOKIE, cookie)
         .send()

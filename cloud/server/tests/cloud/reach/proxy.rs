@@ -8,6 +8,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::response::IntoResponse as _;
 use axum::routing::{any, get};
+use data::testing::on_fresh;
 use futures::{StreamExt as _, stream};
 use http::header::CONTENT_TYPE;
 use http::{Method, StatusCode};
@@ -16,7 +17,7 @@ use reqwest::Response;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::{silent, until};
+use super::{PATIENCE, silent, until, until_connected};
 use crate::fake_device::{Known, connect, known};
 use crate::harness::{Cloud, Signed, on_both, read};
 
@@ -412,7 +413,7 @@ async fn a_device_that_goes_away_breaks_what_it_was_saying_and_nothing_else() {
             );
         let device = known(&cloud, &ann, fleet).await;
         let held = connect(&cloud, &device, begins).await;
-        super::until_connected(&ann, device.id, true).await;
+        until_connected(&ann, device.id, true).await;
         let one = json!({ "deviceId": device.id });
         let half = asked(&ann, "/half", one.clone()).await;
         assert_eq!(half.status(), StatusCode::OK);
@@ -431,7 +432,7 @@ async fn a_device_that_goes_away_breaks_what_it_was_saying_and_nothing_else() {
         half.bytes()
             .await
             .expect_err("it is cut off, and does not look whole");
-        super::until_connected(&ann, device.id, false).await;
+        until_connected(&ann, device.id, false).await;
         let (status, _) = read(asked(&ann, "/ping", one).await).await;
         assert_eq!(status, StatusCode::NOT_FOUND);
     })
@@ -465,6 +466,25 @@ async fn a_fleet_is_restarted_by_each_of_its_devices_that_is_connected() {
             .await
             .expect("an answer");
         assert_eq!(nobody.status(), StatusCode::UNAUTHORIZED);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_device_that_does_not_answer_is_waited_for_as_long_as_the_settings_say() {
+    on_fresh(async |url| {
+        let cloud = Cloud::start_with(&url, "[reach]\nanswer_seconds = 1").await;
+        let ann = cloud.sign_in().await;
+        let fleet = ann.fleet("pump", "raspberrypi4-64").await;
+        let device = known(&cloud, &ann, fleet).await;
+        let never = Router::new().route("/ping", any(std::future::pending::<()>));
+        connect(&cloud, &device, never).await;
+        until_connected(&ann, device.id, true).await;
+        let waits = asked(&ann, "/ping", json!({ "deviceId": device.id }));
+        let answer = tokio::time::timeout(PATIENCE, waits).await;
+        let (status, why) = read(answer.expect("an answer in time")).await;
+        assert_eq!(status, StatusCode::BAD_GATEWAY);
+        assert_eq!(why, json!("the device did not answer within 1s"));
     })
     .await;
 }

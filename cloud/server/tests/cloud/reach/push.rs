@@ -2,11 +2,12 @@
 
 use axum::Router;
 use axum::routing::post;
+use data::testing::on_fresh;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::{PATIENCE, silent, until_connected};
+use super::{PATIENCE, silent, until, until_connected};
 use crate::fake_device::{Known, connect, known};
 use crate::harness::{Cloud, Signed, on_both};
 
@@ -97,6 +98,56 @@ async fn a_device_that_was_away_is_told_when_it_is_back() {
         let (_, mut other_hears) = connected(&cloud, &ann, fleet).await;
         variable(&ann, "application", fleet, "A").await;
         next(&mut other_hears).await;
+        let (router, mut hears) = told();
+        connect(&cloud, &device, router).await;
+        next(&mut hears).await;
+    })
+    .await;
+}
+
+/// Has a device poll, and waits until that is written down.
+async fn polled(cloud: &Cloud, ann: &Signed<'_>, device: &Known) {
+    let path = format!("/device/v3/{}/state", device.uuid);
+    let (status, _) = cloud.by(device.key.clone()).get(&path).await;
+    assert_eq!(status, StatusCode::OK);
+    let path = format!("/v7/device({})?$select=api_heartbeat_state", device.id);
+    until("the poll is written", async || {
+        let rows = ann.rows(&path).await;
+        (rows[0]["api_heartbeat_state"] == "online").then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_device_that_connects_is_told_only_where_it_has_not_what_it_should_run() {
+    on_both(async |cloud| {
+        let ann = cloud.sign_in().await;
+        let fleet = ann.fleet("pump", "raspberrypi4-64").await;
+        let device = known(&cloud, &ann, fleet).await;
+        polled(&cloud, &ann, &device).await;
+        let (router, mut hears) = told();
+        connect(&cloud, &device, router).await;
+        until_connected(&ann, device.id, true).await;
+        // Of this one it is not known what it has.
+        connected(&cloud, &ann, fleet).await;
+        assert!(hears.try_recv().is_err(), "it has everything");
+        variable(&ann, "application", fleet, "A").await;
+        next(&mut hears).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_cloud_was_killed_before_it_told_a_device_it_tells_when_the_device_is_back() {
+    on_fresh(async |url| {
+        let cloud = Cloud::start(&url).await;
+        let ann = cloud.sign_in().await;
+        let fleet = ann.fleet("pump", "raspberrypi4-64").await;
+        let device = known(&cloud, &ann, fleet).await;
+        polled(&cloud, &ann, &device).await;
+        variable(&ann, "application", fleet, "A").await;
+        drop(cloud);
+        let cloud = Cloud::start(&url).await;
         let (router, mut hears) = told();
         connect(&cloud, &device, router).await;
         next(&mut hears).await;

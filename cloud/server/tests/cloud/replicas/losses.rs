@@ -1,18 +1,22 @@
 //! A replica that is killed, and a bus that goes away and comes back: nothing that was acknowledged is lost.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use axum::Router;
+use axum::routing::any;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use super::{Replicas, on_two};
+use crate::dashboard::session::{cookie, page};
 use crate::device_logs::{Following, line, messages};
 use crate::fake_device::{connect, known};
 use crate::harness::read;
 use crate::reach::proxy::{asked, echo};
 use crate::reach::push::{next, told, variable};
-use crate::reach::{silent, until, until_connected};
+use crate::reach::{PATIENCE, silent, until, until_connected};
 use crate::shop::Shop;
 
 /// What was acknowledged.
@@ -142,6 +146,75 @@ async fn what_a_replica_acknowledged_before_it_was_killed_is_at_the_others() {
 }
 
 #[tokio::test]
+async fn who_waits_for_a_device_at_a_replica_that_is_killed_hears_so() {
+    on_two(async |two| {
+        let (at_a, at_b) = (two.a.sign_in().await, two.b.sign_in().await);
+        let fleet = at_a.fleet("pump", "raspberrypi4-64").await;
+        let device = known(&two.a, &at_a, fleet).await;
+        let asked_it = Arc::new(Notify::new());
+        let hears = asked_it.clone();
+        let never = any(async move || {
+            hears.notify_one();
+            std::future::pending::<()>().await
+        });
+        connect(&two.a, &device, Router::new().route("/ping", never)).await;
+        until_connected(&at_b, device.id, true).await;
+        let waits = asked(&at_b, "/ping", json!({ "deviceId": device.id }));
+        let killed = async {
+            asked_it.notified().await;
+            two.a.kill();
+        };
+        // Long before the device would be too late.
+        let (answer, ()) = tokio::time::timeout(PATIENCE, async { tokio::join!(waits, killed) })
+            .await
+            .expect("an answer in time");
+        let (status, why) = read(answer).await;
+        assert_eq!(status, StatusCode::BAD_GATEWAY);
+        assert_eq!(why, json!("the connection to the device was lost"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn while_the_bus_is_away_a_replica_says_so_and_goes_on() {
+    on_two(async |mut two| {
+        let ann = two.a.sign_in().await;
+        let fleet = ann.fleet("pump", "raspberrypi4-64").await;
+        let device = known(&two.a, &ann, fleet).await;
+        let cookie = cookie(&two.a).await;
+        let log = format!("/dashboard/devices/{}", device.uuid);
+        let unread = "The log cannot be read at the moment.";
+        let health = async || {
+            let answer = two.a.ask(Method::GET, "/health").send().await;
+            read(answer.expect("an answer")).await
+        };
+        let says = |status: &str| {
+            let checks =
+                json!({ "database": [{ "status": "pass" }], "bus": [{ "status": status }] });
+            (
+                StatusCode::OK,
+                json!({ "status": status, "checks": checks }),
+            )
+        };
+        until("the bus is there", async || {
+            let there = health().await == says("pass");
+            let (_, page) = page(&two.a, &cookie, &log).await;
+            (there && !page.contains(unread)).then_some(())
+        })
+        .await;
+        two.nats.kill();
+        until("the bus is away", async || {
+            let away = health().await == says("warn");
+            let (status, page) = page(&two.a, &cookie, &log).await;
+            assert_eq!(status, StatusCode::OK);
+            (away && page.contains(unread)).then_some(())
+        })
+        .await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_bus_that_was_away_and_is_back_needs_nobody_to_be_restarted() {
     on_two(async |mut two| {
         let Replicas { nats, a, b, .. } = &mut two;
@@ -150,8 +223,7 @@ async fn a_bus_that_was_away_and_is_back_needs_nobody_to_be_restarted() {
         let writer = shop.device(1).await;
         let device = known(a, &shop.ann, shop.fleet).await;
         let (router, mut hears) = told();
-        let router =
-            router.merge(axum::Router::new().route("/ping", axum::routing::any(async || "OK")));
+        let router = router.merge(Router::new().route("/ping", any(async || "OK")));
         connect(a, &device, router).await;
         until_connected(&at_b, device.id, true).await;
         next(&mut hears).await;

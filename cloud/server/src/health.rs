@@ -1,0 +1,92 @@
+//! `GET /health`: whether this replica can do its work, for whoever spreads connections over several
+//! (application/health+json, draft-inadarei-api-health-check).
+//!
+//! ```json
+//! {"status":"pass","checks":{"database":[{"status":"pass"}],"bus":[{"status":"pass"}]}}
+//! ```
+//!
+//! 503 with `fail` where the database does not answer. Without the bus the status is `warn`, and 200: it is away for
+//! every replica, and what needs the database alone goes on. Nobody has to sign in, and nobody is told more.
+
+use std::time::{Duration, Instant};
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use data::sql;
+use http::{StatusCode, header};
+use serde_json::{Map, Value, json};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use crate::cloud::{Cloud, Shared};
+
+/// However often somebody asks, the database is asked as often at most.
+const FRESH: Duration = Duration::from_secs(1);
+/// How long the database may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What was found last.
+#[derive(Default)]
+pub(crate) struct Health {
+    database: Mutex<Option<(Instant, bool)>>,
+}
+
+impl Health {
+    /// Whether the database answers. Those who ask at the same time wait for the same answer.
+    async fn database(&self, cloud: &Cloud) -> bool {
+        let mut last = self.database.lock().await;
+        if let Some((at, answers)) = *last
+            && at.elapsed() < FRESH
+        {
+            return answers;
+        }
+        let answers = match timeout(PATIENCE, cloud.database.row(&sql("SELECT 1"))).await {
+            Ok(Ok(_)) => true,
+            Ok(Err(error)) => {
+                tracing::warn!("the database does not answer: {error}");
+                false
+            }
+            Err(_) => {
+                tracing::warn!("the database does not answer within {PATIENCE:?}");
+                false
+            }
+        };
+        *last = Some((Instant::now(), answers));
+        answers
+    }
+}
+
+/// Answers it.
+pub(crate) async fn serve(State(cloud): State<Shared>) -> Response {
+    let database = match cloud.health.database(&cloud).await {
+        true => "pass",
+        false => "fail",
+    };
+    let bus = match (cloud.bus.has_others(), cloud.bus.hears_all()) {
+        (false, _) => None,
+        (true, true) => Some("pass"),
+        (true, false) => Some("warn"),
+    };
+    let status = match (database, bus) {
+        ("fail", _) => "fail",
+        (_, Some("warn")) => "warn",
+        _ => "pass",
+    };
+    let mut checks = Map::new();
+    let parts = [("database", Some(database)), ("bus", bus)];
+    for (name, found) in parts {
+        if let Some(found) = found {
+            checks.insert(name.to_owned(), json!([{ "status": found }]));
+        }
+    }
+    let code = match status {
+        "fail" => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::OK,
+    };
+    let headers = [
+        (header::CONTENT_TYPE, "application/health+json"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    let body: Value = json!({ "status": status, "checks": checks });
+    (code, headers, body.to_string()).into_response()
+}
