@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use super::problem::{self, Problem};
+use super::visitor;
 use crate::answer::Refusal;
 use crate::cloud::{Cloud, Shared};
 
@@ -24,6 +25,7 @@ pub(crate) const IN_PLACE: HeaderName = HeaderName::from_static("hx-request");
 /// Looks at a request, and dresses its answer.
 pub(super) async fn guard(State(cloud): State<Shared>, request: Request, next: Next) -> Response {
     let in_place = request.headers().contains_key(IN_PLACE);
+    let renewed = visitor::renewed(&cloud, request.headers()).await;
     let refused = !request.method().is_safe() && !from_here(&cloud, request.headers());
     let mut response = match refused {
         true => Problem(Refusal::Forbidden(
@@ -37,6 +39,10 @@ pub(super) async fn guard(State(cloud): State<Shared>, request: Request, next: N
         response = problem::shown(response, &said, in_place);
     }
     let headers = response.headers_mut();
+    if let Some(renewed) = renewed {
+        // Whoever signs in or out says what the cookie is.
+        headers.entry(header::SET_COOKIE).or_insert(renewed);
+    }
     let mut say = |name: HeaderName, value: &'static str| {
         headers
             .entry(name)

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use super::guard::IN_PLACE;
 use super::problem::Problem;
 use crate::answer::Refusal;
-use crate::cloud::{Cloud, Shared};
+use crate::cloud::{Cloud, Shared, now};
 use crate::credential::{Credential, Identity, select};
 use crate::session::Claims;
 
@@ -19,6 +19,8 @@ use crate::session::Claims;
 const COOKIE: &str = "fleet_session";
 /// As long as a session token is good, in seconds.
 const LIFE: i64 = 7 * 24 * 60 * 60;
+/// A token that is as old as this is replaced, in seconds.
+const RENEWED: i64 = 24 * 60 * 60;
 
 /// A user who is signed in.
 #[derive(Debug, Clone)]
@@ -127,6 +129,28 @@ fn cookie(headers: &HeaderMap) -> Option<&str> {
 pub(super) fn kept(cloud: &Cloud, token: &str) -> Result<HeaderValue, Problem> {
     let text = format!("{COOKIE}={token}; Max-Age={LIFE}{}", attributes(cloud));
     HeaderValue::from_str(&text).map_err(|error| Problem(Refusal::Fault(error.into())))
+}
+
+/// The header that keeps a session in the browser for as long again, where that is due: whoever works on the pages
+/// is not signed out in the middle of it. When the password was given stays as it was, and a new password ends it
+/// like any session.
+pub(super) async fn renewed(cloud: &Cloud, headers: &HeaderMap) -> Option<HeaderValue> {
+    let Some(Ok(claims)) = cookie(headers).and_then(|token| cloud.sessions.read(token)) else {
+        return None;
+    };
+    if now() / 1000 - claims.iat < RENEWED {
+        return None;
+    }
+    // Without one, or where the database fails, it is left as it is.
+    let visitor = of(cloud, headers).await.ok().flatten()?;
+    let Claims {
+        secret, auth_time, ..
+    } = &visitor.claims;
+    let token = cloud
+        .sessions
+        .token(visitor.user, secret, *auth_time)
+        .ok()?;
+    kept(cloud, &token).ok()
 }
 
 /// The header that forgets it.

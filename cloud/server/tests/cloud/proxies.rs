@@ -68,7 +68,9 @@ async fn who_comes_past_the_proxies_is_sent_to_the_encrypted_address() {
             answer.headers()["location"],
             "https://fleet.example/v7/device?$select=id&$filter=uuid%20eq%20%27a%2Fb%27"
         );
-        assert_eq!(get("/ping").await.status(), StatusCode::OK);
+        for path in ["/ping", "/health"] {
+            assert_eq!(get(path).await.status(), StatusCode::OK);
+        }
     })
     .await;
 }

@@ -95,6 +95,11 @@ impl Facts {
         self.pinned_on.map(|release| release.id)
     }
 
+    /// Whether it is in use.
+    pub(super) fn is_active(&self) -> bool {
+        self.is_active
+    }
+
     pub(super) fn note(&self) -> &str {
         self.note.as_deref().unwrap_or_default()
     }

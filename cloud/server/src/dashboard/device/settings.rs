@@ -32,6 +32,7 @@ pub(super) fn routes() -> Router<Shared> {
         .route("/devices/{uuid}/note", post(note))
         .route("/devices/{uuid}/pin", post(pin))
         .route("/devices/{uuid}/move", post(move_elsewhere))
+        .route("/devices/{uuid}/active", post(activate))
         .route("/devices/{uuid}/delete", post(delete))
 }
 
@@ -83,6 +84,10 @@ async fn page(
             section.card.stack aria-labelledby="fleet" {
                 h2 id="fleet" { "Fleet" }
                 (choose_fleet(&cloud, &visitor, &device).await?)
+            }
+            section.card.stack aria-labelledby="use" {
+                h2 id="use" { "In use" }
+                (in_use(&device, &facts))
             }
             section.card.stack aria-labelledby="end" {
                 h2 id="end" { "Delete" }
@@ -221,6 +226,30 @@ async fn choose_release(
     ))
 }
 
+/// Whether it counts: a device in a drawer is nobody's outage.
+fn in_use(device: &Device, facts: &Facts) -> Markup {
+    let (explained, to, word) = match facts.is_active() {
+        true => (
+            "Deactivated, it is shown as inactive rather than as disconnected. It goes on with what it runs.",
+            "no",
+            "Deactivate the device",
+        ),
+        false => (
+            "It is deactivated: whatever it tells, it is shown as inactive.",
+            "yes",
+            "Activate the device",
+        ),
+    };
+    form(
+        device,
+        "active",
+        html! {
+            p { (explained) }
+            button type="submit" name="active" value=(to) { (word) }
+        },
+    )
+}
+
 #[derive(Deserialize)]
 struct Fleet {
     id: i64,
@@ -314,6 +343,21 @@ async fn pin(
         word,
     )
     .await
+}
+
+async fn activate(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    uuid: Uuid,
+    form: Form,
+) -> Result<Response, Problem> {
+    let (active, word) = match form.text("active") {
+        "yes" => (true, "It is active now."),
+        "no" => (false, "It is deactivated now."),
+        _ => return Err(Problem::nothing_here()),
+    };
+    let body = json!({ "is_active": active });
+    patched(&cloud, &visitor, &uuid, body, word).await
 }
 
 /// Changes its row; the page that it came from shows the rest.

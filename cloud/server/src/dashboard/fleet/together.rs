@@ -29,6 +29,8 @@ const AT_A_TIME: usize = 16;
 const ANSWERS: usize = 64 << 20;
 /// Releases to choose from, the latest first.
 const RELEASES: usize = 50;
+/// Fleets to move to.
+const FLEETS: usize = 500;
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new()
@@ -63,6 +65,13 @@ struct Release {
     raw_version: String,
 }
 
+#[derive(Deserialize)]
+struct Other {
+    id: i64,
+    app_name: String,
+    slug: String,
+}
+
 /// What can be done with the devices that are ticked. It is shown once one is.
 pub(super) async fn bar(
     cloud: &Cloud,
@@ -75,6 +84,12 @@ pub(super) async fn bar(
         fleet.id
     );
     let releases: Vec<Release> = visitor.rows(cloud, "/release", &query).await?;
+    let query = format!(
+        "$select=id,app_name,slug&$filter=is_of__class eq 'fleet' and is_host eq false and not(id eq {})\
+         &$orderby=app_name asc&$top={FLEETS}",
+        fleet.id
+    );
+    let others: Vec<Other> = visitor.rows(cloud, "/application", &query).await?;
     Ok(html! {
         div.deeds role="group" aria-label="With the devices that are ticked" {
             label { span.hidden { "With the devices that are ticked" }
@@ -83,6 +98,9 @@ pub(super) async fn bar(
                     option value="pin" { "Pin to a release" }
                     option value="follow" { "Follow the fleet's release" }
                     option value="tag" { "Give a tag" }
+                    @if !others.is_empty() { option value="move" { "Move to another fleet" } }
+                    option value="deactivate" { "Deactivate" }
+                    option value="activate" { "Activate" }
                 }
             }
             label.for-pin { span.hidden { "Release to pin to" }
@@ -90,6 +108,11 @@ pub(super) async fn bar(
                     @for release in &releases {
                         option value=(release.id) { (release_name(&release.commit, &release.raw_version)) }
                     }
+                }
+            }
+            label.for-move { span.hidden { "Fleet to move to" }
+                select name="fleet" {
+                    @for other in &others { option value=(other.id) { (other.app_name) " (" (other.slug) ")" } }
                 }
             }
             label.for-tag { span.hidden { "Tag" } input name="key" placeholder="tag" maxlength="100" autocomplete="off"; }
@@ -178,6 +201,14 @@ async fn together(
         "follow" => {
             let release = json!({ "is_pinned_on__release": null });
             outcome.done = changed(&cloud, &visitor, id, &devices, release).await?;
+        }
+        "move" => {
+            let elsewhere = json!({ "belongs_to__application": form.number("fleet")? });
+            outcome.done = changed(&cloud, &visitor, id, &devices, elsewhere).await?;
+        }
+        deed @ ("activate" | "deactivate") => {
+            let active = json!({ "is_active": deed == "activate" });
+            outcome.done = changed(&cloud, &visitor, id, &devices, active).await?;
         }
         "tag" => {
             let key = form.text("key");

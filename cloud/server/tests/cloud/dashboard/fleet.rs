@@ -1,15 +1,17 @@
 //! What is done with a fleet, or with several of its devices at once.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use axum::routing::post;
 use axum::{Json, Router};
 use http::StatusCode;
 use serde_json::{Value, json};
 
+use super::browser::Visitor;
 use super::{ann, with_browser};
 use crate::fake_device::{connect, known};
+use crate::reach::until;
 use crate::shop::Shop;
 
 /// Answers as a supervisor whose update lock is held, or is not.
@@ -79,6 +81,91 @@ async fn devices_that_are_ticked_are_asked_pinned_and_tagged_together() {
         ann.leave().await;
     })
     .await;
+}
+
+#[tokio::test]
+async fn devices_that_are_ticked_are_restarted_rebooted_deactivated_and_moved_together() {
+    with_browser(async |cloud, chromium| {
+        let shop = Shop::open(&cloud).await;
+        shop.ann.fleet("annex", "raspberrypi4-64").await;
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let mut devices = Vec::new();
+        for name in ["calm-river", "lone-hill"] {
+            let device = known(&cloud, &shop.ann, shop.fleet).await;
+            let path = format!("/v7/device({})", device.id);
+            let named = json!({ "device_name": name });
+            let (status, _) = shop.ann.send(reqwest::Method::PATCH, &path, named).await;
+            assert_eq!(status, StatusCode::OK);
+            let hears = asked.clone();
+            let router = Router::new().fallback(async move |uri: http::Uri, body: String| {
+                let body: Value = serde_json::from_str(&body).unwrap_or_default();
+                let heard = (uri.path().to_owned(), body["force"].clone());
+                if heard.0 != "/v1/update" {
+                    hears.lock().expect("a list").push(heard);
+                }
+                StatusCode::ACCEPTED
+            });
+            devices.push((device.id, connect(&cloud, &device, router).await));
+        }
+        let ann = ann(chromium, &cloud).await;
+        ann.press("shop").await;
+        for name in ["calm-river", "lone-hill"] {
+            ann.within(name).see("Connected").await;
+        }
+        ann.press("Choose all").await;
+        for (deed, path, force) in [
+            ("Restart services", "/v1/restart", false),
+            ("Reboot", "/v1/reboot", false),
+            ("Reboot, overriding locks", "/v1/reboot", true),
+        ] {
+            ann.choose("With the devices that are ticked", deed).await;
+            ann.press("Do it").await;
+            until("both are asked", async || {
+                let heard = (path.to_owned(), json!(force));
+                let asked = asked.lock().expect("a list");
+                (asked.iter().filter(|it| **it == heard).count() == 2).then_some(())
+            })
+            .await;
+            ann.see("2 done.").await;
+        }
+        let rows = async |what: &str| {
+            let filter = format!("/v7/device/$count?$filter={what}");
+            shop.ann.get(&filter).await.1["d"].clone()
+        };
+        ann.choose("With the devices that are ticked", "Deactivate")
+            .await;
+        ann.press("Do it").await;
+        until("both are inactive", async || {
+            (rows("is_active eq false").await == 2).then_some(())
+        })
+        .await;
+        ann.choose("With the devices that are ticked", "Move to another fleet")
+            .await;
+        ann.choose("Fleet to move to", &option(&ann, "annex").await)
+            .await;
+        ann.looks_well("devices-moved").await;
+        ann.press("Do it").await;
+        until("both are moved", async || {
+            let moved = "belongs_to__application/any(a:a/app_name eq 'annex')";
+            (rows(moved).await == 2).then_some(())
+        })
+        .await;
+        ann.not_see("calm-river").await;
+        for (_, tunnel) in devices {
+            tunnel.abort();
+        }
+        ann.leave().await;
+    })
+    .await;
+}
+
+/// The text of a choice that begins so.
+async fn option(ann: &Visitor, begins: &str) -> String {
+    let script = format!(
+        "[...document.querySelectorAll('option')].map(it => it.label.trim()).find(it => it.startsWith('{begins}'))"
+    );
+    let found = ann.script(&script).await;
+    found.as_str().expect("a choice").to_owned()
 }
 
 #[tokio::test]

@@ -1,8 +1,12 @@
 //! Sessions of the dashboard, and what its answers say to browsers; asked as a browser asks, without one.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use data::Database;
+use jsonwebtoken::{EncodingKey, Header, encode};
 use reqwest::header::{COOKIE, HeaderMap, LOCATION, ORIGIN, SET_COOKIE};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::{Cloud, EMAIL, PASSWORD, on_both};
 
@@ -96,6 +100,66 @@ async fn whoever_is_not_signed_in_does_so_and_comes_to_the_page_asked_for() {
             assert!(set.contains(attribute), "{set}");
         }
         assert!(!set.contains("Secure"), "it is served over HTTP: {set}");
+    })
+    .await;
+}
+
+/// The claims of the session in a cookie.
+fn claims(cookie: &str) -> Value {
+    let payload = cookie.split('.').nth(1).expect("a payload");
+    let payload = URL_SAFE_NO_PAD.decode(payload).expect("base64");
+    serde_json::from_slice(&payload).expect("JSON")
+}
+
+/// The cookie of this session as it would be so many days later.
+async fn aged(cloud: &Cloud, cookie: &str, days: i64) -> String {
+    let mut claims = claims(cookie);
+    for name in ["iat", "exp"] {
+        claims[name] = json!(claims[name].as_i64().expect("seconds") - days * 24 * 3600);
+    }
+    claims["authTime"] =
+        json!(claims["authTime"].as_i64().expect("milliseconds") - days * 24 * 3600 * 1000);
+    let database = Database::open(&cloud.database, &data::Options::default()).await;
+    let database = database.expect("the database");
+    let mut transaction = database.begin().await.expect("a transaction");
+    let secret = data::setting::read(&mut transaction, "session-signing-secret").await;
+    let secret = secret.expect("settings").expect("a secret");
+    drop(transaction);
+    database.close().await;
+    let key = EncodingKey::from_secret(secret.as_bytes());
+    let token = encode(&Header::default(), &claims, &key).expect("a token");
+    format!("fleet_session={token}")
+}
+
+#[tokio::test]
+async fn a_session_that_is_used_lasts_and_one_that_is_ended_does_not() {
+    on_both(async |cloud| {
+        let cookie = cookie(&cloud).await;
+        let given = async |cookie: &str| {
+            let request = ask(&cloud, Method::GET, "/dashboard").header(COOKIE, cookie);
+            let answer = request.send().await.expect("an answer");
+            let set = header(answer.headers(), SET_COOKIE);
+            (answer.status(), set)
+        };
+        assert_eq!(given(&cookie).await, (StatusCode::OK, String::new()));
+        let older = aged(&cloud, &cookie, 2).await;
+        let (status, set) = given(&older).await;
+        assert_eq!(status, StatusCode::OK);
+        assert!(set.contains("; Max-Age=604800"), "{set}");
+        let renewed = set.split(';').next().expect("a pair");
+        let (before, after) = (claims(&older), claims(renewed));
+        assert!(after["exp"].as_i64() > before["exp"].as_i64(), "{after}");
+        assert_eq!(after["authTime"], before["authTime"], "no new password");
+        assert_eq!(given(renewed).await, (StatusCode::OK, String::new()));
+
+        let over = aged(&cloud, &cookie, 8).await;
+        assert_eq!(given(&over).await, (StatusCode::SEE_OTHER, String::new()));
+        let ann = cloud.sign_in().await;
+        let passwords = json!({ "currentPassword": PASSWORD, "newPassword": "another horse" });
+        let path = "/user/v1/change-password";
+        let (status, _) = ann.send(Method::POST, path, passwords).await;
+        assert_eq!(status, StatusCode::OK);
+        assert_eq!(given(&older).await, (StatusCode::SEE_OTHER, String::new()));
     })
     .await;
 }
@@ -358,7 +422,7 @@ async fn forms_work_without_a_script() {
         assert_eq!(answer.status(), StatusCode::OK);
         assert!(header(answer.headers(), "content-disposition").contains("config.json"));
         let text = answer.text().await.expect("a file");
-        let config: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let config: Value = serde_json::from_str(&text).expect("JSON");
         assert_eq!(config["apiEndpoint"], cloud.url);
         let key = config["apiKey"].as_str().expect("a key").to_owned();
         let device = json!({

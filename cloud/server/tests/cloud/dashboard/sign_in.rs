@@ -28,6 +28,36 @@ async fn one_signs_in_comes_to_the_page_asked_for_and_signs_out() {
 }
 
 #[tokio::test]
+async fn light_and_dark_are_chosen_and_kept() {
+    with_browser(async |cloud, chromium| {
+        let ann = ann(chromium, &cloud).await;
+        let ground = async || {
+            let shown = "getComputedStyle(document.body).backgroundColor";
+            ann.script(shown).await
+        };
+        ann.prefers_dark(false).await;
+        let light = ground().await;
+        ann.press("Dark").await;
+        ann.can_press("Light").await;
+        let dark = ground().await;
+        assert_ne!(light, dark);
+        ann.reload().await;
+        ann.can_press("Light").await;
+        assert_eq!(ground().await, dark, "it is kept");
+        ann.press("Light").await;
+        ann.can_press("Dark").await;
+        assert_eq!(ground().await, light);
+        // The choice counts, and not what the system prefers.
+        ann.prefers_dark(true).await;
+        ann.reload().await;
+        ann.can_press("Dark").await;
+        assert_eq!(ground().await, light);
+        ann.leave().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_keyboard_is_enough_to_sign_in() {
     with_browser(async |cloud, chromium| {
         let ann = chromium.somebody(&cloud.url).await;

@@ -69,6 +69,31 @@ async fn a_device_is_renamed_noted_tagged_and_pinned() {
     .await;
 }
 
+#[tokio::test]
+async fn a_device_is_deactivated_and_activated() {
+    with_browser(async |cloud, chromium| {
+        let shop = Shop::open(&cloud).await;
+        let device = shop.device(7).await;
+        let active = async || shop.fields(&device, "is_active,overall_status").await;
+        assert_eq!(active().await["is_active"], true);
+        let ann = ann(chromium, &cloud).await;
+        ann.open(&page(&device)).await;
+        ann.press("Settings and tags").await;
+        ann.press("Deactivate the device").await;
+        ann.see("It is deactivated now.").await;
+        let fields = active().await;
+        assert_eq!(fields["is_active"], false);
+        assert_eq!(fields["overall_status"], "inactive");
+        ann.reload().await;
+        ann.looks_well("device-deactivated").await;
+        ann.press("Activate the device").await;
+        ann.see("It is active now.").await;
+        assert_eq!(active().await["is_active"], true);
+        ann.leave().await;
+    })
+    .await;
+}
+
 /// The text of the choice of a release.
 async fn option(ann: &crate::dashboard::browser::Visitor, commit: &str) -> String {
     let short: String = commit.chars().take(7).collect();
