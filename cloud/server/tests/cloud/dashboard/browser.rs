@@ -296,11 +296,19 @@ impl Visitor {
         self.complaints.list().clone()
     }
 
-    /// One command to the browser, for this page.
+    /// One command to the browser, for this page. Where the page goes to another meanwhile, it is for the other.
     async fn command(&self, name: &'static str, parameters: Value) -> Value {
-        self.try_command(name, parameters)
-            .await
-            .unwrap_or_else(|why| panic!("{name}: {why}"))
+        let begun = Instant::now();
+        loop {
+            match self.try_command(name, parameters.clone()).await {
+                Ok(answer) => return answer,
+                Err(why) => assert!(
+                    is_of_a_page_that_went(&why) && begun.elapsed() < PATIENCE,
+                    "{name} {parameters}: {why}"
+                ),
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
     }
 
     async fn try_command(&self, name: &'static str, parameters: Value) -> Result<Value, String> {
@@ -319,17 +327,7 @@ impl Visitor {
     pub(crate) async fn script(&self, expression: &str) -> Value {
         let asked =
             json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
-        let begun = Instant::now();
-        let answer = loop {
-            match self.try_command("Runtime.evaluate", asked.clone()).await {
-                Ok(answer) => break answer,
-                Err(why) => assert!(
-                    is_of_a_page_that_went(&why) && begun.elapsed() < PATIENCE,
-                    "{expression}: {why}"
-                ),
-            }
-            tokio::time::sleep(LOOK_AGAIN).await;
-        };
+        let answer = self.command("Runtime.evaluate", asked).await;
         let wrong = answer.get("exceptionDetails");
         let wrong = wrong.map(|it| it["exception"]["description"].clone());
         assert!(wrong.is_none(), "{expression}: {wrong:?}");
@@ -343,6 +341,7 @@ fn is_of_a_page_that_went(why: &str) -> bool {
         "navigated or closed",
         "context was destroyed",
         "Cannot find",
+        "Not attached",
     ]
     .iter()
     .any(|words| why.contains(words))

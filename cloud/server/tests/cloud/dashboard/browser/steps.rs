@@ -284,6 +284,8 @@ impl Visitor {
         if !text.is_empty() {
             down["text"] = json!(text);
         }
+        // Before it is loaded a page does not listen to keys.
+        self.loaded().await;
         self.command("Input.dispatchKeyEvent", down).await;
         self.command("Input.dispatchKeyEvent", event("keyUp")).await;
     }
