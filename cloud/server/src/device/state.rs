@@ -2,9 +2,11 @@
 //!
 //! A document is made by one statement and remembered, with its ETag, by the device. Whether it still holds is
 //! one more small statement, which asks for the numbers that writes raise (`data::generation`): so the answer
-//! is right in every replica, and a poll of a device that nothing changed for costs no more than that.
+//! is right in every replica, and a poll of a device that nothing changed for costs no more than that. Polls
+//! that come at once share one.
 
 mod document;
+mod generation;
 mod remembered;
 mod rows;
 
@@ -124,7 +126,9 @@ async fn found(cloud: &Cloud, uuid: &str) -> Result<Option<Remembered>, Refusal>
         return Ok(None);
     }
     if let Some(remembered) = cloud.devices.states.get(uuid) {
-        match generation(cloud, &remembered).await? {
+        let (device, fleets) = (remembered.device.id, &remembered.depends);
+        let generations = &cloud.devices.states.generations;
+        match generations.of(&cloud.database, device, fleets).await? {
             None => {
                 cloud.devices.states.forget(uuid);
                 return Ok(None);
@@ -152,19 +156,6 @@ async fn found(cloud: &Cloud, uuid: &str) -> Result<Option<Remembered>, Refusal>
     };
     cloud.devices.states.keep(uuid, &remembered);
     Ok(Some(remembered))
-}
-
-/// The sum of the numbers that a state goes by; none where the device is gone.
-async fn generation(cloud: &Cloud, remembered: &Remembered) -> Result<Option<i64>, Refusal> {
-    let select = sql(
-        "SELECT CAST(coalesce((SELECT generation FROM state_generation WHERE kind = 'device' AND row_id = d.id), 0) \
-         + coalesce((SELECT sum(generation) FROM state_generation WHERE kind = 'application' AND row_id IN (?)), 0) \
-         AS BIGINT) FROM device AS d WHERE d.id = ?",
-    )
-    .with_all(&remembered.depends)
-    .with(remembered.device.id);
-    let row = cloud.database.row(&select).await?;
-    Ok(row.map(|row| row.id(0)).transpose()?)
 }
 
 /// Whether the caller may read the device.

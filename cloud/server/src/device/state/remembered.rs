@@ -8,6 +8,7 @@ use axum::body::Bytes;
 use http::HeaderValue;
 use sha2::{Digest, Sha256};
 
+use super::generation::Generations;
 use crate::device::Known;
 
 /// Bytes of documents that are remembered.
@@ -37,6 +38,8 @@ pub(crate) struct Remembered {
 #[derive(Default)]
 pub(crate) struct States {
     made: Mutex<Made>,
+    /// Whether they still hold.
+    pub(super) generations: Generations,
     refused: Mutex<HashMap<(i64, i64), Instant>>,
 }
 

@@ -1,0 +1,170 @@
+//! Whether a state that is remembered still holds: the numbers that writes raise (`data::generation`).
+//!
+//! Polls that come while the database is asked for others are asked for together, by the next statement. So many
+//! polls at once cost few statements, and each is answered by one that was begun after it came.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use data::{DataError, Database, sql};
+use tokio::sync::oneshot;
+
+/// Polls that one statement asks for.
+const AT_ONCE: usize = 64;
+
+/// Looks at the numbers. Clones are the same one.
+#[derive(Clone, Default)]
+pub(super) struct Generations {
+    waiting: Arc<Mutex<Waiting>>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    /// Somebody asks the database, and will for those who wait.
+    is_asking: bool,
+    polls: Vec<Poll>,
+}
+
+struct Poll {
+    device: i64,
+    fleets: Vec<i64>,
+    answer: oneshot::Sender<Option<i64>>,
+}
+
+impl Generations {
+    /// The sum of the numbers of a device and of the fleets that its state is made from; none where the device is
+    /// gone.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub(super) async fn of(
+        &self,
+        database: &Database,
+        device: i64,
+        fleets: &[i64],
+    ) -> Result<Option<i64>, DataError> {
+        let (answer, answered) = oneshot::channel();
+        let poll = Poll {
+            device,
+            fleets: fleets.to_vec(),
+            answer,
+        };
+        let is_first = {
+            let mut waiting = self.waiting();
+            waiting.polls.push(poll);
+            !std::mem::replace(&mut waiting.is_asking, true)
+        };
+        if is_first {
+            // Whoever stops waiting for the answer does not stop those who wait for it as well.
+            let asking = Asking {
+                generations: self.clone(),
+                is_over: false,
+            };
+            tokio::spawn(asking.ask(database.clone()));
+        }
+        match answered.await {
+            Ok(generation) => Ok(generation),
+            // What was wrong is told to each by a statement of its own.
+            Err(_) => {
+                let found = look(database, &[device], fleets).await?;
+                Ok(found.sum(device, fleets))
+            }
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Asks for those who wait. Where it is dropped before it is over, they ask for themselves.
+struct Asking {
+    generations: Generations,
+    is_over: bool,
+}
+
+impl Asking {
+    async fn ask(mut self, database: Database) {
+        loop {
+            let polls = {
+                let mut waiting = self.generations.waiting();
+                let most = waiting.polls.len().min(AT_ONCE);
+                let polls: Vec<Poll> = waiting.polls.drain(..most).collect();
+                if polls.is_empty() {
+                    // From here on it is another's.
+                    waiting.is_asking = false;
+                    drop(waiting);
+                    self.is_over = true;
+                    return;
+                }
+                polls
+            };
+            let devices: HashSet<i64> = polls.iter().map(|poll| poll.device).collect();
+            let fleets = polls.iter().flat_map(|poll| &poll.fleets).copied();
+            let fleets: HashSet<i64> = fleets.collect();
+            let [devices, fleets] = [devices, fleets].map(padded);
+            let Ok(found) = look(&database, &devices, &fleets).await else {
+                continue;
+            };
+            for poll in polls {
+                let generation = found.sum(poll.device, &poll.fleets);
+                // Whoever does not wait any more needs no answer.
+                let _ = poll.answer.send(generation);
+            }
+        }
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let mut waiting = self.generations.waiting();
+        waiting.polls.clear();
+        waiting.is_asking = false;
+    }
+}
+
+/// So many numbers that there are few different statements, which stay prepared.
+fn padded(numbers: HashSet<i64>) -> Vec<i64> {
+    let mut numbers: Vec<i64> = numbers.into_iter().collect();
+    let last = numbers.last().copied().unwrap_or(-1);
+    numbers.resize(numbers.len().next_power_of_two(), last);
+    numbers
+}
+
+/// Numbers as one statement found them.
+struct Found {
+    devices: HashMap<i64, i64>,
+    fleets: HashMap<i64, i64>,
+}
+
+impl Found {
+    fn sum(&self, device: i64, fleets: &[i64]) -> Option<i64> {
+        let of_device = self.devices.get(&device)?;
+        let of_fleets = fleets.iter().filter_map(|fleet| self.fleets.get(fleet));
+        Some(of_device + of_fleets.sum::<i64>())
+    }
+}
+
+async fn look(database: &Database, devices: &[i64], fleets: &[i64]) -> Result<Found, DataError> {
+    let select = sql(
+        "SELECT 1, d.id, coalesce((SELECT generation FROM state_generation WHERE kind = 'device' AND row_id = d.id), 0) \
+         FROM device AS d WHERE d.id IN (?) \
+         UNION ALL SELECT 2, row_id, generation FROM state_generation WHERE kind = 'application' AND row_id IN (?)",
+    );
+    let select = select.with_all(devices).with_all(fleets);
+    let mut found = Found {
+        devices: HashMap::new(),
+        fleets: HashMap::new(),
+    };
+    for row in database.rows(&select).await? {
+        let numbers = match row.id(0)? {
+            1 => &mut found.devices,
+            _ => &mut found.fleets,
+        };
+        numbers.insert(row.id(1)?, row.id(2)?);
+    }
+    Ok(found)
+}
