@@ -287,7 +287,7 @@ async fn images(docker: &str, registry: &str) -> Vec<String> {
     names.filter(|name| name.starts_with(registry)).collect()
 }
 
-/// What the issue calls "shown at the end", on one engine.
+/// From the first start to the last, on one engine.
 async fn story(docker: Option<String>) {
     let docker = docker.as_deref();
     let place = Place::new();
@@ -354,6 +354,24 @@ async fn a_new_user_sees_the_whole_story_on_docker() {
     if has_registry() {
         story(Some(docker)).await;
     }
+}
+
+#[tokio::test]
+async fn images_are_kept_in_the_registry_that_is_named() {
+    let Ok(registry) = std::env::var("SUPERVISOR_TEST_REGISTRY") else {
+        println!("SKIPPED: SUPERVISOR_TEST_REGISTRY is not set");
+        return;
+    };
+    if !has_registry() {
+        return;
+    }
+    let place = Place::new();
+    let session = place.start(None, &["--registry", &registry]);
+    // There is no other that the device could have its release from.
+    assert_eq!(session.fact("registry"), registry);
+    session.until_runs("1.0.0").await;
+    session.stop();
+    assert_eq!(place.processes(), Vec::<String>::new());
 }
 
 #[tokio::test]

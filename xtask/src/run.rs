@@ -61,6 +61,10 @@ pub(crate) struct Arguments {
         conflicts_with = "local"
     )]
     cloud: SocketAddr,
+    /// The registry that images of releases are kept in, rather than one of our own: it takes the cloud's tokens
+    /// (`fleet-cloud registry-certificate`), or asks nobody
+    #[arg(long, value_name = "HOST", conflicts_with = "local")]
+    registry: Option<String>,
     /// Start with no sample release, or with what the folder of --state-dir remembers
     #[arg(long)]
     no_sample: bool,
@@ -183,6 +187,7 @@ async fn session(
                     layout,
                     listen: addresses.device,
                     cloud: at,
+                    registry: arguments.registry.as_deref(),
                     images,
                     traces: &traces,
                 };

@@ -12,7 +12,7 @@ use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::kept::Kept;
-use super::registry::Trust;
+use super::registry::{ImagesIn, Trust};
 use super::traces::apart_from_the_terminal;
 use super::{LOOK_AGAIN, registry};
 use crate::layout::Layout;
@@ -32,7 +32,7 @@ pub(super) struct Cloud {
     registry: Option<Child>,
     /// The registry that releases' images come from.
     images: Option<Child>,
-    pub(super) registry_at: SocketAddr,
+    pub(super) registry_at: ImagesIn,
     pub(super) url: String,
     /// The folder of the command line's program.
     programs: std::path::PathBuf,
@@ -45,7 +45,7 @@ impl Cloud {
     pub(super) async fn start(
         layout: &Layout,
         at: SocketAddr,
-        registry_at: SocketAddr,
+        registry_at: ImagesIn,
         kept: &Kept,
     ) -> Result<Self> {
         let programs = layout.folder.join("bin");
@@ -98,7 +98,9 @@ impl Cloud {
             realm: &format!("{}/auth/v1/token", self.url),
             certificate: &String::from_utf8(certificate.stdout)?,
         };
-        self.registry = registry::start(self.registry_at, &kept.registry(), Some(trust)).await?;
+        if let ImagesIn::Ours(address) = self.registry_at {
+            self.registry = registry::start(address, &kept.registry(), Some(trust)).await?;
+        }
         let login = client.post(format!("{}/login_", self.url));
         let login = login.json(&json!({ "username": EMAIL, "password": PASSWORD }));
         let answer = login.send().await?.error_for_status();
@@ -109,7 +111,7 @@ impl Cloud {
 
     /// Whether there is a registry to push to.
     pub(super) fn has_registry(&self) -> bool {
-        self.registry.is_some()
+        self.registry.is_some() || matches!(self.registry_at, ImagesIn::Named(_))
     }
 
     /// Starts the registry that images are built into, with its files in `folder`.

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::cloud::{Cloud, EMAIL, PASSWORD};
 use super::device::Device;
+use super::registry::ImagesIn;
 use super::sample_fleet::{self, Composed};
 use super::traces::Traces;
 use super::{board, describe_board, say};
@@ -23,6 +24,8 @@ pub(super) struct Places<'a> {
     pub(super) listen: SocketAddr,
     /// Where the cloud does.
     pub(super) cloud: SocketAddr,
+    /// The registry that releases are deployed to, where it is not to be one of ours.
+    pub(super) registry: Option<&'a str>,
     /// Where the registry does that the sample's images are built into.
     pub(super) images: SocketAddr,
     pub(super) traces: &'a Traces,
@@ -40,7 +43,11 @@ pub(super) async fn follow(
     let kept = &traces.kept;
     let mut session = kept.session(&traces.engine)?;
     describe_board(&kept.host_root())?;
-    let running = Cloud::start(layout, places.cloud, session.registry, kept).await?;
+    let registry = match places.registry {
+        Some(host) => ImagesIn::Named(host.to_owned()),
+        None => ImagesIn::Ours(session.registry),
+    };
+    let running = Cloud::start(layout, places.cloud, registry, kept).await?;
     let cloud = cloud.insert(running);
     let is_new = session.fleet.is_none();
     let fleet = match session.fleet.clone() {
@@ -61,7 +68,7 @@ pub(super) async fn follow(
         sample_fleet::deploy(cloud, &composed.first).await?;
     }
     match kept.device_config().exists() {
-        true => kept.point_device_at(&cloud.url, cloud.registry_at)?,
+        true => kept.point_device_at(&cloud.url, &cloud.registry_at)?,
         false => {
             let config = sample_fleet::device_config(cloud, &board(), &fleet);
             fs::write(kept.device_config(), config.to_string())?;

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use super::engine_choice::Engine;
-use super::registry;
+use super::registry::{self, ImagesIn};
 
 /// What the session knows.
 const RECORD: &str = "session.json";
@@ -110,7 +110,7 @@ impl Kept {
     }
 
     /// Has the device's `config.json` say where the cloud is now; the rest is the device's own.
-    pub(super) fn point_device_at(&self, url: &str, registry: SocketAddr) -> Result<()> {
+    pub(super) fn point_device_at(&self, url: &str, registry: &ImagesIn) -> Result<()> {
         change_config(&self.device_config(), |config| {
             config["apiEndpoint"] = json!(url);
             config["registryEndpoint"] = json!(registry.to_string());
@@ -191,8 +191,8 @@ mod tests {
             r#"{"uuid":"ab","apiEndpoint":"http://127.0.0.1:1"}"#,
         )
         .unwrap();
-        let registry = "127.0.0.1:2".parse().unwrap();
-        kept.point_device_at("http://127.0.0.1:3", registry)
+        let registry = ImagesIn::Named("127.0.0.1:2".into());
+        kept.point_device_at("http://127.0.0.1:3", &registry)
             .unwrap();
         let config: Value =
             serde_json::from_str(&fs::read_to_string(kept.device_config()).unwrap()).unwrap();

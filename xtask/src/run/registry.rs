@@ -1,6 +1,7 @@
 //! The registries of `cargo xtask run`: Debian's docker-registry, once as the cloud's, which takes the cloud's
 //! tokens, and once as the one that a release's container images are built into, which asks nobody.
 
+use std::fmt;
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -24,6 +25,24 @@ pub(super) fn install() -> Result<()> {
     match packages::program(PROGRAM) {
         Some(_) => Ok(()),
         None => packages::install_if_debian_root(&[PROGRAM], "the registry of the cloud"),
+    }
+}
+
+/// Where the images of releases are kept.
+#[derive(Debug, Clone)]
+pub(super) enum ImagesIn {
+    /// In a registry of ours, which takes the cloud's tokens.
+    Ours(SocketAddr),
+    /// In somebody's.
+    Named(String),
+}
+
+impl fmt::Display for ImagesIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ImagesIn::Ours(address) => address.fmt(f),
+            ImagesIn::Named(host) => host.fmt(f),
+        }
     }
 }
 
