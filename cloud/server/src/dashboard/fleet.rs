@@ -68,6 +68,34 @@ impl Tab {
     ];
 }
 
+/// Fleets that devices can be moved to; so many are offered.
+const DESTINATIONS: usize = 500;
+
+/// A fleet that devices can be moved to.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Destination {
+    pub(crate) id: i64,
+    pub(crate) app_name: String,
+    pub(crate) slug: String,
+}
+
+impl Destination {
+    /// Those that the visitor sees, by name; all but this one.
+    pub(crate) async fn all(
+        cloud: &Cloud,
+        visitor: &Visitor,
+        but: Option<i64>,
+    ) -> Result<Vec<Self>, Problem> {
+        let but = but.map(|fleet| format!(" and not(id eq {fleet})"));
+        let query = format!(
+            "$select=id,app_name,slug&$filter=is_of__class eq 'fleet' and is_host eq false{}\
+             &$orderby=app_name asc&$top={DESTINATIONS}",
+            but.unwrap_or_default()
+        );
+        visitor.rows(cloud, "/application", &query).await
+    }
+}
+
 impl Fleet {
     /// The fleet of a number.
     ///

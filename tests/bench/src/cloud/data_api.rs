@@ -9,6 +9,7 @@ use resources::{Role, v7};
 use serde_json::Value;
 
 use super::place::Kind;
+use super::scene;
 use crate::figures::{Latencies, Section, millis};
 
 /// Fleets, and devices with two tags each.
@@ -226,12 +227,5 @@ async fn fill(database: &Database) -> Result<()> {
             .to_owned(),
         "ANALYZE".to_owned(),
     ];
-    for statement in statements {
-        let begin: String = statement.chars().take(60).collect();
-        database
-            .execute(&Built::new(statement, []))
-            .await
-            .with_context(|| format!("`{begin}…`"))?;
-    }
-    Ok(())
+    scene::execute(database, statements).await
 }

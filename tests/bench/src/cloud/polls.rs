@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::place::Kind;
-use super::scene::{Scene, key, uuid};
+use super::scene::{self, Scene, key, uuid};
 use super::walk::{Until, walk};
 use crate::figures::{Section, mebibytes};
 
@@ -14,16 +14,10 @@ const TIME: Duration = Duration::from_secs(5);
 
 pub(crate) async fn measure(kinds: &[Kind], large: bool) -> Result<Section> {
     let mut section = Section::new("Polls of devices");
-    let sizes: &[usize] = if large { &[1_000, 100_000] } else { &[1_000] };
-    for kind in kinds {
-        for size in sizes {
-            let place = kind.fresh().await?;
-            let scene = Scene::new(&place, *size).await?;
-            of(&scene, place.name, &mut section).await?;
-            drop(scene);
-            place.end().await;
-        }
-    }
+    scene::each(kinds, large, async |scene, name| {
+        of(scene, name, &mut section).await
+    })
+    .await?;
     section.note(
         "16 connections with a request under way each, each request of the next device; client, cloud and database \
          on the same processors. The statement of an unchanged poll is the look at the numbers that writes raise.",

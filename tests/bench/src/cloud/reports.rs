@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::place::Kind;
-use super::scene::{Scene, key, uuid};
+use super::scene::{self, Scene, key, uuid};
 use super::walk::{Until, walk};
 use crate::figures::Section;
 
@@ -14,16 +14,10 @@ const TIME: Duration = Duration::from_secs(5);
 
 pub(crate) async fn measure(kinds: &[Kind], large: bool) -> Result<Section> {
     let mut section = Section::new("Reports of devices");
-    let sizes: &[usize] = if large { &[1_000, 100_000] } else { &[1_000] };
-    for kind in kinds {
-        for size in sizes {
-            let place = kind.fresh().await?;
-            let scene = Scene::new(&place, *size).await?;
-            of(&scene, place.name, &mut section).await?;
-            drop(scene);
-            place.end().await;
-        }
-    }
+    scene::each(kinds, large, async |scene, name| {
+        of(scene, name, &mut section).await
+    })
+    .await?;
     section.note(
         "As the polls. Each write is a transaction of its own, on the disk before it is answered: SQLite takes one \
          at a time. The PostgreSQL server of this benchmark does not wait for the disk.",

@@ -9,7 +9,7 @@ use data::{Built, Database, Dialect, Options};
 use sha2::{Digest as _, Sha256};
 use simulator::{Admin, Cloud, Fleet, Setup};
 
-use super::place::Place;
+use super::place::{Kind, Place};
 
 /// The first number of what is put there by hand: above all that the cloud makes meanwhile.
 const FIRST: usize = 1_000_000;
@@ -144,6 +144,16 @@ async fn fill(place: &Place, fleet: i64, release: i64, devices: usize) -> Result
         statements.push(keys);
     }
     statements.push("ANALYZE".to_owned());
+    execute(&database, statements).await?;
+    database.close().await;
+    Ok(())
+}
+
+/// One after the other; a failure names its statement.
+pub(super) async fn execute(
+    database: &Database,
+    statements: impl IntoIterator<Item = String>,
+) -> Result<()> {
     for statement in statements {
         let begin: String = statement.chars().take(60).collect();
         database
@@ -151,6 +161,25 @@ async fn fill(place: &Place, fleet: i64, release: i64, devices: usize) -> Result
             .await
             .with_context(|| format!("`{begin}…`"))?;
     }
-    database.close().await;
+    Ok(())
+}
+
+/// Measures scenes of each kind and size, each on a fresh place: `of` is given the scene and the name of its
+/// database.
+pub(super) async fn each(
+    kinds: &[Kind],
+    large: bool,
+    mut of: impl AsyncFnMut(&Scene, &str) -> Result<()>,
+) -> Result<()> {
+    let sizes: &[usize] = if large { &[1_000, 100_000] } else { &[1_000] };
+    for kind in kinds {
+        for size in sizes {
+            let place = kind.fresh().await?;
+            let scene = Scene::new(&place, *size).await?;
+            of(&scene, place.name).await?;
+            drop(scene);
+            place.end().await;
+        }
+    }
     Ok(())
 }

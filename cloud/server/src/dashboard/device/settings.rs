@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::facts::Facts;
 use super::{Device, Tab, Uuid};
 use crate::cloud::{Cloud, Shared};
+use crate::dashboard::fleet::Destination;
 use crate::dashboard::form::Form;
 use crate::dashboard::live::{Part, follow};
 use crate::dashboard::pairs::{Adder, Kind, pairs, tags};
@@ -21,8 +22,6 @@ use crate::dashboard::visitor::Visitor;
 
 /// Releases that a device can be pinned on here: the latest.
 const RELEASES: usize = 100;
-/// Fleets that it can be moved to here.
-const FLEETS: usize = 500;
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new()
@@ -250,22 +249,12 @@ fn in_use(device: &Device, facts: &Facts) -> Markup {
     )
 }
 
-#[derive(Deserialize)]
-struct Fleet {
-    id: i64,
-    app_name: String,
-    slug: String,
-}
-
 async fn choose_fleet(
     cloud: &Cloud,
     visitor: &Visitor,
     device: &Device,
 ) -> Result<Markup, Problem> {
-    let query = format!(
-        "$select=id,app_name,slug&$filter=is_of__class eq 'fleet' and is_host eq false&$orderby=app_name asc&$top={FLEETS}"
-    );
-    let fleets: Vec<Fleet> = visitor.rows(cloud, "/application", &query).await?;
+    let fleets = Destination::all(cloud, visitor, None).await?;
     let current = device.fleet();
     Ok(form(
         device,

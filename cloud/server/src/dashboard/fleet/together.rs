@@ -13,7 +13,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Fleet;
+use super::{Destination, Fleet};
 use crate::answer::Refusal;
 use crate::cloud::{Cloud, Shared};
 use crate::dashboard::form::{Form, Number};
@@ -29,8 +29,6 @@ const AT_A_TIME: usize = 16;
 const ANSWERS: usize = 64 << 20;
 /// Releases to choose from, the latest first.
 const RELEASES: usize = 50;
-/// Fleets to move to.
-const FLEETS: usize = 500;
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new()
@@ -65,13 +63,6 @@ struct Release {
     raw_version: String,
 }
 
-#[derive(Deserialize)]
-struct Other {
-    id: i64,
-    app_name: String,
-    slug: String,
-}
-
 /// What can be done with the devices that are ticked. It is shown once one is.
 pub(super) async fn bar(
     cloud: &Cloud,
@@ -84,12 +75,7 @@ pub(super) async fn bar(
         fleet.id
     );
     let releases: Vec<Release> = visitor.rows(cloud, "/release", &query).await?;
-    let query = format!(
-        "$select=id,app_name,slug&$filter=is_of__class eq 'fleet' and is_host eq false and not(id eq {})\
-         &$orderby=app_name asc&$top={FLEETS}",
-        fleet.id
-    );
-    let others: Vec<Other> = visitor.rows(cloud, "/application", &query).await?;
+    let others = Destination::all(cloud, visitor, Some(fleet.id)).await?;
     Ok(html! {
         div.deeds role="group" aria-label="With the devices that are ticked" {
             label { span.hidden { "With the devices that are ticked" }
