@@ -7,7 +7,7 @@ use winnow::token::literal;
 use crate::error::Fault;
 use crate::raw::{self, Plus};
 use crate::request::{Address, ResourcePath, Tail};
-use crate::token::{Input, keyed_name, name, read_all, refuse, sign, wanted};
+use crate::token::{Input, keyed_name, name, one_link_more_than, read_all, refuse, sign, wanted};
 
 /// Reads the path behind the version, which begins at `begin` of the request.
 pub(crate) fn read(path: &str, begin: usize) -> Result<Address, Fault> {
@@ -37,6 +37,7 @@ fn address(input: &mut Input<'_>) -> ModalResult<Address> {
         if opt(alt((literal("$"), eof))).parse_next(input)?.is_some() {
             return refuse("a link, `$count` or `$links/` and a link");
         }
+        one_link_more_than(links.len())?;
         links.push(cut_err(keyed_name).parse_next(input)?);
     };
     cut_err(eof)

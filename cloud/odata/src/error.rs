@@ -6,6 +6,14 @@ use std::fmt;
 pub const MAX_LENGTH: usize = 64 << 10;
 /// How deep parentheses, functions, lambdas and expansions may stand in each other.
 pub const MAX_DEPTH: usize = 32;
+/// Values of one list (`in (…)`), conditions of one chain (`… or …`), parts of one `$orderby`, `$select` or
+/// `$expand`, and parameters (`@name`) of one request.
+pub const MAX_ITEMS: usize = 1000;
+/// Links of one path, in the address, in a condition or in an order.
+pub const MAX_LINKS: usize = 16;
+/// Operators of calculations (`add`, `mul`, …) in one option of the query. Each puts what stands before it one
+/// level deeper, so this bounds the depth as well.
+pub const MAX_CALCULATIONS: usize = 64;
 
 /// A request that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -3,7 +3,7 @@
 //! From the loosest to the tightest: `or`, `and`, comparisons, `add` and `sub`, `mul`, `div` and `mod`,
 //! `not` and `-` (OData 4.01 part 2, 5.1.1.16).
 
-use winnow::combinator::{alt, cut_err, opt, peek, repeat, separated, terminated};
+use winnow::combinator::{alt, cut_err, opt, peek, repeat, terminated};
 use winnow::prelude::*;
 use winnow::token::{any, literal, one_of};
 
@@ -12,7 +12,8 @@ use crate::request::{
     PropertyPath, Quantifier, Value,
 };
 use crate::token::{
-    Input, constant, deeper, keyed_name, name, place, refuse, sign, spaces, value, wanted, word,
+    Input, calculated, constant, deeper, items, keyed_name, name, one_link_more_than,
+    one_more_than, place, refuse, sign, spaces, value, wanted, word,
 };
 
 /// A whole expression, with the spaces around it.
@@ -63,6 +64,7 @@ fn joined(
     let first = part(input)?;
     let mut all = vec![first];
     while operator(input, &[between])?.is_some() {
+        one_more_than(all.len())?;
         all.push(cut_err(part).parse_next(input)?);
     }
     Ok(match (all.pop(), all.is_empty()) {
@@ -101,7 +103,7 @@ fn compared(input: &mut Input<'_>, how: Comparison, left: Expression) -> ModalRe
 fn list(input: &mut Input<'_>) -> ModalResult<Vec<Expression>> {
     sign('(', "`(` and a list of values").parse_next(input)?;
     let item = |input: &mut Input<'_>| deeper(input, padded_sum);
-    let items: Vec<Expression> = cut_err(separated(1.., item, literal(','))).parse_next(input)?;
+    let items = items(input, cut_err(item), literal(',').void())?;
     sign(')', "`,` or `)` in the list of values").parse_next(input)?;
     Ok(items)
 }
@@ -128,13 +130,8 @@ fn arithmetic(
 ) -> ModalResult<Expression> {
     let at = place(input);
     let mut left = part(input)?;
-    // Each step puts what was read so far one level deeper.
-    let mut steps = 0;
     while let Some(found) = operator(input, operators)? {
-        steps += 1;
-        if steps > crate::error::MAX_DEPTH {
-            return refuse("fewer values in one calculation");
-        }
+        calculated(input)?;
         let how = match found {
             "add" => Arithmetic::Add,
             "sub" => Arithmetic::Subtract,
@@ -213,7 +210,7 @@ fn call(input: &mut Input<'_>, function: Function) -> ModalResult<Operand> {
     spaces.parse_next(input)?;
     let mut arguments: Vec<Expression> = Vec::new();
     if opt(literal(')')).parse_next(input)?.is_none() {
-        arguments = cut_err(separated(1.., expression, literal(','))).parse_next(input)?;
+        arguments = items(input, cut_err(expression), literal(',').void())?;
         sign(')', "`,` or `)` behind the argument").parse_next(input)?;
     }
     if !function.arguments().contains(&arguments.len()) {
@@ -253,6 +250,7 @@ fn path(input: &mut Input<'_>) -> ModalResult<Operand> {
             };
             return lambda(input, PropertyPath { segments }, quantifier);
         }
+        one_link_more_than(segments.len())?;
         segments.push(cut_err(segment).parse_next(input)?);
     }
 }
@@ -302,8 +300,8 @@ fn lambda(
 
 /// Fields or counts with a direction each.
 pub(crate) fn orders(input: &mut Input<'_>) -> ModalResult<Vec<crate::Order>> {
-    let comma = (spaces, literal(','), spaces);
-    cut_err(separated(1.., order, comma)).parse_next(input)
+    let comma = (spaces, literal(','), spaces).void();
+    items(input, cut_err(order), comma)
 }
 
 fn order(input: &mut Input<'_>) -> ModalResult<crate::Order> {

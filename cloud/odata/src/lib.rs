@@ -12,7 +12,9 @@
 //! ```
 //!
 //! It refuses what is no URL of the data API with the character at which it stops to be one, and bounds
-//! how long a request may be and how deep it may nest, so that reading it costs no more than its length.
+//! how long a request may be, how deep it may nest, and how many items its lists and chains may have, so that
+//! reading it costs no more than its length and whoever walks what was read never goes deeper than some hundred
+//! steps.
 //! (OData 4.01 part 2; cloud behaviour 2.1 to 2.4, which wins where they differ.)
 
 #![warn(missing_docs)]
@@ -25,7 +27,7 @@ mod raw;
 mod request;
 mod token;
 
-pub use error::{MAX_DEPTH, MAX_LENGTH, ParseError};
+pub use error::{MAX_CALCULATIONS, MAX_DEPTH, MAX_ITEMS, MAX_LENGTH, MAX_LINKS, ParseError};
 pub use request::{
     Address, Arithmetic, Comparison, Count, Direction, Expand, Expression, Function, Key, Lambda,
     Literal, Name, Operand, Options, Order, PathSegment, PropertyPath, Quantifier, Request,

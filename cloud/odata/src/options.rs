@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use winnow::combinator::{alt, cut_err, opt, separated};
+use winnow::combinator::{alt, cut_err, opt};
 use winnow::prelude::*;
 use winnow::token::{literal, take_while};
 
-use crate::error::Fault;
+use crate::error::{Fault, MAX_ITEMS};
 use crate::expression::{count_filter, expression, orders};
 use crate::raw::{self, Plus};
 use crate::request::{Expand, Expression, Name, Options, Select};
-use crate::token::{Input, constant, deeper, name, read_all, refuse, sign, spaces, wanted};
+use crate::token::{Input, constant, deeper, items, name, read_all, refuse, sign, spaces, wanted};
 
 /// Reads the query, which stands at `begin` of the request.
 pub(crate) fn read(query: &str, begin: usize) -> Result<Options, Fault> {
@@ -28,6 +28,12 @@ pub(crate) fn read(query: &str, begin: usize) -> Result<Options, Fault> {
         let value = raw::decode(value, value_at, Plus::Space)?;
         if let Some(alias) = option.strip_prefix('@') {
             let value = read_all(&value, "`&` or the end", cut_err(padded_constant))?;
+            if options.aliases.len() >= MAX_ITEMS {
+                return Err(Fault::said(
+                    at,
+                    format!("a request has at most {MAX_ITEMS} parameters"),
+                ));
+            }
             options.aliases.insert(alias.to_owned(), value);
             continue;
         }
@@ -114,17 +120,17 @@ fn select(input: &mut Input<'_>) -> ModalResult<Select> {
     spaces.parse_next(input)?;
     let found = match opt(literal('*')).parse_next(input)? {
         Some(_) => Select::All,
-        None => cut_err(separated(1.., cut_err(name), comma))
-            .context(wanted("the name of a field, or `*`"))
-            .map(Select::Fields)
-            .parse_next(input)?,
+        None => {
+            let field = cut_err(name).context(wanted("the name of a field, or `*`"));
+            Select::Fields(items(input, field, comma)?)
+        }
     };
     spaces.parse_next(input)?;
     Ok(found)
 }
 
 fn expands(input: &mut Input<'_>) -> ModalResult<Vec<Expand>> {
-    cut_err(separated(1.., expand, comma)).parse_next(input)
+    items(input, cut_err(expand), comma)
 }
 
 /// `link`, `link/$count($filter=…)`, `link(…)` or, as it was once written, `link/link`.

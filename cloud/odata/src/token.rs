@@ -6,7 +6,7 @@ use winnow::prelude::*;
 use winnow::stream::{LocatingSlice, Location, Stateful};
 use winnow::token::{any, literal, one_of, take_while};
 
-use crate::error::{Fault, MAX_DEPTH};
+use crate::error::{Fault, MAX_CALCULATIONS, MAX_DEPTH, MAX_ITEMS, MAX_LINKS};
 use crate::raw::Decoded;
 use crate::request::{Key, Literal, Name, Value};
 
@@ -18,6 +18,7 @@ pub(crate) type Input<'a> = Stateful<LocatingSlice<&'a str>, Reading<'a>>;
 pub(crate) struct Reading<'a> {
     decoded: &'a Decoded,
     depth: usize,
+    calculations: usize,
 }
 
 /// Reads all of `decoded` with `parser`; `then` says what may stand behind what it reads.
@@ -28,7 +29,11 @@ pub(crate) fn read_all<'a, T>(
 ) -> Result<T, Fault> {
     let mut input = Stateful {
         input: LocatingSlice::new(decoded.text.as_str()),
-        state: Reading { decoded, depth: 0 },
+        state: Reading {
+            decoded,
+            depth: 0,
+            calculations: 0,
+        },
     };
     let found = parser.parse_next(&mut input);
     let at = decoded.place(input.current_token_start());
@@ -70,6 +75,46 @@ pub(crate) fn deeper<'a, T>(
     let found = parser.parse_next(input);
     input.state.depth -= 1;
     found
+}
+
+/// Counts one more operator of a calculation.
+pub(crate) fn calculated(input: &mut Input<'_>) -> ModalResult<()> {
+    input.state.calculations += 1;
+    if input.state.calculations > MAX_CALCULATIONS {
+        return refuse("at most 64 calculations in one option");
+    }
+    Ok(())
+}
+
+/// Refuses an item more than a list or chain may have.
+pub(crate) fn one_more_than(items: usize) -> ModalResult<()> {
+    if items >= MAX_ITEMS {
+        return refuse("at most 1,000 items in one list or chain");
+    }
+    Ok(())
+}
+
+/// Refuses a link more than a path may have.
+pub(crate) fn one_link_more_than(links: usize) -> ModalResult<()> {
+    if links >= MAX_LINKS {
+        return refuse("at most 16 links in one path");
+    }
+    Ok(())
+}
+
+/// Reads one or more items with `between` between them, up to [`MAX_ITEMS`]. Neither goes back once an item
+/// has begun.
+pub(crate) fn items<'a, T>(
+    input: &mut Input<'a>,
+    mut item: impl Parser<Input<'a>, T, ErrMode<ContextError>>,
+    mut between: impl Parser<Input<'a>, (), ErrMode<ContextError>>,
+) -> ModalResult<Vec<T>> {
+    let mut items = vec![item.parse_next(input)?];
+    while opt(between.by_ref()).parse_next(input)?.is_some() {
+        one_more_than(items.len())?;
+        items.push(item.parse_next(input)?);
+    }
+    Ok(items)
 }
 
 /// Where the next character stands in the request.
@@ -198,14 +243,21 @@ pub(crate) fn keyed_name(input: &mut Input<'_>) -> ModalResult<(Name, Option<Key
     Ok((name, key))
 }
 
+/// Fields of one key. No key of a resource has half as many.
+const MAX_KEY_FIELDS: usize = 8;
+
 /// What stands in the parentheses of a key, and the one that closes it.
 fn key(input: &mut Input<'_>) -> ModalResult<Key> {
     spaces.parse_next(input)?;
     let named = opt(peek((word, spaces, literal('=')))).parse_next(input)?;
     let key = match named {
-        Some(_) => separated(1.., key_field, (spaces, literal(','), spaces))
-            .map(Key::Fields)
-            .parse_next(input)?,
+        Some(_) => separated(
+            1..=MAX_KEY_FIELDS,
+            key_field,
+            (spaces, literal(','), spaces),
+        )
+        .map(Key::Fields)
+        .parse_next(input)?,
         None => cut_err(value)
             .context(wanted("a key: an id, or fields with values"))
             .map(Key::Id)

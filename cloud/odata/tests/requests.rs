@@ -404,13 +404,52 @@ fn long_and_deep_requests_are_refused_and_cost_no_more_than_their_length() {
     for url in deep {
         refused(&url);
     }
+    let items = |count: usize| vec!["1"; count].join(",");
+    let chain = |count: usize| vec!["a eq 1"; count].join(" and ");
+    let links = |count: usize| vec!["l"; count].join("/");
+    for (url, bound) in [
+        (
+            format!("/device?$filter=a in ({})", items(1001)),
+            "1,000 items",
+        ),
+        (format!("/device?$filter={}", chain(1001)), "1,000 items"),
+        (
+            format!("/device?$orderby={}", vec!["a"; 1001].join(",")),
+            "1,000 items",
+        ),
+        (
+            format!("/device?$select={}", vec!["a"; 1001].join(",")),
+            "1,000 items",
+        ),
+        (
+            format!("/device?$expand={}", vec!["a"; 1001].join(",")),
+            "1,000 items",
+        ),
+        (format!("/device?$filter={} eq 1", links(17)), "16 links"),
+        (format!("/device?$orderby={}", links(17)), "16 links"),
+        (format!("/device(1)/{}", links(17)), "16 links"),
+        (
+            format!("/device?$filter={}1", "1 add ".repeat(65)),
+            "64 calculations",
+        ),
+        // Levels of calculations add up, whatever parentheses part them.
+        (
+            format!(
+                "/device?$filter={}1{}",
+                "1 add 1 mul 1 add (".repeat(30),
+                ")".repeat(30)
+            ),
+            "64 calculations",
+        ),
+    ] {
+        let (_, message) = refused(&url);
+        assert!(message.contains(bound), "{message}");
+    }
     let long = format!("/device?$filter=a eq '{}'", "x".repeat(70_000));
     assert!(refused(&long).1.contains("more than 65536"));
     // Wide is not deep.
-    read(&format!(
-        "/device?$filter=a eq 1{}",
-        " or a eq 1".repeat(5_000)
-    ));
+    read(&format!("/device?$filter={}", chain(1000)));
+    read(&format!("/device?$filter=a in ({})", items(1000)));
 }
 
 proptest::proptest! {

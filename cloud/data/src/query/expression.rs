@@ -19,6 +19,41 @@ use super::sql::{custom, decided, differ, exists, from, same};
 use super::value::{Kind, Typed};
 use crate::Dialect;
 
+/// Items of one `in` that are compared by themselves.
+const MAX_APART: usize = 50;
+const ONLY_NULL: &str = "an object or array is compared with `null` alone";
+
+/// How conditions are joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Junction {
+    And,
+    Or,
+}
+
+/// Conditions that are joined without parentheses: so many make one that is as deep.
+const JOINED_AT_ONCE: usize = 8;
+
+/// Conditions joined so that a thousand of them nest four times as deep as eight do. In a row, each would be one
+/// level deeper than the one before: sea-query walks such a tree by recursion, and SQLite refuses one of a
+/// thousand levels.
+fn balanced(dialect: Dialect, mut conditions: Vec<Expr>, junction: Junction) -> Option<Expr> {
+    let join = match junction {
+        Junction::And => Expr::and,
+        Junction::Or => Expr::or,
+    };
+    while conditions.len() > JOINED_AT_ONCE {
+        let mut groups = Vec::with_capacity(conditions.len().div_ceil(JOINED_AT_ONCE));
+        let mut rest = conditions.into_iter().peekable();
+        while rest.peek().is_some() {
+            let group = rest.by_ref().take(JOINED_AT_ONCE).reduce(join);
+            // In parentheses of its own: both databases would read a chain without them as one in a row.
+            groups.extend(group.map(|group| custom(dialect, "?", [group])));
+        }
+        conditions = groups;
+    }
+    conditions.into_iter().reduce(join)
+}
+
 impl<'a> Compiler<'a> {
     /// What holds where an expression does. `strict`: null will not do for false.
     pub(super) fn condition(
@@ -28,8 +63,8 @@ impl<'a> Compiler<'a> {
         strict: bool,
     ) -> Result<Expr, Fault> {
         match &expression.operand {
-            Operand::And(parts) => self.joined(scope, parts, strict, Expr::and),
-            Operand::Or(parts) => self.joined(scope, parts, strict, Expr::or),
+            Operand::And(parts) => self.joined(scope, parts, strict, Junction::And),
+            Operand::Or(parts) => self.joined(scope, parts, strict, Junction::Or),
             Operand::Not(inner) => Ok(self.condition(scope, inner, true)?.not()),
             Operand::Compare(how, both) => {
                 let [left, right] = &**both;
@@ -37,18 +72,7 @@ impl<'a> Compiler<'a> {
                 let right = self.value(scope, right)?;
                 self.compare(*how, left, right, strict)
             }
-            Operand::In(value, list) => {
-                let value = self.value(scope, value)?;
-                let each = list.iter().map(|item| {
-                    let item = self.value(scope, item)?;
-                    self.compare(Comparison::Equal, value.clone(), item, strict)
-                });
-                let each = each.collect::<Result<Vec<_>, Fault>>()?;
-                let any = each.into_iter().reduce(Expr::or);
-                any.ok_or_else(|| {
-                    Fault::refused(expression.at, "`in` needs at least one value".to_owned())
-                })
-            }
+            Operand::In(value, list) => self.among(scope, value, list, strict, expression.at),
             Operand::Lambda(lambda) => self.lambda(scope, lambda, strict),
             _ => {
                 let value = self.value(scope, expression)?;
@@ -69,12 +93,60 @@ impl<'a> Compiler<'a> {
         scope: &Scope<'a>,
         parts: &[Expression],
         strict: bool,
-        join: fn(Expr, Expr) -> Expr,
+        junction: Junction,
     ) -> Result<Expr, Fault> {
         let each = parts.iter().map(|part| self.condition(scope, part, strict));
         let each = each.collect::<Result<Vec<_>, Fault>>()?;
-        let all = each.into_iter().reduce(join);
-        all.ok_or_else(|| Fault::broken("a chain of no conditions".to_owned()))
+        balanced(self.dialect, each, junction)
+            .ok_or_else(|| Fault::broken("a chain of no conditions".to_owned()))
+    }
+
+    /// Whether a value is one of a list: `IN`, which is no deeper however long the list is. What cannot stand in
+    /// one (null, what may be null as the value may) is compared by itself.
+    fn among(
+        &self,
+        scope: &Scope<'a>,
+        value: &Expression,
+        list: &[Expression],
+        strict: bool,
+        at: usize,
+    ) -> Result<Expr, Fault> {
+        let value = self.value(scope, value)?;
+        let mut apart = Vec::new();
+        let mut listed: Vec<(Typed, Vec<Expr>)> = Vec::new();
+        for item in list {
+            let item = self.value(scope, item)?;
+            if item.constant.is_none() || item.kind == Kind::Null || value.kind == Kind::Null {
+                if apart.len() >= MAX_APART {
+                    let message = format!(
+                        "a list of `in` has at most {MAX_APART} items that are not constants"
+                    );
+                    return Err(Fault::refused(item.at, message));
+                }
+                apart.push(self.compare(Comparison::Equal, value.clone(), item, strict)?);
+                continue;
+            }
+            let item_at = item.at;
+            let (left, item) =
+                alike(value.clone(), item).map_err(|why| Fault::refused(item_at, why))?;
+            if left.kind == Kind::Json {
+                return Err(Fault::refused(item_at, ONLY_NULL.to_owned()));
+            }
+            // Of one kind each: the value may be a constant, which is read as each item is.
+            match listed.iter_mut().find(|(of, _)| of.kind == left.kind) {
+                Some((_, items)) => items.push(item.sql),
+                None => listed.push((left, vec![item.sql])),
+            }
+        }
+        for (value, items) in listed {
+            let found = value.sql.is_in(items);
+            apart.push(match value.nullable && strict {
+                true => decided(self.dialect, found),
+                false => found,
+            });
+        }
+        balanced(self.dialect, apart, Junction::Or)
+            .ok_or_else(|| Fault::refused(at, "`in` needs at least one value".to_owned()))
     }
 
     /// The value of an expression.
@@ -157,9 +229,7 @@ impl<'a> Compiler<'a> {
         let refused = |why| Fault::refused(at, why);
         let (left, right) = alike(left, right).map_err(refused)?;
         if left.kind == Kind::Json {
-            return Err(refused(
-                "an object or array is compared with `null` alone".to_owned(),
-            ));
+            return Err(refused(ONLY_NULL.to_owned()));
         }
         let nullable = left.nullable || right.nullable;
         if nullable && equality && (how == Comparison::NotEqual || left.nullable && right.nullable)

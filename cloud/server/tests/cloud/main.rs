@@ -7,6 +7,7 @@
 mod accounts;
 mod at_once;
 mod clients;
+mod costs;
 mod dashboard;
 mod data_api;
 mod device_heartbeat;
