@@ -20,17 +20,20 @@ pub(crate) enum Connection<'a> {
 /// sea-query or written in this crate, and what requests say is among the values.
 macro_rules! on {
     ($connection:expr, $built:expr, |$query:ident, $executor:ident| $call:expr) => {{
-        let Built { text, values } = $built;
+        let built = $built;
         match $connection {
             Connection::Sqlite($executor) => {
+                let Built { text, values } = built;
                 let $query = sqlx::query_with::<sqlx::Sqlite, _>(AssertSqlSafe(text), values);
                 $call
             }
             Connection::PostgresPool($executor) => {
+                let (text, values) = (built.typed(), built.values);
                 let $query = sqlx::query_with::<sqlx::Postgres, _>(AssertSqlSafe(text), values);
                 $call
             }
             Connection::Postgres($executor) => {
+                let (text, values) = (built.typed(), built.values);
                 let $query = sqlx::query_with::<sqlx::Postgres, _>(AssertSqlSafe(text), values);
                 $call
             }

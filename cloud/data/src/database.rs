@@ -20,9 +20,6 @@ use crate::statement::{Built, Statement};
 use crate::transaction::{Inner, Transaction};
 use crate::writer::Writer;
 
-/// How many statements of a connection stay prepared.
-const PREPARED: usize = 400;
-
 /// How long a connection may have been idle before it is tried out ahead of its use.
 const TRUSTED_FOR: Duration = Duration::from_secs(10);
 
@@ -47,6 +44,8 @@ pub struct Options {
     pub wait: Duration,
     /// How long a statement may take.
     pub statement_timeout: Duration,
+    /// How many statements of a connection stay prepared.
+    pub prepared: usize,
 }
 
 impl Default for Options {
@@ -55,6 +54,7 @@ impl Default for Options {
             connections: 16,
             wait: Duration::from_secs(30),
             statement_timeout: Duration::from_secs(60),
+            prepared: 400,
         }
     }
 }
@@ -305,7 +305,7 @@ impl Pools {
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(options.wait)
             .pragma("journal_size_limit", "67108864")
-            .statement_cache_capacity(PREPARED);
+            .statement_cache_capacity(options.prepared);
         let open = |source| DataError::Open {
             url: url.to_owned(),
             source,
@@ -331,7 +331,7 @@ impl Pools {
         let connect = PgConnectOptions::from_str(url)
             .map_err(open)?
             .application_name("fleet-cloud")
-            .statement_cache_capacity(PREPARED)
+            .statement_cache_capacity(options.prepared)
             .options([
                 (
                     "statement_timeout",

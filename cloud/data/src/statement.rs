@@ -37,6 +37,58 @@ impl Built {
     pub fn text(&self) -> &str {
         &self.text
     }
+
+    /// Its text with the type of each value at its parameter, for PostgreSQL: `CAST($1 AS bigint)`.
+    ///
+    /// A connection keeps statements prepared by their text, with the types that its first caller's values had. A
+    /// value of another type that comes later with the same text would be read as other bits: `5` where `5.5` was
+    /// first is a number close to nothing. With its types in it, another type is another text.
+    pub(crate) fn typed(&self) -> String {
+        let mut typed = String::with_capacity(self.text.len() + 24 * self.values.0.0.len());
+        let mut rest = self.text.as_str();
+        while let Some(at) = rest.find(['$', '\'', '"']) {
+            let (before, found) = rest.split_at(at);
+            typed.push_str(before);
+            let sign = found.as_bytes().first().copied();
+            let length = match sign {
+                // A literal or a name: nothing in it is a parameter.
+                Some(quote @ (b'\'' | b'"')) => {
+                    let end = found.bytes().skip(1).position(|byte| byte == quote);
+                    end.map_or(found.len(), |end| end + 2)
+                }
+                _ => 1 + found.bytes().skip(1).take_while(u8::is_ascii_digit).count(),
+            };
+            let (parameter, after) = found.split_at(length);
+            let number = parameter.strip_prefix('$').and_then(|it| it.parse().ok());
+            match number.and_then(|number: usize| self.values.0.0.get(number.checked_sub(1)?)) {
+                Some(value) => {
+                    typed.push_str("CAST(");
+                    typed.push_str(parameter);
+                    typed.push_str(" AS ");
+                    typed.push_str(postgres_type(value));
+                    typed.push(')');
+                }
+                None => typed.push_str(parameter),
+            }
+            rest = after;
+        }
+        typed.push_str(rest);
+        typed
+    }
+}
+
+/// The type that a value is bound as. Nothing else than these is ever bound.
+fn postgres_type(value: &Value) -> &'static str {
+    match value {
+        Value::Bool(_) => "boolean",
+        Value::TinyInt(_) | Value::SmallInt(_) | Value::TinyUnsigned(_) => "smallint",
+        Value::Int(_) | Value::SmallUnsigned(_) => "integer",
+        Value::BigInt(_) | Value::Unsigned(_) | Value::BigUnsigned(_) => "bigint",
+        Value::Float(_) => "real",
+        Value::Double(_) => "double precision",
+        Value::Bytes(_) => "bytea",
+        _ => "text",
+    }
 }
 
 impl Statement for Built {
@@ -145,6 +197,20 @@ impl Statement for Sql {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn c4_each_value_of_postgresql_has_its_type_in_the_text() {
+        let values: [Value; 5] = [5.into(), 5.5.into(), "5".into(), true.into(), 7_i64.into()];
+        let built = Built::new(
+            "SELECT $1, $2, '$3 it''s $1', \"$4\" || $3 WHERE $4 AND $5 = $1 AND '$' < $9",
+            values,
+        );
+        assert_eq!(
+            built.typed(),
+            "SELECT CAST($1 AS integer), CAST($2 AS double precision), '$3 it''s $1', \"$4\" || CAST($3 AS text) \
+             WHERE CAST($4 AS boolean) AND CAST($5 AS bigint) = CAST($1 AS integer) AND '$' < $9"
+        );
+    }
 
     #[test]
     fn each_database_gets_its_own_signs_for_values() {

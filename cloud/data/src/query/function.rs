@@ -3,6 +3,7 @@
 use odata::Function;
 use sea_query::{Expr, ExprTrait};
 
+use super::scope::nothing;
 use super::sql::{
     as_text, cased, clamped, contains, custom, date_part, ends_with, moment_text, position,
     starts_with, substring,
@@ -37,7 +38,11 @@ pub(super) fn call(
     let of = |value: Typed, kind: Kind| {
         value
             .read_as(kind)
-            .map(|value| value.sql)
+            // PostgreSQL takes a bare null for a text, and has no function of that.
+            .map(|value| match value.kind {
+                Kind::Null => nothing(kind),
+                _ => value.sql,
+            })
             .map_err(|why| format!("`{}`: {why}", function.name()))
     };
     // Moments that have a year: reckoning can lead beyond, where the databases know no dates.

@@ -442,7 +442,7 @@ impl<'a> Compiler<'a> {
 }
 
 /// Null, of the type that values of a kind have.
-fn nothing(kind: Kind) -> Expr {
+pub(super) fn nothing(kind: Kind) -> Expr {
     Expr::cust(match kind {
         Kind::Null | Kind::Text | Kind::Json => "CAST(NULL AS TEXT)",
         Kind::Boolean => "CAST(NULL AS BOOLEAN)",

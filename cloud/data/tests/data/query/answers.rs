@@ -1,19 +1,21 @@
 //! Requests and their answers, the same from both databases.
 
 use data::query::{Caller, QueryError};
-use data::testing::on_both;
+use data::testing::{on_both, on_both_at};
 use serde_json::{Value, json};
 
-use super::{ann, bob, get};
+use super::{ann, bob, get, variants};
 use crate::fixture;
 
 async fn answers(caller: fn() -> Caller, table: &[(&str, Value)]) {
-    on_both(async |database| {
+    on_both_at(async |at, database| {
         fixture::cloud(&database).await;
         for (url, expected) in table {
             let answer = get(&database, &caller(), url).await;
             assert_eq!(answer.as_ref(), Ok(expected), "{url}");
         }
+        let urls: Vec<&str> = table.iter().map(|(url, _)| *url).collect();
+        variants::agree(&at, &caller(), &urls).await;
     })
     .await;
 }
