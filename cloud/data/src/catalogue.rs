@@ -122,6 +122,7 @@ impl Database {
         let user = object(json!({
             "username": first.username, "email": first.email,
             "password": first.password_hash, "jwt_secret": random::digits()?,
+            "is_cloud_administrator": true,
         }));
         let user = writer.create("user", &user).await?;
         let organization = object(json!({

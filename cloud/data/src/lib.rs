@@ -21,6 +21,7 @@ mod schema;
 pub mod setting;
 mod sqlite;
 mod statement;
+mod system_organization;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod transaction;
@@ -32,4 +33,5 @@ pub use effect::{DeviceGone, Effect};
 pub use error::DataError;
 pub use row::Row;
 pub use statement::{Built, Sql, Statement, sql};
+pub use system_organization::SystemOrganization;
 pub use transaction::{Retries, Transaction};

@@ -21,8 +21,9 @@ mod system_release;
 mod tracking;
 
 pub(crate) use invite::invitee;
-pub(crate) use people::member;
+pub(crate) use people::{give_slugs, member};
 use resources::Resource;
+pub(crate) use system_release::drop_those_of_strangers;
 
 use crate::effect::Effect;
 use crate::record;
@@ -89,6 +90,7 @@ pub(crate) async fn before_change(
             }
         }
         "release_asset" => asset::before_changes(writer, changes)?,
+        "organization" => people::before_organization_change(writer, changes)?,
         "organization_membership" => people::before_membership_change(writer, changes).await?,
         _ => {}
     }
@@ -124,6 +126,7 @@ pub(crate) async fn before_remove(
 ) -> Result<(), WriteError> {
     match resource.name {
         "release" => release::before_remove(writer, ids).await,
+        "organization" => people::before_organization_goes(writer, ids).await,
         "organization_membership" => people::before_leaving(writer, ids).await,
         "user" => people::before_user_goes(writer, ids).await,
         _ => Ok(()),

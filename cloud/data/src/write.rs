@@ -98,6 +98,15 @@ impl<'a> Writer<'a> {
         Writer::new(transaction, setting, environment)
     }
 
+    /// The same, in the name of the cloud: what follows from a change needs no right of whoever made it.
+    pub(crate) fn as_platform(&mut self) -> Writer<'_> {
+        let setting = Setting {
+            caller: &Caller::Platform,
+            ..self.setting
+        };
+        Writer::new(self.transaction, setting, self.environment)
+    }
+
     /// The transaction, for statements of the server's own.
     pub fn transaction(&mut self) -> &mut Transaction {
         self.transaction

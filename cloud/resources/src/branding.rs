@@ -79,11 +79,29 @@ impl Branding {
             .chain(["USER"])
     }
 
-    /// Whether a fleet with this slug may have releases of the supervisor (cloud behaviour 5.12).
-    #[must_use]
-    pub fn is_of_supervisors(&self, slug: &str) -> bool {
-        slug.strip_prefix(&self.os_organization)
-            .and_then(|rest| rest.strip_prefix('/'))
-            .is_some_and(|name| name.ends_with("-supervisor"))
+    /// Words that no user and no organization is called, since people would take them for the platform: the handle
+    /// of its own organization, and its prefixes and namespaces as words (cloud behaviour 0).
+    pub fn reserved_handles(&self) -> impl Iterator<Item = String> {
+        let prefixes = self.env_prefixes().chain(self.label_namespaces());
+        std::iter::once(self.os_organization.as_str())
+            .chain(prefixes)
+            .map(plain)
+            .filter(|word| !word.is_empty())
     }
+
+    /// Whether a handle is one of [`Branding::reserved_handles`], or reads as one: neither its case nor what
+    /// separates its words counts.
+    #[must_use]
+    pub fn is_reserved_handle(&self, handle: &str) -> bool {
+        let joined = |text: &str| text.replace('_', "");
+        let handle = joined(&plain(handle));
+        self.reserved_handles().any(|word| joined(&word) == handle)
+    }
+}
+
+/// A name as a handle would have it: lower case, `_` between its words.
+fn plain(name: &str) -> String {
+    let words = name.split(|it: char| !it.is_ascii_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join("_").to_ascii_lowercase()
 }

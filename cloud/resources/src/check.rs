@@ -25,9 +25,9 @@ pub enum Check {
     FleetUuid,
     /// 32 or 62 hexadecimal digits.
     DeviceUuid,
-    /// Lower-case word characters.
+    /// Lower-case word characters, and no word that the platform keeps for itself.
     Handle,
-    /// Becomes lower-case word characters; not `root`.
+    /// Becomes lower-case word characters; neither `root` nor a word that the platform keeps for itself.
     Username,
     /// An address of mail; becomes lower case.
     Email,
@@ -62,7 +62,9 @@ impl Check {
     #[must_use]
     pub fn of<'a>(self, text: &'a str, branding: &Branding) -> Option<Cow<'a, str>> {
         match self {
-            Check::Username => return username(text),
+            Check::Username => {
+                return username(text).filter(|name| !branding.is_reserved_handle(name));
+            }
             Check::Email => return email(text),
             Check::CpuId => return cpu_id(text),
             _ => {}
@@ -84,6 +86,7 @@ impl Check {
                     && only(text, |it| {
                         it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_'
                     })
+                    && !branding.is_reserved_handle(text)
             }
             Check::Version => ReleaseVersion::from_str(text).is_ok(),
             Check::SpaceSeparated => true,
@@ -131,8 +134,16 @@ impl Check {
                 "the 32 lower-case hexadecimal digits of a UUID of version 4".into()
             }
             Check::DeviceUuid => "32 or 62 lower-case hexadecimal digits".into(),
-            Check::Handle => "a handle of lower-case letters, digits and `_`".into(),
-            Check::Username => "a name with a letter or digit in it, and not `root`".into(),
+            Check::Handle => format!(
+                "a handle of lower-case letters, digits and `_`, and not {}",
+                or(branding.reserved_handles().map(|it| format!("`{it}`")))
+            ),
+            Check::Username => format!(
+                "a name with a letter or digit in it, and not {}",
+                or(std::iter::once("root".to_owned())
+                    .chain(branding.reserved_handles())
+                    .map(|it| format!("`{it}`")))
+            ),
             Check::Email => "an address such as `name@example.com`".into(),
             Check::Version => "a semantic version such as `1.2.3-beta`".into(),
             Check::CpuId => "printable ASCII characters".into(),

@@ -1,5 +1,6 @@
 //! Who one is: signing in, keys, and what a credential stands for (cloud behaviour 3.1).
 
+pub(crate) mod cloud_administrators;
 pub(crate) mod invitations;
 pub(crate) mod keys;
 pub(crate) mod sessions;

@@ -1,4 +1,5 @@
-//! What a new database is given: the catalogue of boards, an organization and an administrator.
+//! What a database is given when the cloud starts: the catalogue of boards, an organization and an administrator where
+//! it is new, and the organization of the platform's own systems.
 
 use anyhow::{Context as _, Result};
 use data::catalogue::{CATALOGUE, Catalogue, FirstUser};
@@ -25,7 +26,8 @@ impl First {
     }
 }
 
-/// Adds what the catalogue has more than the database, and the administrator where there is no user yet.
+/// Adds what the catalogue has more than the database, the administrator where there is no user yet, and the
+/// organization of the system.
 ///
 /// # Errors
 /// Where the database fails.
@@ -36,6 +38,39 @@ pub(crate) async fn prepare(cloud: &Cloud) -> Result<Option<First>> {
         .add_catalogue(&catalogue, &cloud.environment, now())
         .await
         .context("the catalogue of device types cannot be brought into the database")?;
+    let first = first_user(cloud).await?;
+    keep_system_organization(cloud).await?;
+    Ok(first)
+}
+
+/// Says so where a tenant has the handle, or had devices run what was taken for the platform's.
+async fn keep_system_organization(cloud: &Cloud) -> Result<()> {
+    let kept = cloud
+        .database
+        .keep_system_organization(&cloud.environment, now())
+        .await
+        .context("the organization of the system cannot be made")?;
+    let reserved = &cloud.environment.branding.os_organization;
+    if kept.handle != *reserved {
+        tracing::warn!(
+            "an organization that this cloud did not make has the handle `{reserved}`, which is the system's: the \
+             system's organization is `{}`, and no device takes a supervisor or an operating system from the other \
+             one. Give that another handle, or delete it, and the next start gives `{reserved}` to the system's",
+            kept.handle
+        );
+    }
+    if kept.freed_devices > 0 {
+        tracing::warn!(
+            "{} devices were to have a supervisor or an operating system of an organization that is neither the \
+             system's nor their own, and are to have none now",
+            kept.freed_devices
+        );
+    }
+    Ok(())
+}
+
+/// The administrator, where there is no user yet.
+async fn first_user(cloud: &Cloud) -> Result<Option<First>> {
     if any_user(&cloud.database).await? {
         return Ok(None);
     }

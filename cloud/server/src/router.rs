@@ -8,7 +8,7 @@ use axum::routing::{any, get, patch, post};
 use http::StatusCode;
 use tower_http::compression::CompressionLayer;
 
-use crate::accounts::{invitations, keys, sessions, users, whoami};
+use crate::accounts::{cloud_administrators, invitations, keys, sessions, users, whoami};
 use crate::clients::{access, device_types, download_config, settings, tunnel_server};
 use crate::cloud::Shared;
 use crate::device::{logs, register, report, state, tags};
@@ -36,6 +36,10 @@ pub(crate) fn router(cloud: Shared) -> Router {
         .route("/user/v1/invitation/{token}", post(invitations::accept))
         // Some clients ask here where an organization invites; the token tells what it is to.
         .route("/org/v1/invitation/{token}", post(invitations::accept))
+        .route(
+            "/cloud/v1/system-organization",
+            post(cloud_administrators::join_system_organization),
+        )
         .route("/user/v1/whoami", get(whoami::user))
         .route("/actor/v1/whoami", get(whoami::actor))
         .route("/api-key/user/full", post(keys::user))

@@ -2,7 +2,7 @@
 
 use resources::Taken;
 
-use super::{installs, tracking};
+use super::{installs, system_release, tracking};
 use crate::statement::sql;
 use crate::write::{Change, WriteError, Writer};
 
@@ -74,6 +74,14 @@ pub(super) async fn after_change(
         .collect();
     if !retargeted.is_empty() {
         installs::of_fleets(writer, &retargeted).await?;
+    }
+    let given: Vec<i64> = changes
+        .iter()
+        .filter(|change| change.alters("organization"))
+        .map(|change| change.id)
+        .collect();
+    if !given.is_empty() {
+        system_release::drop_those_of_strangers(writer, Some(&given)).await?;
     }
     Ok(())
 }

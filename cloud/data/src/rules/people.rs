@@ -120,7 +120,7 @@ pub(super) async fn before_leaving(
             "SELECT min(o.handle) FROM organization AS o \
              JOIN organization_membership AS l ON l.is_member_of__organization = o.id \
              JOIN organization_membership_role AS r ON r.id = l.organization_membership_role \
-             WHERE l.id IN (?) AND r.name = 'administrator' AND NOT EXISTS (SELECT 1 \
+             WHERE l.id IN (?) AND r.name = 'administrator' AND o.is_system = FALSE AND NOT EXISTS (SELECT 1 \
              FROM organization_membership AS m \
              JOIN organization_membership_role AS s ON s.id = m.organization_membership_role \
              WHERE m.is_member_of__organization = o.id AND s.name = 'administrator' AND m.id NOT IN (?))",
@@ -154,29 +154,75 @@ pub(super) async fn before_user_goes(
     before_leaving(writer, &memberships).await
 }
 
+/// The organization of the system is the cloud's: its administrators see to its fleets, and not to it.
+pub(super) async fn before_organization_goes(
+    writer: &mut Writer<'_>,
+    organizations: &[i64],
+) -> Result<(), WriteError> {
+    for some in organizations.chunks(record::AT_ONCE) {
+        let system = sql("SELECT id FROM organization WHERE id IN (?) AND is_system = TRUE");
+        if writer
+            .transaction
+            .id(&system.with_all(some))
+            .await?
+            .is_some()
+        {
+            return Err(WriteError::refused(
+                "the organization of the system is the cloud's, and stays",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// As [`before_organization_goes`].
+pub(super) fn before_organization_change(
+    writer: &Writer<'_>,
+    changes: &[Change],
+) -> Result<(), WriteError> {
+    let renamed = |change: &Change| change.flag("is_system") && change.alters("handle");
+    match !writer.is_platform() && changes.iter().any(renamed) {
+        true => Err(WriteError::refused(
+            "`handle`: that of the organization of the system is the cloud's to choose",
+        )),
+        false => Ok(()),
+    }
+}
+
 /// Slugs of fleets begin with the handle of their organization.
 pub(super) async fn after_organization_change(
     writer: &mut Writer<'_>,
     changes: &[Change],
 ) -> Result<(), WriteError> {
     for change in changes.iter().filter(|change| change.alters("handle")) {
-        let update = sql(
-            "UPDATE application SET slug = lower(CAST(? AS TEXT) || '/' || app_name), modified_at = ? \
-             WHERE organization = ?",
-        )
-        .with(change.text("handle").unwrap_or_default())
-        .with(writer.now())
-        .with(change.id);
-        writer.transaction.execute(&update).await?;
-        let fleets = record::leading_to(
-            writer.transaction,
-            "application",
-            "organization",
-            &[change.id],
-        )
-        .await?;
-        affected::fleets(writer, fleets);
+        let handle = change.text("handle").unwrap_or_default();
+        give_slugs(writer, change.id, handle).await?;
     }
+    Ok(())
+}
+
+/// Fleets of an organization that has a new handle have new slugs.
+pub(crate) async fn give_slugs(
+    writer: &mut Writer<'_>,
+    organization: i64,
+    handle: &str,
+) -> Result<(), WriteError> {
+    let update = sql(
+        "UPDATE application SET slug = lower(CAST(? AS TEXT) || '/' || app_name), modified_at = ? \
+             WHERE organization = ?",
+    )
+    .with(handle)
+    .with(writer.now())
+    .with(organization);
+    writer.transaction.execute(&update).await?;
+    let fleets = record::leading_to(
+        writer.transaction,
+        "application",
+        "organization",
+        &[organization],
+    )
+    .await?;
+    affected::fleets(writer, fleets);
     Ok(())
 }
 

@@ -3,8 +3,10 @@
 
 use resources::Taken;
 use semver::Version;
+use serde_json::{Map, Value};
 
 use crate::error::DataError;
+use crate::record::AT_ONCE;
 use crate::row::Row;
 use crate::statement::{Sql, sql};
 use crate::write::{Change, WriteError, Writer};
@@ -36,6 +38,9 @@ pub(super) async fn before_change(
     writer: &mut Writer<'_>,
     change: &mut Change,
 ) -> Result<(), WriteError> {
+    if change.alters("belongs_to__application") {
+        leave_behind(writer, change).await?;
+    }
     check_supervisor(writer, change).await?;
     check_system(writer, change).await?;
     if change.alters("supervisor_version") {
@@ -58,17 +63,47 @@ struct Candidate {
     slug: String,
     device_type: i64,
     architecture: i64,
+    maker: Maker,
 }
 
-/// Columns of a candidate, and how the tables hang together.
+/// Whose fleet a release is of. Those that make what devices run beside their services are known by the number of
+/// their organization: whoever has a handle may have chosen it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Maker {
+    /// The system's organization.
+    System,
+    /// The organization of the device.
+    Own,
+    /// Another one.
+    Stranger,
+}
+
+/// Columns of a candidate for a device of the fleet that is the first value, and how the tables hang together.
 macro_rules! candidate {
     ($condition:literal) => {
         concat!(
             "SELECT r.id, r.semver_major, r.semver_minor, r.semver_patch, r.semver_prerelease, r.status, \
-             r.is_invalidated, a.is_host, a.is_public, a.slug, t.id, t.is_of__cpu_architecture \
+             r.is_invalidated, a.is_host, a.is_public, a.slug, t.id, t.is_of__cpu_architecture, o.is_system, \
+             EXISTS (SELECT 1 FROM application AS f WHERE f.id = ? AND f.organization = a.organization) \
              FROM release AS r JOIN application AS a ON a.id = r.belongs_to__application \
+             JOIN organization AS o ON o.id = a.organization \
              JOIN device_type AS t ON t.id = a.is_for__device_type WHERE ",
             $condition
+        )
+    };
+}
+
+/// Devices whose system is of an organization that has no say in them.
+macro_rules! made_by_strangers {
+    ($how:literal, $of:literal) => {
+        concat!(
+            "SELECT d.id FROM device AS d LEFT JOIN application AS f ON f.id = d.belongs_to__application \
+             JOIN release AS r ON r.id = d.should_be_",
+            $how,
+            "_by__release JOIN application AS a ON a.id = r.belongs_to__application \
+             JOIN organization AS o ON o.id = a.organization \
+             WHERE o.is_system = FALSE AND a.organization <> coalesce(f.organization, -1)",
+            $of
         )
     };
 }
@@ -78,6 +113,11 @@ impl Candidate {
         let number = |at| Ok::<_, DataError>(u64::try_from(row.id(at)?).unwrap_or_default());
         let mut version = Version::new(number(1)?, number(2)?, number(3)?);
         version.pre = row.some_text(4)?.parse().unwrap_or_default();
+        let maker = match (row.flag(12)?, row.flag(13)?) {
+            (Some(true), _) => Maker::System,
+            (_, Some(true)) => Maker::Own,
+            _ => Maker::Stranger,
+        };
         Ok(Candidate {
             id: row.id(0)?,
             version,
@@ -88,20 +128,25 @@ impl Candidate {
             slug: row.some_text(9)?,
             device_type: row.id(10)?,
             architecture: row.id(11)?,
+            maker,
         })
     }
 
-    fn is_supervisor(&self, writer: &Writer<'_>, architecture: Option<i64>) -> bool {
-        self.status == "success"
+    fn is_supervisor(&self, architecture: Option<i64>) -> bool {
+        self.maker != Maker::Stranger
+            && self.status == "success"
             && self.version > Version::new(0, 0, 0)
             && self.is_public
             && !self.is_host
-            && writer.environment.branding.is_of_supervisors(&self.slug)
+            && self.slug.ends_with("-supervisor")
             && Some(self.architecture) == architecture
     }
 
     fn is_system(&self, device_type: Option<i64>) -> bool {
-        self.status == "success" && self.is_host && Some(self.device_type) == device_type
+        self.maker != Maker::Stranger
+            && self.status == "success"
+            && self.is_host
+            && Some(self.device_type) == device_type
     }
 }
 
@@ -111,14 +156,25 @@ async fn candidates(writer: &mut Writer<'_>, select: Sql) -> Result<Vec<Candidat
     Ok(candidates?)
 }
 
-async fn candidate(writer: &mut Writer<'_>, id: i64) -> Result<Option<Candidate>, WriteError> {
-    let found = candidates(writer, sql(candidate!("r.id = ?")).with(id)).await?;
+async fn candidate(
+    writer: &mut Writer<'_>,
+    change: &Change,
+    id: i64,
+) -> Result<Option<Candidate>, WriteError> {
+    let select = sql(candidate!("r.id = ?")).with(fleet(change)).with(id);
+    let found = candidates(writer, select).await?;
     Ok(found.into_iter().next())
+}
+
+/// The fleet that the device will be in.
+fn fleet(change: &Change) -> i64 {
+    change.number("belongs_to__application").unwrap_or(-1)
 }
 
 /// The final ones of a version, the latest first.
 async fn of_version(
     writer: &mut Writer<'_>,
+    change: &Change,
     version: &Version,
 ) -> Result<Vec<Candidate>, WriteError> {
     let number = |part: u64| i64::try_from(part).unwrap_or(i64::MAX);
@@ -126,6 +182,7 @@ async fn of_version(
         "r.semver_major = ? AND r.semver_minor = ? AND r.semver_patch = ? AND r.semver_prerelease = ? \
          AND r.revision IS NOT NULL AND r.is_invalidated = FALSE ORDER BY r.revision DESC, r.id DESC"
     ))
+    .with(fleet(change))
     .with(number(version.major))
     .with(number(version.minor))
     .with(number(version.patch))
@@ -153,17 +210,17 @@ async fn check_supervisor(writer: &mut Writer<'_>, change: &Change) -> Result<()
         )))
     };
     let architecture = architecture(writer, change).await?;
-    let Some(wanted) = candidate(writer, release).await? else {
+    let Some(wanted) = candidate(writer, change, release).await? else {
         return refused("is not there");
     };
-    if !wanted.is_supervisor(writer, architecture) {
+    if !wanted.is_supervisor(architecture) {
         return refused("is no release of the supervisor for this device");
     }
     if wanted.is_invalidated {
         return refused("is invalidated");
     }
     if let Some(before) = change.old.number(SUPERVISOR)
-        && let Some(before) = candidate(writer, before).await?
+        && let Some(before) = candidate(writer, change, before).await?
         && wanted.version < before.version
     {
         return refused("is older than the one that the device is to have");
@@ -181,7 +238,7 @@ async fn check_system(writer: &mut Writer<'_>, change: &Change) -> Result<(), Wr
             "`{SYSTEM}`: release {release} {why}"
         )))
     };
-    let Some(wanted) = candidate(writer, release).await? else {
+    let Some(wanted) = candidate(writer, change, release).await? else {
         return refused("is not there");
     };
     if !wanted.is_system(change.number("is_of__device_type")) {
@@ -204,10 +261,12 @@ async fn fill_in(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), Wri
         return Ok(());
     };
     let architecture = architecture(writer, change).await?;
-    let found = of_version(writer, &version).await?;
+    let found = of_version(writer, change, &version).await?;
+    // One of the device's own organization has to be asked for: whoever may make releases in a fleet there is not to
+    // decide what manages all devices of the others.
     if let Some(one) = found
         .iter()
-        .find(|one| one.is_supervisor(writer, architecture))
+        .find(|one| one.maker == Maker::System && one.is_supervisor(architecture))
     {
         change.new.set_number(SUPERVISOR, one.id);
     }
@@ -220,20 +279,70 @@ async fn move_up(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), Wri
         return Ok(());
     };
     if let Some(target) = change.number(SYSTEM)
-        && let Some(target) = candidate(writer, target).await?
+        && let Some(target) = candidate(writer, change, target).await?
         && target.version >= without_build(&has)
     {
         return Ok(());
     }
     let device_type = change.number("is_of__device_type");
-    let found = of_version(writer, &has).await?;
-    let matching = found.iter().find(|one| one.is_system(device_type));
-    match matching {
+    let found = of_version(writer, change, &has).await?;
+    let of = |maker: Maker| {
+        let mut found = found.iter();
+        found.find(|one| one.maker == maker && one.is_system(device_type))
+    };
+    match of(Maker::System).or_else(|| of(Maker::Own)) {
         Some(one) => change.new.set_number(SYSTEM, one.id),
         None if change.number(SYSTEM).is_some() => change.new.set(SYSTEM, Taken::Null),
         None => {}
     }
     Ok(())
+}
+
+/// A device that moves to another organization is not to go on having systems of the one that it leaves.
+async fn leave_behind(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), WriteError> {
+    for field in [SUPERVISOR, SYSTEM] {
+        let kept = change.number(field).filter(|_| !change.new.has(field));
+        if let Some(release) = kept
+            && let Some(found) = candidate(writer, change, release).await?
+            && found.maker == Maker::Stranger
+        {
+            change.new.set(field, Taken::Null);
+        }
+    }
+    Ok(())
+}
+
+/// Takes systems from devices that were made by neither the system's organization nor that of the device: from
+/// all devices of these fleets, or of the cloud. How many devices had one.
+pub(crate) async fn drop_those_of_strangers(
+    writer: &mut Writer<'_>,
+    fleets: Option<&[i64]>,
+) -> Result<usize, WriteError> {
+    let mut dropped = 0;
+    for (field, of_all, of_fleets) in [
+        (
+            SUPERVISOR,
+            made_by_strangers!("managed", ""),
+            made_by_strangers!("managed", " AND f.id IN (?)"),
+        ),
+        (
+            SYSTEM,
+            made_by_strangers!("operated", ""),
+            made_by_strangers!("operated", " AND f.id IN (?)"),
+        ),
+    ] {
+        let select = match fleets {
+            None => sql(of_all),
+            Some(fleets) => sql(of_fleets).with_all(fleets),
+        };
+        let devices = writer.transaction.ids(&select).await?;
+        dropped += devices.len();
+        let nothing = Map::from_iter([(field.to_owned(), Value::Null)]);
+        for devices in devices.chunks(AT_ONCE) {
+            Box::pin(writer.as_platform().change("device", devices, &nothing)).await?;
+        }
+    }
+    Ok(dropped)
 }
 
 /// `+rev1` makes no version greater here.

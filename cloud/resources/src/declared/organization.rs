@@ -2,7 +2,7 @@
 
 use crate::access::{Methods, Role, Rows};
 use crate::check::Check;
-use crate::field::{OnDelete, Writer, int, link, short, words};
+use crate::field::{OnDelete, Writer, flag, int, link, short, words};
 use crate::resource::Resource;
 
 pub(super) fn all() -> Vec<Resource> {
@@ -25,6 +25,11 @@ fn organization() -> Resource {
                 .required()
                 .check(Check::Handle)
                 .doc("unique"),
+        )
+        .field(
+            flag("is_system")
+                .by(Writer::Platform)
+                .doc("the cloud's own: supervisors and operating systems for the devices of all come from its fleets"),
         )
         .unique(["handle"])
         .many("application", "application", "organization")

@@ -2,7 +2,7 @@
 
 use crate::access::{Action, Methods, Role, Rows};
 use crate::check::Check;
-use crate::field::{OnDelete, Writer, link, short, text, time, word, words};
+use crate::field::{OnDelete, Writer, flag, link, short, text, time, word, words};
 use crate::resource::Resource;
 
 pub(super) fn all() -> Vec<Resource> {
@@ -36,6 +36,12 @@ fn user() -> Resource {
         .field(words("email", 5, 254).check(Check::Email).doc("unique, whatever its case"))
         .field(short("password").by(Writer::Platform).secret())
         .field(short("jwt_secret").by(Writer::Platform).secret())
+        .field(
+            flag("is_cloud_administrator")
+                .by(Writer::Platform)
+                .secret()
+                .doc("may do what concerns the whole cloud; asked and given at `/cloud/v1/…`"),
+        )
         .unique(["username"])
         .unique(["email"])
         .unique(["actor"])

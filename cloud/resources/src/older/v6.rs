@@ -139,8 +139,8 @@ pub(crate) const V6: &[Change] = &[
     Only {
         name: "supervisor_release",
         of: "release",
-        filter: "status eq 'success' and belongs_to__application/any(a:a/is_public eq true and a/is_host eq false and endswith(a/slug,'-supervisor'))",
-        doc: "a release of a supervisor",
+        filter: "status eq 'success' and belongs_to__application/any(a:a/is_public eq true and a/is_host eq false and endswith(a/slug,'-supervisor') and a/organization/any(o:o/is_system eq true or o/organization_membership/any(m:m/user eq @user)))",
+        doc: "a release of a supervisor, of the system's organization or of one of the user's",
     },
     Add {
         of: "supervisor_release",

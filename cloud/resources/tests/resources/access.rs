@@ -18,6 +18,7 @@ fn secrets_are_read_by_nobody() {
         [
             "user.password",
             "user.jwt_secret",
+            "user.is_cloud_administrator",
             "api_key.key_hash",
             "api_key.role",
             "release_asset.file",

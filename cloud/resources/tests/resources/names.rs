@@ -177,8 +177,6 @@ fn prefixes_are_those_of_the_vendor() {
     assert!(!takes("device_environment_variable", "name", "ACME"));
     assert!(takes("device_tag", "tag_key", "io.platform.x"));
     assert!(!takes("device_tag", "tag_key", "com.acme.x"));
-    assert!(branding.is_of_supervisors("platform_os/aarch64-supervisor"));
-    assert!(!branding.is_of_supervisors("platform_oss/aarch64-supervisor"));
     let names: Vec<String> = Branding::default().variables("X").collect();
     assert_eq!(names, ["PLATFORM_X", "LEGACY_X"]);
     assert_eq!(Branding::default().bare_variable("LEGACY_X"), Some("X"));
@@ -210,4 +208,38 @@ fn interfaces_are_told_of_names_what_is_checked() {
             }
         }
     }
+}
+
+#[test]
+fn c2_words_of_the_platform_are_nobodys_names() {
+    let branding: Branding = toml::from_str(
+        "env_prefix = 'ACME_'\nolder_env_prefixes = ['OLD_']\nlabel_namespace = 'com.acme'\n\
+         older_label_namespaces = []\nos_organization = 'acme_os'",
+    )
+    .expect("a branding");
+    let takes =
+        |resource, name, given: &str| field(resource, name).take(&json!(given), &branding).is_ok();
+    for (name, is_username, is_handle) in [
+        ("acme_os", false, false),
+        ("ACME_OS", false, false),
+        ("Acme-OS", false, false),
+        ("acme os", false, false),
+        ("acme__os", false, false),
+        ("_acme_os_", false, false),
+        ("acmeos", false, false),
+        ("acme", false, false),
+        ("old", false, false),
+        ("com_acme", false, false),
+        ("com.acme", false, false),
+        ("acme_oss", true, true),
+        ("acme_1", true, true),
+        ("platform_os", true, true),
+        ("older", true, true),
+    ] {
+        assert_eq!(takes("user", "username", name), is_username, "{name}");
+        assert_eq!(takes("organization", "handle", name), is_handle, "{name}");
+    }
+    let refused = field("organization", "handle").take(&json!("acme_os"), &branding);
+    let refused = refused.expect_err("a reserved word").to_string();
+    assert!(refused.contains("`acme_os`"), "{refused}");
 }

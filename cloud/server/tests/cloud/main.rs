@@ -31,6 +31,7 @@ mod release_assets;
 mod replicas;
 mod scene;
 mod shop;
+mod system_organization;
 mod transcript;
 mod version_operations;
 mod versions;

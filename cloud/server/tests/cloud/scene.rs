@@ -102,10 +102,13 @@ impl Maker<'_> {
         let actor = self.ann.get("/actor/v1/whoami").await.1["id"].as_i64();
         self.names
             .call("ann-actor", "actor", actor.expect("an actor"));
-        for handle in ["acme", "platform_os"] {
-            let body = json!({ "name": handle, "handle": handle });
-            self.make(handle, "organization", body).await;
-        }
+        let body = json!({ "name": "acme", "handle": "acme" });
+        self.make("acme", "organization", body).await;
+        let systems = "/cloud/v1/system-organization";
+        let (status, systems) = self.ann.send(Method::POST, systems, json!({})).await;
+        assert_eq!(status, StatusCode::OK, "{systems}");
+        let id = systems["id"].as_i64().expect("an id");
+        self.names.call("platform_os", "organization", id);
         let bob =
             json!({ "username": "bob", "email": "bob@other.example", "password": "battery horse" });
         let (status, row) = self.ann.send(Method::POST, "/user/register", bob).await;

@@ -138,6 +138,14 @@ pub fn resolve(
     for (uuid, app) in &target.apps {
         let mut problems = Problems::default();
         let not_ours = app.is_host || is_supervisors_own(app, facts);
+        if !not_ours && poses_as_supervisor(app, target) {
+            let at = Path::root("apps");
+            problems.expected(
+                &at.at(uuid.as_str()).at("class"),
+                &Value::from("fleet"),
+                "`app` beside a fleet, for what has the name of a supervisor",
+            );
+        }
         let desired = resolve_app(app, not_ours, facts, keys, &mut findings, &mut problems)?;
         check_container_names(&desired, &mut taken, &mut problems);
         let desired = match problems.into_result(desired) {
@@ -162,6 +170,14 @@ pub fn resolve(
 fn is_supervisors_own(app: &TargetApp, facts: &DeviceFacts) -> bool {
     let named = facts.host.own_app.as_ref() == Some(&app.uuid);
     named || (app.class == AppClass::App && app.name.ends_with("-supervisor"))
+}
+
+/// Whether an app stands beside the device's fleet under a supervisor's name, as a fleet: its services would run with
+/// all that theirs ask for. A fleet alone may be called anything.
+fn poses_as_supervisor(app: &TargetApp, target: &TargetState) -> bool {
+    let is_fleet = |one: &TargetApp| one.class == AppClass::Fleet && !one.is_host;
+    let fleets = target.apps.values().filter(|one| is_fleet(one)).count();
+    is_fleet(app) && fleets > 1 && app.name.ends_with("-supervisor")
 }
 
 fn empty(app: &TargetApp, not_ours: bool) -> DesiredApp {

@@ -53,6 +53,10 @@ impl Cloud {
             .await
             .expect("the first user is made")
             .expect("there was none");
+        database
+            .keep_system_organization(&environment, BEGIN)
+            .await
+            .expect("the system's organization is made");
         let effects = Arc::new(Mutex::new(Vec::new()));
         let told = effects.clone();
         database.listen(move |effects| {

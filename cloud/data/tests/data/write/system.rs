@@ -1,26 +1,20 @@
 //! Releases of the supervisor and of operating systems (cloud behaviour 5.12 and 5.13).
 
 use data::query::Caller;
-use serde_json::json;
+use data::sql;
+use serde_json::{Value, json};
 
 use super::cloud::{Cloud, on_clouds, refused};
 
 /// A public fleet of the platform's organization.
 async fn platform_fleet(cloud: &Cloud, name: &str, board: &str, is_host: bool) -> i64 {
-    let organization = match cloud
+    let organization = cloud
         .get(
             &Caller::Platform,
             "/organization(handle='platform_os')?$select=id",
         )
         .await[0]["id"]
-        .as_i64()
-    {
-        Some(id) => id,
-        None => {
-            let body = json!({"name": "OS", "handle": "platform_os"});
-            cloud.made(&Caller::Platform, "organization", body).await
-        }
-    };
+        .clone();
     let body = json!({
         "app_name": name, "organization": organization, "is_public": true, "is_host": is_host,
         "is_for__device_type": cloud.board(board).await,
@@ -163,6 +157,162 @@ async fn an_operating_system_follows_the_device_upwards() {
             )
             .await;
         assert_eq!(target().await, -1);
+    })
+    .await;
+}
+
+/// A public fleet of somebody, and a release in it.
+async fn release_of(
+    cloud: &Cloud,
+    who: &Caller,
+    organization: &Value,
+    (name, board, is_host): (&str, &str, bool),
+) -> i64 {
+    let body = json!({
+        "app_name": name, "organization": organization, "is_public": true, "is_host": is_host,
+        "is_for__device_type": cloud.board(board).await,
+    });
+    let fleet = cloud.made(who, "application", body).await;
+    let mut body = cloud.release_body(fleet, "c0ffee");
+    body["semver"] = "13.1.0".into();
+    cloud.made(who, "release", body).await
+}
+
+#[tokio::test]
+async fn c2_h3_devices_take_no_system_of_another_tenant() {
+    on_clouds(|cloud| async move {
+        let mallory = cloud.person("mallory", Some("mallory")).await;
+        let hers = cloud.get(&mallory, "/organization?$select=id").await[0]["id"].clone();
+        let supervisor = ("aarch64-supervisor", "raspberrypi4-64", false);
+        let supervisor = release_of(&cloud, &mallory, &hers, supervisor).await;
+        let system = ("raspberrypi4-64", "raspberrypi4-64", true);
+        let system = release_of(&cloud, &mallory, &hers, system).await;
+        let device = cloud.device(cloud.fleet("pump").await).await;
+        let (key, url) = (cloud.device_key(device).await, format!("/device({device})"));
+        let report = json!({"supervisor_version": "13.1.0", "os_version": "Platform OS 13.1.0"});
+        cloud.patch(&key, &url, report).await.unwrap();
+        for (field, release) in [
+            ("should_be_managed_by__release", supervisor),
+            ("should_be_operated_by__release", system),
+        ] {
+            assert_eq!(cloud.link("device", device, field).await, -1, "{field}");
+            let set = cloud.patch(&cloud.ann, &url, json!({field: release})).await;
+            refused(set, "release");
+        }
+        // Nor where the name that her organization once had is the system's.
+        let rename =
+            sql("UPDATE organization SET handle = 'platform_os_old' WHERE is_system = TRUE");
+        cloud.database.execute(&rename).await.unwrap();
+        let rename = sql("UPDATE organization SET handle = 'platform_os' WHERE handle = 'mallory'");
+        cloud.database.execute(&rename).await.unwrap();
+        let rename =
+            sql("UPDATE application SET slug = 'platform_os/aarch64-supervisor' WHERE slug = ?");
+        let rename = rename.with("mallory/aarch64-supervisor");
+        assert_eq!(cloud.database.execute(&rename).await.unwrap(), 1);
+        let set = json!({"should_be_managed_by__release": supervisor});
+        refused(
+            cloud.patch(&cloud.ann, &url, set).await,
+            "no release of the supervisor",
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn h3_a_device_takes_systems_of_its_own_organization_and_leaves_them_behind() {
+    on_clouds(|cloud| async move {
+        let own = cloud.get(&cloud.ann, "/organization?$select=id").await[0]["id"].clone();
+        let supervisor = ("my-supervisor", "raspberrypi4-64", false);
+        let supervisor = release_of(&cloud, &cloud.ann, &own, supervisor).await;
+        let system = ("raspberrypi4-64", "raspberrypi4-64", true);
+        let system = release_of(&cloud, &cloud.ann, &own, system).await;
+        let device = cloud.device(cloud.fleet("pump").await).await;
+        let (key, url) = (cloud.device_key(device).await, format!("/device({device})"));
+        let target = async |field: &str| cloud.link("device", device, field).await;
+        let report = json!({"supervisor_version": "13.1.0", "os_version": "Platform OS 13.1.0"});
+        cloud.patch(&key, &url, report).await.unwrap();
+        assert_eq!(target("should_be_managed_by__release").await, -1, "it has to be asked for");
+        assert_eq!(target("should_be_operated_by__release").await, system);
+        cloud.set(&url, json!({"should_be_managed_by__release": supervisor})).await;
+        // In another organization they would be a stranger's.
+        let other = json!({"name": "other", "handle": "other"});
+        let other = cloud.made(&cloud.ann, "organization", other).await;
+        let body = json!({
+            "app_name": "valve", "organization": other,
+            "is_for__device_type": cloud.board("raspberrypi4-64").await,
+        });
+        let valve = cloud.made(&cloud.ann, "application", body).await;
+        cloud.set(&url, json!({"belongs_to__application": valve})).await;
+        assert_eq!(target("should_be_managed_by__release").await, -1);
+        assert_eq!(target("should_be_operated_by__release").await, -1);
+        // The same where the whole fleet is given away.
+        let device = cloud.device(cloud.fleet("press").await).await;
+        let url = format!("/device({device})");
+        let set = json!({"should_be_managed_by__release": supervisor, "should_be_operated_by__release": system});
+        cloud.set(&url, set).await;
+        let fleet = cloud.link("device", device, "belongs_to__application").await;
+        cloud.set(&format!("/application({fleet})"), json!({"organization": other})).await;
+        for field in ["should_be_managed_by__release", "should_be_operated_by__release"] {
+            assert_eq!(cloud.link("device", device, field).await, -1, "{field}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn c2_an_organization_that_had_the_handle_first_is_not_the_systems() {
+    on_clouds(|cloud| async move {
+        // As a version that knew no organization of the system left it.
+        let older = sql("DELETE FROM organization WHERE is_system = TRUE");
+        cloud.database.execute(&older).await.unwrap();
+        let nobody = sql("UPDATE \"user\" SET is_cloud_administrator = FALSE WHERE id > 0");
+        cloud.database.execute(&nobody).await.unwrap();
+        let mallory = cloud.person("mallory", Some("mallory")).await;
+        let rename = sql("UPDATE organization SET handle = 'platform_os' WHERE handle = 'mallory'");
+        cloud.database.execute(&rename).await.unwrap();
+        let hers = cloud.get(&mallory, "/organization?$select=id").await[0]["id"].clone();
+        let supervisor = ("x-supervisor", "raspberrypi4-64", false);
+        let supervisor = release_of(&cloud, &mallory, &hers, supervisor).await;
+        let device = cloud.device(cloud.fleet("pump").await).await;
+        let poisoned = sql("UPDATE device SET should_be_managed_by__release = ? WHERE id = ?");
+        let poisoned = poisoned.with(supervisor).with(device);
+        cloud.database.execute(&poisoned).await.unwrap();
+
+        let start = async || {
+            let kept = cloud
+                .database
+                .keep_system_organization(&cloud.environment, cloud.later());
+            kept.await.unwrap()
+        };
+        let kept = start().await;
+        assert_eq!((kept.handle.as_str(), kept.is_new), ("platform_os_2", true));
+        assert_ne!(json!(kept.id), hers);
+        assert_eq!(kept.freed_devices, 1);
+        assert_eq!(
+            cloud
+                .link("device", device, "should_be_managed_by__release")
+                .await,
+            -1
+        );
+        let administrators = sql("SELECT id FROM \"user\" WHERE is_cloud_administrator = TRUE");
+        let row = cloud
+            .database
+            .row(&administrators)
+            .await
+            .unwrap()
+            .expect("one");
+        assert_eq!(row.id(0).unwrap(), 1, "the user whom the first start made");
+        // As soon as the handle is free, the system's organization has it.
+        let again = start().await;
+        assert_eq!((again.id, again.is_new), (kept.id, false));
+        assert_eq!(again.handle, "platform_os_2");
+        let rename = json!({"handle": "mallory"});
+        cloud
+            .patch(&mallory, &format!("/organization({hers})"), rename)
+            .await
+            .unwrap();
+        assert_eq!(start().await.handle, "platform_os");
+        assert_eq!(start().await.id, kept.id);
     })
     .await;
 }

@@ -104,8 +104,13 @@ impl Rows {
     fn apps(&self, branding: &Branding) -> Map<String, Value> {
         let mut apps = BTreeMap::new();
         for (part, app) in &self.apps {
+            // Devices run whatever is a fleet: what manages them is none, whatever its row says.
+            let class = match part {
+                Part::Supervisor => "app",
+                Part::System | Part::Fleet => app.class.as_str(),
+            };
             let mut told = json!({
-                "id": app.id, "name": app.name, "is_host": app.is_host, "class": app.class,
+                "id": app.id, "name": app.name, "is_host": app.is_host, "class": class,
             });
             if let Some(release) = &app.release {
                 let inside = self.release(*part, app, release.id, branding);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::{AppClass, DesiredApp, NetworkAttachment, NetworkMode};
+use crate::{AppClass, DesiredApp, NetworkAttachment, NetworkMode, TargetApp};
 
 fn app(resolved: &Resolved) -> &DesiredApp {
     &resolved.desired.apps[&"12".parse().unwrap()]
@@ -385,6 +385,48 @@ fn the_supervisors_own_app_is_shown_and_not_run() {
         let app = app(&resolved);
         assert_eq!(app.not_ours, own, "{name} {class:?}");
         assert_eq!(app.services.is_empty(), own, "{name} {class:?}");
+    }
+}
+
+#[test]
+fn c2_a_fleet_beside_the_fleet_runs_nothing_under_the_name_of_a_supervisor() {
+    for (name, class, is_alone, is_refused) in [
+        ("aarch64-supervisor", AppClass::Fleet, false, true),
+        ("x-supervisor", AppClass::Fleet, false, true),
+        // A fleet may be called anything.
+        ("x-supervisor", AppClass::Fleet, true, false),
+        ("pump", AppClass::Fleet, false, false),
+        ("supervisor-tools", AppClass::Fleet, false, false),
+        // Not run, and so nothing to refuse.
+        ("aarch64-supervisor", AppClass::App, false, false),
+        ("x-supervisor", AppClass::Block, false, false),
+    ] {
+        let services = json!({ "web": { "privileged": true } });
+        let mut target = release(&services, &json!({}), &json!({}));
+        let fleet = target.apps.values().next().unwrap().clone();
+        for app in target.apps.values_mut() {
+            app.name = name.to_owned();
+            app.class = class;
+        }
+        if !is_alone {
+            let uuid: crate::AppUuid = "13".parse().unwrap();
+            let app = TargetApp {
+                uuid: uuid.clone(),
+                id: AppId(13),
+                release: None,
+                ..fleet
+            };
+            target.apps.insert(uuid, app);
+        }
+        let resolved = resolve(&target, &facts(), &Keys).unwrap();
+        assert_eq!(
+            app(&resolved).rejected,
+            is_refused,
+            "{name} {class:?} {is_alone}"
+        );
+        assert!(!is_refused || app(&resolved).services.is_empty());
+        let beside = resolved.desired.apps.get(&"13".parse().unwrap());
+        assert!(beside.is_none_or(|app| !app.rejected), "{name}");
     }
 }
 

@@ -1,0 +1,110 @@
+//! The organization of the platform's own systems: supervisors and operating systems for the devices of all come from
+//! its fleets (cloud behaviour 0 and 5.12).
+//!
+//! The cloud makes it, and knows it from then on by its row: a handle is only a name, which somebody else may have had
+//! first.
+
+use resources::Resource;
+
+use crate::database::Database;
+use crate::record::{self, Record};
+use crate::rules;
+use crate::schema;
+use crate::statement::sql;
+use crate::write::{Environment, WriteError, Writer, known};
+
+/// The organization of the platform's own systems, as a start of the cloud found or made it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SystemOrganization {
+    /// Its number.
+    pub id: i64,
+    /// Its handle. That of the branding, but where an organization of a tenant's had that before.
+    pub handle: String,
+    /// It was made now.
+    pub is_new: bool,
+    /// How many devices had a supervisor or an operating system that was none of its releases, nor of their own
+    /// organization's, and have none now. Looked for only when it is made.
+    pub freed_devices: usize,
+}
+
+impl Database {
+    /// Makes the system's organization where there is none, and gives it the handle of the branding as soon as that
+    /// is free. At `now`, in milliseconds.
+    ///
+    /// # Errors
+    /// [`WriteError`]; then nothing is changed.
+    pub async fn keep_system_organization(
+        &self,
+        environment: &Environment,
+        now: i64,
+    ) -> Result<SystemOrganization, WriteError> {
+        let mut transaction = self.begin().await?;
+        schema::alone(&mut transaction).await?;
+        let mut writer = Writer::platform(&mut transaction, environment, now);
+        let kept = keep(&mut writer).await?;
+        transaction.commit().await?;
+        Ok(kept)
+    }
+}
+
+async fn keep(writer: &mut Writer<'_>) -> Result<SystemOrganization, WriteError> {
+    let resource = known("organization")?;
+    let there =
+        sql("SELECT id, handle FROM organization WHERE is_system = TRUE ORDER BY id LIMIT 1");
+    let wanted = writer.environment.branding.os_organization.clone();
+    let Some(row) = writer.transaction.row(&there).await? else {
+        return make(writer, resource, &wanted).await;
+    };
+    let mut kept = SystemOrganization {
+        id: row.id(0)?,
+        handle: row.some_text(1)?,
+        is_new: false,
+        freed_devices: 0,
+    };
+    if kept.handle != wanted && is_free(writer, &wanted).await? {
+        let mut values = Record::default();
+        values.set_text("handle", wanted.as_str());
+        values.set_number("modified_at", writer.now());
+        record::update(writer.transaction, resource, &[kept.id], &values).await?;
+        rules::give_slugs(writer, kept.id, &wanted).await?;
+        kept.handle = wanted;
+    }
+    Ok(kept)
+}
+
+// Not as a request would: the handle is one that nobody may ask for.
+async fn make(
+    writer: &mut Writer<'_>,
+    resource: &'static Resource,
+    wanted: &str,
+) -> Result<SystemOrganization, WriteError> {
+    let mut handle = wanted.to_owned();
+    let mut number = 1;
+    while !is_free(writer, &handle).await? {
+        number += 1;
+        handle = format!("{wanted}_{number}");
+    }
+    let mut values = Record::default();
+    values.set_number("created_at", writer.now());
+    values.set_number("modified_at", writer.now());
+    values.set_text("name", wanted);
+    values.set_text("handle", handle.as_str());
+    values.set("is_system", resources::Taken::Boolean(true));
+    let id = record::insert(writer.transaction, resource, &values).await?;
+    // A database of an earlier version: nobody but its first start made a user before it listened, so the number 1 is
+    // its administrator's, or nobody's.
+    let first = sql("UPDATE \"user\" SET is_cloud_administrator = TRUE WHERE id = 1");
+    writer.transaction.execute(&first).await?;
+    let freed_devices = rules::drop_those_of_strangers(writer, None).await?;
+    Ok(SystemOrganization {
+        id,
+        handle,
+        is_new: true,
+        freed_devices,
+    })
+}
+
+async fn is_free(writer: &mut Writer<'_>, handle: &str) -> Result<bool, WriteError> {
+    let taken = sql("SELECT id FROM organization WHERE handle = ?").with(handle);
+    Ok(writer.transaction.id(&taken).await?.is_none())
+}
