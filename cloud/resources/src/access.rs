@@ -125,11 +125,13 @@ pub enum Action {
     CreateProvisioningKey,
     /// Make a named key of a user.
     CreateUserKey,
+    /// Read what devices of a fleet should run, with all variables, settings and labels that it is made of.
+    ReadTargetState,
 }
 
 impl Action {
     /// All of them.
-    pub const ALL: [Action; 8] = [
+    pub const ALL: [Action; 9] = [
         Action::SupervisorProxyWrite,
         Action::Tunnel,
         Action::SshHost,
@@ -138,6 +140,7 @@ impl Action {
         Action::CreateDeviceKey,
         Action::CreateProvisioningKey,
         Action::CreateUserKey,
+        Action::ReadTargetState,
     ];
 
     /// As requests call it.
@@ -152,6 +155,7 @@ impl Action {
             Action::CreateDeviceKey => "create-device-api-key",
             Action::CreateProvisioningKey => "create-provisioning-api-key",
             Action::CreateUserKey => "create-user-api-key",
+            Action::ReadTargetState => "read-target-state",
         }
     }
 

@@ -149,6 +149,13 @@ fn application() -> Resource {
         )
         .action(Role::User, Action::CreateProvisioningKey, DEVELOPED)
         .people_action(Action::SupervisorProxyWrite, OPERATED)
+        // It holds variables, which are no less secret because the fleet is public.
+        .people_action(Action::ReadTargetState, DEVELOPED)
+        .action(
+            Role::DeviceKey,
+            Action::ReadTargetState,
+            Rows::Where("owns__device/any(d:d/actor eq @actor)"),
+        )
 }
 
 fn hosted_on() -> Resource {

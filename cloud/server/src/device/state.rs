@@ -15,7 +15,7 @@ use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use data::sql;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use resources::Method;
+use resources::{Action, Method};
 
 pub(crate) use remembered::States;
 use remembered::{Remembered, tag};
@@ -80,7 +80,8 @@ async fn polled(
     Ok(Some((remembered, parts.headers)))
 }
 
-/// `GET /device/v3/fleet/:fleetUuid/state/?releaseUuid=<commit>`: for any device of a fleet.
+/// `GET /device/v3/fleet/:fleetUuid/state/?releaseUuid=<commit>`: for any device of a fleet. Whoever may read the fleet
+/// alone may not read this: it holds the variables and settings of the fleet.
 pub(crate) async fn of_fleet(
     State(cloud): State<Shared>,
     Path(uuid): Path<String>,
@@ -94,7 +95,8 @@ pub(crate) async fn of_fleet(
         None => return Err(Refusal::Unauthorized),
     };
     let setting = cloud.setting(&identity.caller);
-    let select = data::query::permitted(&setting, "application", fleet, Method::Read)?;
+    let action = Action::ReadTargetState;
+    let select = data::query::permitted_action(&setting, "application", fleet, action)?;
     if cloud.database.row(&select).await?.is_none() {
         return Err(Refusal::Unauthorized);
     }

@@ -310,6 +310,113 @@ async fn a_fleet_has_a_state_for_any_of_its_devices() {
 }
 
 #[tokio::test]
+async fn c3_settings_of_a_public_fleet_are_not_a_guests() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        let ann = &shop.ann;
+        for (resource, of, id, name) in [
+            (
+                "application_environment_variable",
+                "application",
+                shop.fleet,
+                "DB_PASSWORD",
+            ),
+            (
+                "application_config_variable",
+                "application",
+                shop.fleet,
+                "PLATFORM_WIFI_KEY",
+            ),
+            (
+                "service_environment_variable",
+                "service",
+                shop.services[0],
+                "TOKEN",
+            ),
+        ] {
+            let body = json!({ of: id, "name": name, "value": "s3cret" });
+            ann.create(resource, body).await;
+        }
+        let fleet = format!("/v7/application({})", shop.fleet);
+        let public = json!({ "is_public": true });
+        assert_eq!(
+            ann.send(Method::PATCH, &fleet, public).await.0,
+            StatusCode::OK
+        );
+
+        let eve = json!({
+            "username": "eve", "email": "eve@other.example", "password": "battery horse",
+        });
+        assert_eq!(
+            ann.send(Method::POST, "/user/register", eve).await.0,
+            StatusCode::CREATED
+        );
+        let given = json!({ "username": "eve", "password": "battery horse" });
+        let token = cloud.ask(Method::POST, "/login_").json(&given).send().await;
+        let eve = cloud.by(token.expect("an answer").text().await.expect("a token"));
+        let named = eve
+            .send(Method::POST, "/api-key/user/full", json!({ "name": "ci" }))
+            .await
+            .1;
+        let named = cloud.by(named.as_str().expect("a key").to_owned());
+        // A device of another fleet, and the provisioning key of this one.
+        let other = ann.fleet("other", "raspberrypi4-64").await;
+        let key = async |fleet: i64| {
+            let path = format!("/api-key/application/{fleet}/provisioning");
+            let key = ann.send(Method::POST, &path, json!({})).await.1;
+            cloud.by(key.as_str().expect("a key").to_owned())
+        };
+        let stranger = json!({
+            "application": other, "device_type": "raspberrypi4-64", "uuid": uuid(7),
+        });
+        let stranger = key(other)
+            .await
+            .send(Method::POST, "/device/register", stranger)
+            .await
+            .1;
+        let stranger = cloud.by(stranger["api_key"].as_str().expect("a key").to_owned());
+        let provisioning = key(shop.fleet).await;
+        let own = shop.device(1).await;
+
+        for path in [
+            format!("/device/v3/fleet/{}/state", shop.uuid),
+            format!(
+                "/device/v3/fleet/{}/state/?releaseUuid={}",
+                shop.uuid, shop.release.commit
+            ),
+        ] {
+            let guest = cloud
+                .ask(Method::GET, &path)
+                .send()
+                .await
+                .expect("an answer");
+            assert_eq!(
+                read(guest).await,
+                (StatusCode::UNAUTHORIZED, Value::Null),
+                "{path}"
+            );
+            for (who, signed) in [
+                ("a stranger", &eve),
+                ("a stranger's key", &named),
+                ("a device of another fleet", &stranger),
+                ("the provisioning key", &provisioning),
+            ] {
+                assert_eq!(
+                    signed.get(&path).await.0,
+                    StatusCode::UNAUTHORIZED,
+                    "{who} {path}"
+                );
+            }
+            let (status, state) = ann.get(&path).await;
+            assert_eq!(status, StatusCode::OK);
+            assert!(state.to_string().contains("s3cret"), "{state}");
+            assert_eq!(own.signed.get(&path).await.0, StatusCode::OK, "{path}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn version_2_tells_the_same_by_numbers() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
