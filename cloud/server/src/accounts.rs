@@ -5,4 +5,5 @@ pub(crate) mod invitations;
 pub(crate) mod keys;
 pub(crate) mod sessions;
 pub(crate) mod users;
+pub(crate) mod verification;
 pub(crate) mod whoami;

@@ -15,6 +15,7 @@ use crate::dashboard::live::Live;
 use crate::device::Devices;
 use crate::health::Health;
 use crate::limits::RateLimits;
+use crate::password;
 use crate::reach::Reach;
 use crate::registry::Registry;
 use crate::session::Sessions;
@@ -31,6 +32,8 @@ pub(crate) struct Cloud {
     pub(crate) sessions: Sessions,
     pub(crate) keys: Keys,
     pub(crate) limits: RateLimits,
+    /// Who waits for the hash of a password.
+    pub(crate) passwords: password::Line,
     /// What replicas tell each other.
     pub(crate) bus: Bus,
     /// The devices that are connected.

@@ -55,9 +55,13 @@ pub(crate) enum Registration {
 pub(crate) struct Limits {
     /// Requests a minute of one identity, or of one address without one.
     pub(crate) requests_per_minute: NonZeroU32,
-    /// Sign-ins that fail, of one name from one address, until that pair is refused.
+    /// Sign-ins that fail, of one account from one address, until that pair is refused.
     pub(crate) failed_logins: NonZeroU32,
-    /// Minutes in which they are counted.
+    /// The same from one address (IPv6: from one network of 64 bits), whatever the account.
+    pub(crate) failed_logins_per_address: NonZeroU32,
+    /// The same of one account from wherever, within a day; all replicas count together.
+    pub(crate) failed_logins_per_account: NonZeroU32,
+    /// Minutes in which those of an address are counted.
     pub(crate) failed_logins_minutes: NonZeroU32,
     /// Bytes of a body of the data API.
     pub(crate) data_body: usize,
@@ -84,6 +88,8 @@ impl Default for Limits {
         Limits {
             requests_per_minute: count(6000),
             failed_logins: count(10),
+            failed_logins_per_address: count(100),
+            failed_logins_per_account: count(100),
             failed_logins_minutes: count(60),
             data_body: 8 << 20,
             body: 512_000,

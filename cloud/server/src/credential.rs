@@ -44,7 +44,8 @@ pub(crate) enum Credential {
 }
 
 impl Identity {
-    fn guest() -> Self {
+    /// Somebody without a credential.
+    pub(crate) fn guest() -> Self {
         Identity {
             caller: Caller::guest(),
             credential: Credential::Nothing,

@@ -41,8 +41,7 @@ async fn answer(cloud: &Cloud, request: Request) -> Result<Response, Refusal> {
         return Err(Refusal::Missing(format!("there is nothing at `{path}`")));
     };
     let query = parts.uri.query().filter(|query| !query.is_empty());
-    let identity = cloud.identify(&parts.headers, query).await?;
-    cloud.charge(&identity, &parts)?;
+    let identity = cloud.admit(&parts).await?;
     let most = cloud.configuration.limits.data_body;
     if parts.method == Method::POST
         && let Some(of) = rest.strip_suffix("/canAccess")

@@ -153,21 +153,6 @@ impl Cloud {
         Ok(self.database.row(&select).await?.is_some())
     }
 
-    /// Who makes a request, which is counted.
-    ///
-    /// # Errors
-    /// 401 and 429.
-    pub(crate) async fn admit(&self, parts: &Parts) -> Result<Identity, Refusal> {
-        let identity = self.identify(&parts.headers, parts.uri.query()).await;
-        let counted = match &identity {
-            Ok(identity) => self.charge(identity, parts),
-            // Whoever tries credentials is counted as well.
-            Err(_) => self.charge(&nobody(), parts),
-        };
-        counted?;
-        identity
-    }
-
     /// As [`Cloud::admit`], for endpoints that are for keys alone.
     ///
     /// # Errors
@@ -178,14 +163,6 @@ impl Cloud {
             true => Ok(identity),
             false => Err(Refusal::Unauthorized),
         }
-    }
-}
-
-/// Somebody without a credential.
-pub(crate) fn nobody() -> Identity {
-    Identity {
-        caller: Caller::guest(),
-        credential: Credential::Nothing,
     }
 }
 

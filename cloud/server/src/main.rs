@@ -30,6 +30,7 @@ mod first_start;
 mod forwarded;
 mod health;
 mod limits;
+mod memory;
 mod open_files;
 mod password;
 mod reach;
@@ -45,6 +46,7 @@ use arguments::{Arguments, Command};
 use clap::Parser as _;
 
 fn main() -> Result<()> {
+    memory::give_back_large_blocks();
     match Arguments::parse().command {
         Command::Serve(given) => run::serve(*given),
         Command::RegistryCertificate(given) => run::print_registry_certificate(*given),

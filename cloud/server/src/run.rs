@@ -29,7 +29,7 @@ use crate::reach::Reach;
 use crate::registry::Registry;
 use crate::router::router;
 use crate::session::Sessions;
-use crate::{first_start, open_files, reach, release_asset};
+use crate::{first_start, open_files, password, reach, release_asset};
 
 /// How long requests that are under way have when the program is to end.
 const GRACE: Duration = Duration::from_secs(10);
@@ -176,6 +176,7 @@ async fn assembled(configuration: Configuration, database: Database) -> Result<C
         sessions,
         keys: Keys::default(),
         limits: RateLimits::of(&configuration.limits),
+        passwords: password::Line::default(),
         reach: Reach::default(),
         registry: tokens,
         health: Health::default(),

@@ -6,7 +6,7 @@ use super::declared::{Column, Kind, Link, Table, index};
 use crate::{file, generation};
 
 /// All of them.
-pub(super) fn tables() -> [Table; 6] {
+pub(super) fn tables() -> [Table; 7] {
     [
         settings(),
         generations(),
@@ -14,6 +14,7 @@ pub(super) fn tables() -> [Table; 6] {
         log_lines(),
         files(),
         pieces(),
+        sign_in_failures(),
     ]
 }
 
@@ -115,6 +116,16 @@ fn pieces() -> Table {
             bytes,
         ],
         indexes: vec![index(table, &["file", "number"], true)],
+    }
+}
+
+/// When the wrong passwords that were given for a user are forgotten, in milliseconds. Each one puts it off.
+fn sign_in_failures() -> Table {
+    let table = "sign_in_failure";
+    Table {
+        name: table.to_owned(),
+        columns: vec![id(), going_with("user", "user"), number("forgotten_at")],
+        indexes: vec![index(table, &["user"], true)],
     }
 }
 

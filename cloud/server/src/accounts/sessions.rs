@@ -5,17 +5,13 @@ use std::net::{IpAddr, SocketAddr};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
-use resources::Check;
-use sea_query::{Alias, Expr, ExprTrait, Query};
 use serde::Deserialize;
 
+use super::verification::{Claim, Verified, verified};
 use crate::answer::Refusal;
+use crate::body;
 use crate::cloud::{Cloud, Shared, now};
-use crate::credential::{Credential, select};
-use crate::{body, password};
-
-/// Characters of a name or password; more is nobody's.
-const MOST: usize = 1000;
+use crate::credential::{Credential, Identity};
 
 #[derive(Deserialize)]
 struct Login {
@@ -30,7 +26,9 @@ pub(crate) async fn login(
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let given: Login = body::typed(&parts.headers, body, cloud.configuration.limits.body).await?;
+    let guest = Identity::guest();
+    cloud.charge(&guest, &parts)?;
+    let given: Login = body::typed(&parts.headers, body, cloud.longest_body(&guest)).await?;
     let token = signed_in(&cloud, &given.username, given.password, from.ip()).await?;
     Ok(text(token))
 }
@@ -38,43 +36,15 @@ pub(crate) async fn login(
 /// The token of whoever has this name (or e-mail address) and this password.
 ///
 /// # Errors
-/// 401 where nobody has; 429 where that was tried too often.
+/// As [`verified`].
 pub(crate) async fn signed_in(
     cloud: &Cloud,
     username: &str,
     password: String,
     from: IpAddr,
 ) -> Result<String, Refusal> {
-    cloud
-        .limits
-        .login(username, from)
-        .map_err(Refusal::TooMany)?;
-    if username.len() > MOST || password.len() > MOST {
-        return Err(Refusal::Unauthorized);
-    }
-    // Names and addresses are kept in one form (1.11); what has none is nobody's.
-    let (field, form) = match username.contains('@') {
-        true => ("email", Check::Email),
-        false => ("username", Check::Username),
-    };
-    let name = form.of(username, &cloud.configuration.branding);
-    let statement = Query::select()
-        .columns(["id", "password", "jwt_secret"].map(Alias::new))
-        .from(Alias::new("user"))
-        .and_where(Expr::col(Alias::new(field)).eq(name.unwrap_or_default().as_ref()))
-        .take();
-    let user = cloud.database.row(&statement).await?;
-    let hash = match &user {
-        Some(user) => user.text(1)?,
-        None => None,
-    };
-    let is = password::is(password, hash).await.map_err(Refusal::Fault)?;
-    let Some(user) = user.filter(|_| is) else {
-        return Err(Refusal::Unauthorized);
-    };
-    cloud.limits.login_passed(username, from);
-    let secret = user.text(2)?.unwrap_or_default();
-    token(cloud, user.id(0)?, &secret, now())
+    let Verified { user, secret } = verified(cloud, Claim::Name(username), password, from).await?;
+    token(cloud, user, &secret, now())
 }
 
 /// `/user/v1/refresh-token`: a token that is good from now on; with the password, one as after signing in.
@@ -88,7 +58,7 @@ pub(crate) async fn refresh(
         password: Option<String>,
     }
     let (parts, body) = request.into_parts();
-    let identity = cloud.identify(&parts.headers, parts.uri.query()).await?;
+    let identity = cloud.admit(&parts).await?;
     let Credential::Session(claims) = identity.credential else {
         return Err(Refusal::Unauthorized);
     };
@@ -101,23 +71,7 @@ pub(crate) async fn refresh(
     let auth_time = match given.password {
         None => claims.auth_time,
         Some(password) => {
-            let payer = format!("refresh {}", claims.id);
-            cloud
-                .limits
-                .login(&payer, from.ip())
-                .map_err(Refusal::TooMany)?;
-            let row = cloud
-                .database
-                .row(&select("user", &["password"], "id", claims.id))
-                .await?;
-            let hash = match row {
-                Some(row) => row.text(0)?,
-                None => None,
-            };
-            if !password::is(password, hash).await.map_err(Refusal::Fault)? {
-                return Err(Refusal::Unauthorized);
-            }
-            cloud.limits.login_passed(&payer, from.ip());
+            verified(&cloud, Claim::User(claims.id), password, from.ip()).await?;
             now()
         }
     };

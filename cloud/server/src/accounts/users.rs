@@ -10,13 +10,15 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::sessions;
+use super::verification::{Claim, verified};
+use super::{sessions, verification};
 use crate::answer::{Refusal, json as json_answer};
 use crate::cloud::{Cloud, Shared, now};
 use crate::configuration::Registration;
 use crate::credential::{Credential, Identity, select};
+use crate::limits::{Account, Network};
 use crate::session::random_text;
-use crate::{body, charge, password};
+use crate::{body, charge};
 
 /// Characters of a password.
 const PASSWORD: std::ops::RangeInclusive<usize> = 8..=1000;
@@ -38,20 +40,21 @@ pub(crate) async fn register(
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let identity = cloud.identify(&parts.headers, parts.uri.query()).await?;
-    cloud.charge(&identity, &parts)?;
+    let identity = cloud.admit(&parts).await?;
     let administers = administered(&cloud, &identity).await?;
     if administers.is_empty() && cloud.configuration.registration == Registration::Closed {
         return Err(Refusal::Unauthorized);
     }
+    let from = charge::address(&parts.extensions);
     if administers.is_empty() {
         // Hashing a password is work: who tries for themself does so as often as they may fail to sign in.
         cloud
             .limits
-            .login("", charge::address(&parts.extensions))
+            .attempts
+            .begin(&Account::Registration, Network::of(from))
             .map_err(Refusal::TooMany)?;
     }
-    let given: NewUser = body::typed(&parts.headers, body, cloud.configuration.limits.body).await?;
+    let given: NewUser = body::typed(&parts.headers, body, cloud.longest_body(&identity)).await?;
     if let Some(organization) = given.organization
         && !administers.contains(&organization)
     {
@@ -59,7 +62,7 @@ pub(crate) async fn register(
             "you are no administrator of an organization {organization}"
         )));
     }
-    let hash = hashed(given.password).await?;
+    let hash = hashed(&cloud, given.password, from).await?;
     let mut transaction = cloud.database.begin().await?;
     let mut writer = Writer::platform(&mut transaction, &cloud.environment, now());
     let user = object([
@@ -134,14 +137,10 @@ pub(crate) async fn change_password(
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let identity = cloud.identify(&parts.headers, parts.uri.query()).await?;
+    let identity = cloud.admit(&parts).await?;
     let Credential::Session(claims) = identity.credential else {
         return Err(Refusal::Unauthorized);
     };
-    cloud
-        .limits
-        .login(&payer(claims.id), from.ip())
-        .map_err(Refusal::TooMany)?;
     let given: NewPassword =
         body::typed(&parts.headers, body, cloud.configuration.limits.body).await?;
     let NewPassword {
@@ -153,32 +152,18 @@ pub(crate) async fn change_password(
     Ok(sessions::text(token))
 }
 
-/// Whom the tries of a user's password are counted for.
-pub(crate) fn payer(user: i64) -> String {
-    format!("user {user}")
-}
-
-/// Gives a user who knows the current password the new one, and ends every session; the token of a new one. The
-/// try is to be counted before, for [`payer`].
+/// Gives a user who knows the current password the new one, and ends every session; the token of a new one.
 ///
 /// # Errors
-/// 401 where the current one is another; 400 where the new one is none.
+/// 401 where the current one is another; 400 where the new one is none; 429 as for [`verified`].
 pub(crate) async fn password_changed(
     cloud: &Cloud,
     user: i64,
     (current, new): (String, String),
     from: IpAddr,
 ) -> Result<String, Refusal> {
-    let row = cloud
-        .database
-        .row(&select("user", &["password"], "id", user))
-        .await?;
-    let hash = row.map(|row| row.text(0)).transpose()?.flatten();
-    if !password::is(current, hash).await.map_err(Refusal::Fault)? {
-        return Err(Refusal::Unauthorized);
-    }
-    cloud.limits.login_passed(&payer(user), from);
-    let hash = hashed(new).await?;
+    verified(cloud, Claim::User(user), current, from).await?;
+    let hash = hashed(cloud, new, from).await?;
     let secret = random_text(16).map_err(Refusal::Fault)?;
     let update =
         sql("UPDATE \"user\" SET password = ?, jwt_secret = ?, modified_at = ? WHERE id = ?")
@@ -190,7 +175,7 @@ pub(crate) async fn password_changed(
     sessions::token(cloud, user, &secret, now())
 }
 
-async fn hashed(password: String) -> Result<String, Refusal> {
+async fn hashed(cloud: &Cloud, password: String, from: IpAddr) -> Result<String, Refusal> {
     if !PASSWORD.contains(&password.chars().count()) {
         return Err(Refusal::Wrong(format!(
             "a password has {} to {} characters",
@@ -198,7 +183,7 @@ async fn hashed(password: String) -> Result<String, Refusal> {
             PASSWORD.end()
         )));
     }
-    password::hash(password).await.map_err(Refusal::Fault)
+    verification::hashed(cloud, password, from).await
 }
 
 fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {

@@ -37,8 +37,7 @@ pub(crate) async fn user(
 
 async fn identified(cloud: &Cloud, request: Request) -> Result<Identity, Refusal> {
     let (parts, _) = request.into_parts();
-    let identity = cloud.identify(&parts.headers, parts.uri.query()).await?;
-    cloud.charge(&identity, &parts)?;
+    let identity = cloud.admit(&parts).await?;
     Ok(identity)
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::answer::{Refusal, json as json_answer};
 use crate::cloud::{Cloud, Shared};
-use crate::device::nobody;
+use crate::credential::Identity;
 
 /// `GET /device-types/v1`
 pub(crate) async fn all(
@@ -18,7 +18,7 @@ pub(crate) async fn all(
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
-    cloud.charge(&nobody(), &parts)?;
+    cloud.charge(&Identity::guest(), &parts)?;
     let told: Vec<Value> = catalogue(&cloud)
         .await?
         .into_iter()
@@ -34,7 +34,7 @@ pub(crate) async fn one(
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
-    cloud.charge(&nobody(), &parts)?;
+    cloud.charge(&Identity::guest(), &parts)?;
     let told = found(&cloud, &slug).await?.told;
     Ok(json_answer(StatusCode::OK, told.to_string()))
 }
@@ -47,7 +47,7 @@ pub(crate) async fn download_size(
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
-    cloud.charge(&nobody(), &parts)?;
+    cloud.charge(&Identity::guest(), &parts)?;
     let one = found(&cloud, &slug).await?;
     let version: String = version.chars().take(LONGEST_VERSION).collect();
     let missing = || {

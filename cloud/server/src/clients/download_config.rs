@@ -28,7 +28,7 @@ pub(crate) async fn make(
     let (parts, body) = request.into_parts();
     let identity = cloud.admit(&parts).await?;
     let given = match parts.method {
-        Method::POST => body::object(&parts.headers, body, cloud.configuration.limits.body).await?,
+        Method::POST => body::object(&parts.headers, body, cloud.longest_body(&identity)).await?,
         _ => form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes())
             .map(|(name, value)| (name.into_owned(), Value::String(value.into_owned())))
             .collect(),

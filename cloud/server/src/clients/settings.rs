@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::address;
 use crate::answer::{Refusal, json as json_answer};
 use crate::cloud::Shared;
-use crate::device::nobody;
+use crate::credential::Identity;
 
 /// `GET /config`
 pub(crate) async fn config(
@@ -17,7 +17,7 @@ pub(crate) async fn config(
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
-    cloud.charge(&nobody(), &parts)?;
+    cloud.charge(&Identity::guest(), &parts)?;
     let url = address(&cloud, &parts.headers);
     let told = json!({
         "deployment": null,
@@ -45,7 +45,7 @@ pub(crate) async fn variables(
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
-    cloud.charge(&nobody(), &parts)?;
+    cloud.charge(&Identity::guest(), &parts)?;
     let told = rules(&cloud.configuration.branding);
     Ok(json_answer(StatusCode::OK, told.to_string()))
 }
@@ -145,7 +145,7 @@ pub(crate) async fn of_hosts(
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
-    cloud.charge(&nobody(), &parts)?;
+    cloud.charge(&Identity::guest(), &parts)?;
     // Devices hold their tunnel themselves, and people's SSH keys are asked for one by one.
     let told = json!({
         "services": { "openvpn": { "config": "" }, "ssh": { "authorized_keys": "" } },

@@ -238,11 +238,6 @@ async fn password(
     visitor: Visitor,
     form: Form,
 ) -> Result<Response, Problem> {
-    let payer = users::payer(visitor.user);
-    cloud
-        .limits
-        .login(&payer, from.ip())
-        .map_err(Refusal::TooMany)?;
     let passwords = (
         form.exact("current").to_owned(),
         form.exact("new").to_owned(),

@@ -56,8 +56,13 @@ async fn sign_in(
             Ok((StatusCode::UNAUTHORIZED, form(next, name, Some(why))).into_response())
         }
         Err(Refusal::TooMany(seconds)) => {
-            let minutes = seconds.div_ceil(60);
-            let why = format!("Too many sign-ins failed. Try again in {minutes} min.");
+            let why = match seconds {
+                0..60 => format!("Too many people sign in at once. Try again in {seconds} s."),
+                _ => format!(
+                    "Too many sign-ins failed. Try again in {} min.",
+                    seconds.div_ceil(60)
+                ),
+            };
             let page = form(next, name, Some(&why));
             let after = [(header::RETRY_AFTER, seconds.to_string())];
             Ok((StatusCode::TOO_MANY_REQUESTS, after, page).into_response())

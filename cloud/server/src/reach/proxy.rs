@@ -39,8 +39,7 @@ pub(crate) async fn serve(
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let identity = cloud.identify(&parts.headers, parts.uri.query()).await?;
-    cloud.charge(&identity, &parts)?;
+    let identity = cloud.admit(&parts).await?;
     if identity.actor().is_none() {
         return Err(Refusal::Unauthorized);
     }

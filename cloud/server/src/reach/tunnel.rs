@@ -35,8 +35,7 @@ pub(crate) async fn accept(
     request: Request,
 ) -> Result<Response, Refusal> {
     let (mut parts, _) = request.into_parts();
-    let identity = cloud.identify(&parts.headers, parts.uri.query()).await?;
-    cloud.charge(&identity, &parts)?;
+    let identity = cloud.admit(&parts).await?;
     let row = sql("SELECT id, actor FROM device WHERE uuid = ?").with(uuid);
     let row = cloud
         .database

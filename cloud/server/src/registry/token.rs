@@ -31,7 +31,7 @@ pub(crate) async fn give(
         Some(password) => cloud.identify_by(&password).await,
         None => cloud.identify(&parts.headers, parts.uri.query()).await,
     };
-    let identity = match identity {
+    let identity = match cloud.count(identity, &parts) {
         Ok(identity) if identity.actor().is_some() => identity,
         Ok(_) | Err(Refusal::Unauthorized) => {
             let basic = [(header::WWW_AUTHENTICATE, "Basic realm=\"fleet-cloud\"")];
@@ -39,7 +39,6 @@ pub(crate) async fn give(
         }
         Err(other) => return Err(other),
     };
-    cloud.charge(&identity, &parts)?;
     let service = &cloud.environment.registry;
     let named = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "service");
     if let Some((_, named)) = named

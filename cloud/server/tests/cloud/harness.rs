@@ -19,6 +19,15 @@ pub(crate) fn client() -> reqwest::Client {
     reqwest::Client::new()
 }
 
+/// A client that has this address.
+pub(crate) fn client_at(address: [u8; 4]) -> reqwest::Client {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder()
+        .local_address(std::net::IpAddr::from(address))
+        .build()
+        .expect("a client")
+}
+
 /// A running cloud; it ends with the value.
 pub(crate) struct Cloud {
     child: Child,
@@ -126,6 +135,16 @@ impl Cloud {
     /// A request without a credential.
     pub(crate) fn ask(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("{}{path}", self.url))
+    }
+
+    /// What signing in answers, from this address of the loopback network.
+    pub(crate) async fn sign_in_from(&self, from: [u8; 4], name: &str, password: &str) -> Response {
+        client_at(from)
+            .post(format!("{}/login_", self.url))
+            .json(&json!({ "username": name, "password": password }))
+            .send()
+            .await
+            .expect("an answer")
     }
 
     /// Signs in as the administrator.

@@ -8,6 +8,7 @@ mod accounts;
 mod at_once;
 mod clients;
 mod costs;
+mod credentials;
 mod dashboard;
 mod data_api;
 mod device_heartbeat;

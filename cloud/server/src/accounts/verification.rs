@@ -1,0 +1,189 @@
+//! Whether a password is the one of an account, tried as often as accounts, networks and the machine allow.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use data::sql;
+use resources::Check;
+
+use crate::answer::Refusal;
+use crate::cloud::{Cloud, now};
+use crate::limits::{Account, Network, Quota};
+
+/// Characters of a name or password; more is nobody's.
+const MOST: usize = 1000;
+
+/// Whose password is given.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Claim<'a> {
+    /// That of whoever has this name or e-mail address.
+    Name(&'a str),
+    /// That of this user.
+    User(i64),
+}
+
+/// A user who gave the right password.
+pub(crate) struct Verified {
+    pub(crate) user: i64,
+    /// What their session tokens are to name.
+    pub(crate) secret: String,
+}
+
+/// What is known of an account whose password is tried.
+struct Candidate {
+    account: Account,
+    user: Option<Verified>,
+    hash: Option<String>,
+    /// When the tries that failed are forgotten, in milliseconds; none where none failed lately.
+    forgotten: Option<i64>,
+}
+
+/// The user whose password this is.
+///
+/// # Errors
+/// 401 where it is another; 429 where that was tried too often for this account or from this address, or too many
+/// others wait for the same.
+pub(crate) async fn verified(
+    cloud: &Cloud,
+    claim: Claim<'_>,
+    password: String,
+    from: IpAddr,
+) -> Result<Verified, Refusal> {
+    let network = Network::of(from);
+    let place = cloud.passwords.enter(network).map_err(Refusal::TooMany)?;
+    let candidate = candidate(cloud, claim).await?;
+    let attempts = &cloud.limits.attempts;
+    if let Some(seconds) = refused_for(&candidate, attempts.account) {
+        return Err(Refusal::TooMany(seconds));
+    }
+    attempts
+        .begin(&candidate.account, network)
+        .map_err(Refusal::TooMany)?;
+    let right = match password.len() > MOST {
+        true => false,
+        false => place
+            .is(password, candidate.hash)
+            .await
+            .map_err(Refusal::Fault)?,
+    };
+    drop(place);
+    match candidate.user {
+        Some(user) if right => {
+            attempts.passed(&candidate.account, network);
+            if candidate.forgotten.is_some() {
+                let forget = sql("DELETE FROM sign_in_failure WHERE \"user\" = ?").with(user.user);
+                cloud.database.execute(&forget).await?;
+            }
+            Ok(user)
+        }
+        user => {
+            if let Some(user) = user {
+                count_failure(cloud, user.user).await?;
+            }
+            Err(Refusal::Unauthorized)
+        }
+    }
+}
+
+/// The hash of a password that somebody chose.
+///
+/// # Errors
+/// 429 where too many wait for the same.
+pub(crate) async fn hashed(
+    cloud: &Cloud,
+    password: String,
+    from: IpAddr,
+) -> Result<String, Refusal> {
+    let place = cloud
+        .passwords
+        .enter(Network::of(from))
+        .map_err(Refusal::TooMany)?;
+    place.hash(password).await.map_err(Refusal::Fault)
+}
+
+async fn candidate(cloud: &Cloud, claim: Claim<'_>) -> Result<Candidate, Refusal> {
+    let (find, name) = match claim {
+        Claim::User(user) => {
+            let find = sql(
+                "SELECT u.id, u.password, u.jwt_secret, f.forgotten_at FROM \"user\" AS u \
+                 LEFT JOIN sign_in_failure AS f ON f.\"user\" = u.id WHERE u.id = ?",
+            );
+            (find.with(user), String::new())
+        }
+        Claim::Name(username) => {
+            // Names and addresses are kept in one form (1.11); what has none is nobody's.
+            let (find, form) = match username.contains('@') {
+                true => (
+                    sql(
+                        "SELECT u.id, u.password, u.jwt_secret, f.forgotten_at FROM \"user\" AS u \
+                         LEFT JOIN sign_in_failure AS f ON f.\"user\" = u.id WHERE u.email = ?",
+                    ),
+                    Check::Email,
+                ),
+                false => (
+                    sql(
+                        "SELECT u.id, u.password, u.jwt_secret, f.forgotten_at FROM \"user\" AS u \
+                         LEFT JOIN sign_in_failure AS f ON f.\"user\" = u.id WHERE u.username = ?",
+                    ),
+                    Check::Username,
+                ),
+            };
+            let name = match username.len() > MOST {
+                true => String::new(),
+                false => form
+                    .of(username, &cloud.configuration.branding)
+                    .unwrap_or_default()
+                    .into_owned(),
+            };
+            (find.with(name.as_str()), name)
+        }
+    };
+    let Some(row) = cloud.database.row(&find).await? else {
+        return Ok(Candidate {
+            account: Account::named(&name),
+            user: None,
+            hash: None,
+            forgotten: None,
+        });
+    };
+    let user = row.id(0)?;
+    Ok(Candidate {
+        account: Account::User(user),
+        user: Some(Verified {
+            user,
+            secret: row.text(2)?.unwrap_or_default(),
+        }),
+        hash: row.text(1)?,
+        forgotten: row.number(3)?,
+    })
+}
+
+/// In how many seconds the account may be tried again, from wherever, where it may not be now.
+fn refused_for(candidate: &Candidate, quota: Quota) -> Option<u64> {
+    let ahead = milliseconds(quota.ahead()) - milliseconds(quota.period);
+    let wait = candidate.forgotten? - now() - ahead;
+    let wait = u64::try_from(wait).ok().filter(|wait| *wait > 0)?;
+    Some(wait.div_ceil(1000))
+}
+
+/// Counts a wrong password for its account, for all replicas.
+async fn count_failure(cloud: &Cloud, user: i64) -> Result<(), Refusal> {
+    let period = milliseconds(cloud.limits.attempts.account.period);
+    let now = now();
+    let count = sql(
+        "INSERT INTO sign_in_failure (\"user\", forgotten_at) SELECT id, ? FROM \"user\" WHERE id = ? \
+         ON CONFLICT (\"user\") DO UPDATE SET forgotten_at = ? + CASE \
+         WHEN sign_in_failure.forgotten_at > ? THEN sign_in_failure.forgotten_at ELSE ? END",
+    )
+    .with(now + period)
+    .with(user)
+    .with(period)
+    .with(now)
+    .with(now);
+    cloud.database.execute(&count).await?;
+    Ok(())
+}
+
+fn milliseconds(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
