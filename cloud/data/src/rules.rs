@@ -159,6 +159,10 @@ pub(crate) async fn before_going(
     if resource.name == "api_key" {
         actors = record::behind(writer.transaction, "api_key", "is_of__actor", ids).await?;
     }
+    if resource.name == "user_session" {
+        let users = record::behind(writer.transaction, "user_session", "user", ids).await?;
+        actors.extend(record::behind(writer.transaction, "user", "actor", &users).await?);
+    }
     if !actors.is_empty() {
         writer.transaction.effect(Effect::ActorsChanged(actors));
     }

@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Result<()> {
 async fn done(command: Command, output: &Output) -> Result<()> {
     match command {
         Command::Login(login) => return people::login(login, output).await,
-        Command::Logout => return people::logout(output),
+        Command::Logout => return people::logout(output).await,
         Command::Completion { shell } => {
             // Into memory first: what is printed may be read no further, which is no failure.
             let mut script = Vec::new();

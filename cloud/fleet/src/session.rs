@@ -87,6 +87,16 @@ pub(crate) fn keep(url: &str, token: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
+/// The address and the credential that are kept, where there is one that is a session's: keys stay good.
+///
+/// # Errors
+/// Where the file cannot be read.
+pub(crate) fn kept_token() -> Result<Option<(String, String)>> {
+    let kept = read(&file()?)?;
+    let session = kept.token.filter(|token| token.contains('.'));
+    Ok(kept.url.zip(session))
+}
+
 /// Forgets the credential, and keeps the address. Whether there was one.
 ///
 /// # Errors

@@ -34,8 +34,25 @@ struct File {
     trusted_proxies: Vec<IpNet>,
     branding: Branding,
     limits: Limits,
+    credentials: CredentialSettings,
     reach: ReachSettings,
     nats: NatsSettings,
+}
+
+/// How long credentials are good for.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct CredentialSettings {
+    /// Days after which a session ends, however much it is used.
+    pub(crate) session_days: NonZeroU32,
+}
+
+impl Default for CredentialSettings {
+    fn default() -> Self {
+        CredentialSettings {
+            session_days: NonZeroU32::MIN.saturating_add(29),
+        }
+    }
 }
 
 /// Who may make new users.
@@ -227,6 +244,7 @@ pub(crate) struct Configuration {
     pub(crate) trusted_proxies: Vec<IpNet>,
     pub(crate) branding: Branding,
     pub(crate) limits: Limits,
+    pub(crate) credentials: CredentialSettings,
     pub(crate) reach: ReachSettings,
     pub(crate) nats: NatsSettings,
 }
@@ -294,6 +312,7 @@ impl Configuration {
             trusted_proxies: file.trusted_proxies,
             branding: file.branding,
             limits: file.limits,
+            credentials: file.credentials,
             reach: file.reach,
             nats: file.nats,
         })

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use data::query::Caller;
-use data::{Database, Effect};
+use data::{Database, Effect, sql};
 use http::{HeaderMap, header};
 use resources::Role;
 use sea_query::{Alias, Expr, ExprTrait, Query, SelectStatement};
@@ -119,7 +119,9 @@ impl Cloud {
     /// As [`Cloud::identify`].
     pub(crate) async fn identify_by(&self, credential: &str) -> Result<Identity, Refusal> {
         match self.sessions.read(credential) {
-            Some(Ok(claims)) => self.session(claims).await,
+            // A cookie is for pages of this origin: taken out of a browser, it opens nothing else.
+            Some(Ok(claims)) if claims.dashboard => Err(Refusal::Unauthorized),
+            Some(Ok(claims)) => self.identify_session(claims).await,
             Some(Err(Expired)) => Err(Refusal::Unauthorized),
             None if self.is_tunnel_server(credential) => Ok(Identity {
                 caller: Caller::Holder {
@@ -142,14 +144,25 @@ impl Cloud {
         key.is_some_and(|key| Sha256::digest(key) == Sha256::digest(credential))
     }
 
-    async fn session(&self, claims: Claims) -> Result<Identity, Refusal> {
-        let statement = select("user", &["actor", "jwt_secret"], "id", claims.id);
-        let row = self.database.row(&statement).await?;
-        let Some(row) = row else {
+    /// Whose session this is, as its token says.
+    ///
+    /// # Errors
+    /// 401 where it has ended; where the database fails.
+    pub(crate) async fn identify_session(&self, claims: Claims) -> Result<Identity, Refusal> {
+        let find = sql(
+            "SELECT u.actor, u.jwt_secret, s.last_used_at, s.expires_at FROM user_session AS s \
+             JOIN \"user\" AS u ON u.id = s.\"user\" WHERE s.id = ? AND u.id = ?",
+        );
+        let find = find.with(claims.session).with(claims.id);
+        let Some(row) = self.database.row(&find).await? else {
             return Err(Refusal::Unauthorized);
         };
-        if row.text(1)?.as_deref() != Some(claims.secret.as_str()) {
+        let now = now();
+        if row.text(1)?.as_deref() != Some(claims.secret.as_str()) || row.id(3)? <= now {
             return Err(Refusal::Unauthorized);
+        }
+        if now - row.id(2)? >= USED {
+            self.note_use(claims.session, now);
         }
         Ok(Identity {
             caller: Caller::Holder {
@@ -159,6 +172,24 @@ impl Cloud {
             },
             credential: Credential::Session(claims),
         })
+    }
+}
+
+/// How long after its last use a session or key is noted as used again, in milliseconds.
+const USED: i64 = 5 * 60 * 1000;
+
+impl Cloud {
+    /// Notes that a session is used, while the request goes on.
+    fn note_use(&self, session: i64, now: i64) {
+        let database = self.database.clone();
+        let note =
+            sql("UPDATE user_session SET last_used_at = ? WHERE id = ? AND last_used_at < ?");
+        let note = note.with(now).with(session).with(now - USED + 1);
+        tokio::spawn(async move {
+            if let Err(error) = database.execute(&note).await {
+                tracing::debug!(%error, "the use of a session was not noted");
+            }
+        });
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) mod tags;
 
 use std::sync::Arc;
 
-use data::query::{self, Caller};
+use data::query;
 use data::{DataError, Effect, Row, sql};
 use http::request::Parts;
 use resources::{Action, Method, Role};
@@ -30,7 +30,7 @@ use crate::answer::Refusal;
 use crate::bus::Bus;
 use crate::cloud::{Cloud, Shared};
 use crate::configuration::Configuration;
-use crate::credential::{Credential, Identity};
+use crate::credential::Identity;
 
 /// What is kept in memory for devices. Every replica may lose its own at any time.
 pub(crate) struct Devices {

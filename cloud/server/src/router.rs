@@ -31,6 +31,7 @@ pub(crate) fn router(cloud: Shared) -> Router {
             "/user/v1/refresh-token",
             get(sessions::refresh).post(sessions::refresh),
         )
+        .route("/user/v1/sign-out", post(sessions::sign_out))
         .route("/user/v1/change-password", post(users::change_password))
         .route("/user/register", post(users::register))
         .route("/user/v1/invitation/{token}", post(invitations::accept))
@@ -54,10 +55,10 @@ pub(crate) fn router(cloud: Shared) -> Router {
         )
         .route("/api-key/device/{id}/device-key", post(keys::device))
         .route("/api-key/device/{id}/device-key/", post(keys::device))
-        .route("/api-key/v1", post(keys::generic))
-        .route("/api-key/v1/", post(keys::generic))
-        .route("/api-key/v2", post(keys::generic))
-        .route("/api-key/v2/", post(keys::generic))
+        .route("/api-key/v1", post(keys::undated))
+        .route("/api-key/v1/", post(keys::undated))
+        .route("/api-key/v2", post(keys::dated))
+        .route("/api-key/v2/", post(keys::dated))
         .route("/auth/v1/token", get(token::give))
         .route("/config", get(settings::config))
         .route("/config/vars", get(settings::variables))

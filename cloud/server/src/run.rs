@@ -16,6 +16,7 @@ use tokio::time::{interval, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
+use crate::accounts::sessions;
 use crate::arguments::{LogFormat, Serve};
 use crate::bus::{Bus, News};
 use crate::cloud::Cloud;
@@ -126,6 +127,7 @@ async fn run(configuration: Configuration) -> Result<()> {
     let reaching = reach::run(cloud.clone(), stop.clone()).await?;
     open_files::compare_with_devices(&cloud.database).await?;
     tokio::spawn(tidying(cloud.clone(), stop.clone()));
+    tokio::spawn(sessions::tidying(cloud.clone(), stop.clone()));
     tokio::spawn(release_asset::tidying(cloud.clone(), stop.clone()));
     device::start(&cloud, &stop);
     // Whoever reads that it listens may tell it to end.

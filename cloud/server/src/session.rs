@@ -1,5 +1,5 @@
-//! Session tokens: signed, and good as long as the user's own secret is the one that they name (cloud
-//! behaviour 3.1).
+//! Session tokens: signed, and good as long as the row of their session is there and the user's own secret is the
+//! one that they name (cloud behaviour 3.1).
 
 use anyhow::{Context as _, Result};
 use data::{Database, setting};
@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::cloud::now;
 
-/// How long a token is good for, in seconds: a week.
-const LIFE: i64 = 7 * 24 * 60 * 60;
+/// How long a token is good for, in seconds: a week, or what is left of its session.
+pub(crate) const LIFE: i64 = 7 * 24 * 60 * 60;
 /// How long somebody counts as having just signed in, in milliseconds: 20 minutes.
 const FRESH: i64 = 20 * 60 * 1000;
 /// Under this name the signing secret is kept, the same for every replica.
@@ -21,11 +21,18 @@ const SECRET: &str = "session-signing-secret";
 pub(crate) struct Claims {
     /// The user.
     pub(crate) id: i64,
+    /// The row of the session.
+    pub(crate) session: i64,
     /// The user's secret at that time; another one ends all sessions.
     #[serde(rename = "jwt_secret")]
     pub(crate) secret: String,
     /// When the password was given, in milliseconds.
     pub(crate) auth_time: i64,
+    /// When the session ends, whatever is done with it, in seconds.
+    pub(crate) end: i64,
+    /// It is a cookie of the dashboard, and no token of the API.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) dashboard: bool,
     /// When the token was made, in seconds.
     pub(crate) iat: i64,
     /// Until when it is good, in seconds.
@@ -51,34 +58,23 @@ impl Sessions {
     /// # Errors
     /// Where the database fails.
     pub(crate) async fn of(database: &Database) -> Result<Self> {
-        let mut transaction = database.begin().await?;
-        let secret = match setting::read(&mut transaction, SECRET).await? {
-            Some(secret) => secret,
-            None => {
-                let secret = random_text(32)?;
-                setting::write(&mut transaction, SECRET, &secret).await?;
-                secret
-            }
-        };
-        transaction.commit().await?;
+        let secret = setting::read_or_write(database, SECRET, &random_text(32)?).await?;
         Ok(Sessions {
             sign: EncodingKey::from_secret(secret.as_bytes()),
             check: DecodingKey::from_secret(secret.as_bytes()),
         })
     }
 
-    /// A token for a user who gave the password at `auth_time` (milliseconds).
+    /// A token that says this, from now on.
     ///
     /// # Errors
     /// Where it cannot be signed.
-    pub(crate) fn token(&self, user: i64, secret: &str, auth_time: i64) -> Result<String> {
+    pub(crate) fn token(&self, claims: Claims) -> Result<String> {
         let issued = now() / 1000;
         let claims = Claims {
-            id: user,
-            secret: secret.to_owned(),
-            auth_time,
             iat: issued,
-            exp: issued + LIFE,
+            exp: claims.end.min(issued + LIFE),
+            ..claims
         };
         encode(&Header::default(), &claims, &self.sign).context("a session token cannot be signed")
     }

@@ -83,7 +83,19 @@ async fn session_token(url: &str, username: &str, password: &str) -> Result<Stri
     }
 }
 
-pub(crate) fn logout(output: &Output) -> Result<()> {
+/// Ends the session at its cloud as well, where that can be reached: whoever copied the token has nothing.
+pub(crate) async fn logout(output: &Output) -> Result<()> {
+    if let Some((url, token)) = session::kept_token()? {
+        let cloud = Cloud::at(&url, Some(token))?;
+        let ended = cloud.answer(Method::POST, "/user/v1/sign-out", None).await;
+        if let Err(failure) = ended
+            && !matches!(failure.kind, Kind::NotAllowed | Kind::NotFound)
+        {
+            output.note(format!(
+                "warning: the session is forgotten here, but {url} was not told: {failure}"
+            ));
+        }
+    }
     let was = session::forget()?;
     let sentence = match was {
         true => "signed out",

@@ -6,7 +6,13 @@ use crate::field::{OnDelete, Writer, flag, link, short, text, time, word, words}
 use crate::resource::Resource;
 
 pub(super) fn all() -> Vec<Resource> {
-    vec![actor(), user(), api_key(), user_public_key()]
+    vec![
+        actor(),
+        user(),
+        user_session(),
+        api_key(),
+        user_public_key(),
+    ]
 }
 
 fn actor() -> Resource {
@@ -65,6 +71,52 @@ fn user() -> Resource {
         )
         .grant(Role::User, Methods::DELETE, Rows::Where("id eq @user"))
         .action(Role::User, Action::CreateUserKey, Rows::Where("id eq @user"))
+}
+
+fn user_session() -> Resource {
+    Resource::new(
+        "user_session",
+        "a user who is signed in somewhere; without the row the token is none",
+    )
+    .field(
+        link("user", "user", OnDelete::Cascade)
+            .never_null()
+            .by(Writer::Platform),
+    )
+    .field(
+        time("last_used_at")
+            .never_null()
+            .by(Writer::Platform)
+            .doc("when it was last used, to some minutes"),
+    )
+    .field(
+        time("expires_at")
+            .never_null()
+            .by(Writer::Platform)
+            .doc("when it ends, however much it is used"),
+    )
+    .field(
+        text("address", 45)
+            .never_null()
+            .by(Writer::Platform)
+            .doc("the address that the user signed in from"),
+    )
+    .field(
+        short("user_agent")
+            .by(Writer::Platform)
+            .doc("what the client called itself"),
+    )
+    .field(
+        flag("is_of_dashboard")
+            .by(Writer::Platform)
+            .doc("a cookie of the dashboard rather than a token of the API"),
+    )
+    .index(["expires_at"])
+    .grant(
+        Role::User,
+        Methods::READ.and(Methods::DELETE),
+        Rows::Where("user eq @user"),
+    )
 }
 
 fn api_key() -> Resource {

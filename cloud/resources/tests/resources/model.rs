@@ -180,6 +180,7 @@ const PROMISED: &[(&str, &[&str])] = &[
         "user_application_membership",
         &["user,is_member_of__application"],
     ),
+    ("user_session", &[]),
 ];
 
 #[test]

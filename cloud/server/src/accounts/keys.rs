@@ -6,7 +6,7 @@ use data::query::{self, Caller};
 use data::write::Writer;
 use http::StatusCode;
 use resources::{Action, Role};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
 use crate::answer::{Refusal, json as json_answer};
@@ -21,6 +21,8 @@ use crate::session::random_text;
 struct Given {
     name: Option<String>,
     description: Option<String>,
+    /// Null, where that was given.
+    #[serde(deserialize_with = "even_null")]
     expiry_date: Option<Value>,
     api_key: Option<String>,
     actor_type: Option<String>,
@@ -77,12 +79,30 @@ pub(crate) async fn device(
     made(&cloud, actor, Role::DeviceKey, given).await
 }
 
-/// `POST /api-key/v1` and `v2`: any of these.
-pub(crate) async fn generic(
+/// `POST /api-key/v2`: any of these, which says until when it is good, if only `null`.
+pub(crate) async fn dated(
     State(cloud): State<Shared>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (identity, given) = read(&cloud, request).await?;
+    if given.expiry_date.is_none() {
+        return Err(Refusal::Wrong(
+            "`expiryDate` must say until when the key is good; `null` is without end".to_owned(),
+        ));
+    }
+    any(&cloud, &identity, given).await
+}
+
+/// `POST /api-key/v1`: any of these.
+pub(crate) async fn undated(
+    State(cloud): State<Shared>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (identity, given) = read(&cloud, request).await?;
+    any(&cloud, &identity, given).await
+}
+
+async fn any(cloud: &Cloud, identity: &Identity, given: Given) -> Result<Response, Refusal> {
     let role = match given.roles.as_deref() {
         Some([role]) => role.clone(),
         _ => {
@@ -104,20 +124,17 @@ pub(crate) async fn generic(
     let id = id.ok_or_else(|| Refusal::Wrong("`actorTypeId` must be a whole number".to_owned()))?;
     let (role, actor) = match (given.actor_type.as_deref(), role.as_str()) {
         (Some("user"), "named-user-api-key") => {
-            if identity.user() != Some(id) || identity.is_key() {
+            if identity.user() != Some(id) {
                 return Err(Refusal::Unauthorized);
             }
-            (
-                Role::UserKey,
-                identity.actor().ok_or(Refusal::Unauthorized)?,
-            )
+            (Role::UserKey, of_user(identity)?)
         }
         (Some("application"), "provisioning-api-key") => {
-            let actor = permitted(&cloud, &identity, "application", id).await?;
+            let actor = permitted(cloud, identity, "application", id).await?;
             (Role::ProvisioningKey, actor)
         }
         (Some("device"), "device-api-key") => {
-            let actor = permitted(&cloud, &identity, "device", id).await?;
+            let actor = permitted(cloud, identity, "device", id).await?;
             (Role::DeviceKey, actor)
         }
         (kind, role) => {
@@ -127,7 +144,12 @@ pub(crate) async fn generic(
             )));
         }
     };
-    made(&cloud, actor, role, given).await
+    made(cloud, actor, role, given).await
+}
+
+/// A value that is there, be it null.
+fn even_null<'a, D: Deserializer<'a>>(value: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(value).map(Some)
 }
 
 async fn read(cloud: &Cloud, request: Request) -> Result<(Identity, Given), Refusal> {

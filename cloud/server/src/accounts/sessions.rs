@@ -1,22 +1,71 @@
-//! Signing in, and staying signed in.
+//! Signing in, staying signed in, and signing out.
+//!
+//! Each session is a row (`user_session`): what a token says is good while its row is there. The row ends with the
+//! session's time, by its user, and with the user's password.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{ConnectInfo, Request, State};
 use axum::response::{IntoResponse, Response};
-use http::{HeaderValue, StatusCode, header};
+use data::write::Writer;
+use data::{Transaction, sql};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Deserialize;
+use serde_json::{Map, json};
+use tokio::time::interval;
+use tokio_util::sync::CancellationToken;
 
 use super::verification::{Claim, Verified, verified};
 use crate::answer::Refusal;
 use crate::body;
 use crate::cloud::{Cloud, Shared, now};
 use crate::credential::{Credential, Identity};
+use crate::session::Claims;
+
+/// Sessions of one user. Beyond it, those that were used least lately end.
+const MOST: i64 = 100;
+/// Characters of what a client calls itself.
+const USER_AGENT: usize = 255;
+/// Between two looks for sessions that are over.
+const TIDY: Duration = Duration::from_secs(3600);
 
 #[derive(Deserialize)]
 struct Login {
     username: String,
     password: String,
+}
+
+/// By which door somebody signs in. A session of one is none at the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// The token goes into headers.
+    Api,
+    /// The token is a cookie of the dashboard.
+    Dashboard,
+}
+
+/// Where and how a session begins.
+#[derive(Debug, Clone)]
+pub(crate) struct Beginning {
+    address: String,
+    user_agent: Option<String>,
+    door: Door,
+}
+
+impl Beginning {
+    pub(crate) fn of(headers: &HeaderMap, from: SocketAddr, door: Door) -> Self {
+        let agent = headers
+            .get(header::USER_AGENT)
+            .map(|agent| String::from_utf8_lossy(agent.as_bytes()));
+        Beginning {
+            address: from.ip().to_canonical().to_string(),
+            user_agent: agent.map(|agent| agent.chars().take(USER_AGENT).collect()),
+            door,
+        }
+    }
 }
 
 /// `POST /login_`: a token for a name (or e-mail address) and a password.
@@ -29,11 +78,12 @@ pub(crate) async fn login(
     let guest = Identity::guest();
     cloud.charge(&guest, &parts)?;
     let given: Login = body::typed(&parts.headers, body, cloud.longest_body(&guest)).await?;
-    let token = signed_in(&cloud, &given.username, given.password, from.ip()).await?;
+    let beginning = Beginning::of(&parts.headers, from, Door::Api);
+    let token = signed_in(&cloud, &given.username, given.password, from, beginning).await?;
     Ok(text(token))
 }
 
-/// The token of whoever has this name (or e-mail address) and this password.
+/// The token of a new session of whoever has this name (or e-mail address) and this password.
 ///
 /// # Errors
 /// As [`verified`].
@@ -41,13 +91,64 @@ pub(crate) async fn signed_in(
     cloud: &Cloud,
     username: &str,
     password: String,
-    from: IpAddr,
+    from: SocketAddr,
+    beginning: Beginning,
 ) -> Result<String, Refusal> {
-    let Verified { user, secret } = verified(cloud, Claim::Name(username), password, from).await?;
-    token(cloud, user, &secret, now())
+    let user = verified(cloud, Claim::Name(username), password, from.ip()).await?;
+    let mut transaction = cloud.database.begin().await?;
+    let token = begin(cloud, &mut transaction, &user, beginning).await?;
+    transaction.commit().await?;
+    Ok(token)
 }
 
-/// `/user/v1/refresh-token`: a token that is good from now on; with the password, one as after signing in.
+/// Begins a session of a user who just gave the password; its token.
+///
+/// # Errors
+/// Where the database fails, or the token cannot be signed.
+pub(crate) async fn begin(
+    cloud: &Cloud,
+    transaction: &mut Transaction,
+    user: &Verified,
+    beginning: Beginning,
+) -> Result<String, Refusal> {
+    let now = now();
+    let life =
+        Duration::from_secs(24 * 60 * 60) * cloud.configuration.credentials.session_days.get();
+    let end = now + i64::try_from(life.as_millis()).unwrap_or(i64::MAX / 2);
+    let mut row = Map::new();
+    for (name, value) in [
+        ("user", json!(user.user)),
+        ("last_used_at", json!(now)),
+        ("expires_at", json!(end)),
+        ("address", json!(beginning.address)),
+        ("user_agent", json!(beginning.user_agent)),
+        ("is_of_dashboard", json!(beginning.door == Door::Dashboard)),
+    ] {
+        row.insert(name.to_owned(), value);
+    }
+    let mut writer = Writer::platform(transaction, &cloud.environment, now);
+    let session = writer.create("user_session", &row).await?;
+    let forget = sql(
+        "DELETE FROM user_session WHERE id IN (SELECT id FROM user_session WHERE \"user\" = ? AND id <> ? \
+         ORDER BY last_used_at DESC, id DESC LIMIT 1000 OFFSET ?)",
+    );
+    let forget = forget.with(user.user).with(session).with(MOST - 1);
+    transaction.execute(&forget).await?;
+    let claims = Claims {
+        id: user.user,
+        session,
+        secret: user.secret.clone(),
+        auth_time: now,
+        end: end / 1000,
+        dashboard: beginning.door == Door::Dashboard,
+        iat: 0,
+        exp: 0,
+    };
+    cloud.sessions.token(claims).map_err(Refusal::Fault)
+}
+
+/// `/user/v1/refresh-token`: a token that is good from now on; with the password, one as after signing in. The
+/// session ends when it would have.
 pub(crate) async fn refresh(
     State(cloud): State<Shared>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
@@ -58,40 +159,63 @@ pub(crate) async fn refresh(
         password: Option<String>,
     }
     let (parts, body) = request.into_parts();
-    let identity = cloud.admit(&parts).await?;
-    let Credential::Session(claims) = identity.credential else {
-        return Err(Refusal::Unauthorized);
-    };
+    let mut claims = of_session(&cloud, &parts).await?;
     let bytes = body::bytes(body, cloud.configuration.limits.body).await?;
     let given: Given = match bytes.is_empty() {
         true => Given::default(),
         false => serde_json::from_slice(&bytes)
             .map_err(|error| Refusal::Wrong(format!("the body is not right: {error}")))?,
     };
-    let auth_time = match given.password {
-        None => claims.auth_time,
-        Some(password) => {
-            verified(&cloud, Claim::User(claims.id), password, from.ip()).await?;
-            now()
-        }
-    };
-    token(&cloud, claims.id, &claims.secret, auth_time).map(text)
+    if let Some(password) = given.password {
+        verified(&cloud, Claim::User(claims.id), password, from.ip()).await?;
+        claims.auth_time = now();
+    }
+    let token = cloud.sessions.token(claims).map_err(Refusal::Fault)?;
+    Ok(text(token))
 }
 
-/// A token of a user who gave the password at `auth_time` (milliseconds).
+/// `POST /user/v1/sign-out`: ends the session that the request is made by.
+pub(crate) async fn sign_out(
+    State(cloud): State<Shared>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, _) = request.into_parts();
+    let claims = of_session(&cloud, &parts).await?;
+    end(&cloud, &claims).await?;
+    Ok(StatusCode::OK.into_response())
+}
+
+/// Ends a session.
 ///
 /// # Errors
-/// Where it cannot be signed.
-pub(crate) fn token(
-    cloud: &Cloud,
-    user: i64,
-    secret: &str,
-    auth_time: i64,
-) -> Result<String, Refusal> {
-    cloud
-        .sessions
-        .token(user, secret, auth_time)
-        .map_err(Refusal::Fault)
+/// Where the database fails.
+pub(crate) async fn end(cloud: &Cloud, claims: &Claims) -> Result<(), Refusal> {
+    let mut transaction = cloud.database.begin().await?;
+    let mut writer = Writer::platform(&mut transaction, &cloud.environment, now());
+    writer.remove("user_session", &[claims.session]).await?;
+    Ok(transaction.commit().await?)
+}
+
+/// The session that a request is made by.
+///
+/// # Errors
+/// 401 where it is made by anything else; 429.
+async fn of_session(cloud: &Cloud, parts: &Parts) -> Result<Claims, Refusal> {
+    match cloud.admit(parts).await?.credential {
+        Credential::Session(claims) => Ok(claims),
+        Credential::Nothing | Credential::Key => Err(Refusal::Unauthorized),
+    }
+}
+
+/// Forgets sessions that are over, until it is told to stop.
+pub(crate) async fn tidying(cloud: Arc<Cloud>, stop: CancellationToken) {
+    let mut times = interval(TIDY);
+    while stop.run_until_cancelled(times.tick()).await.is_some() {
+        let over = sql("DELETE FROM user_session WHERE expires_at <= ?").with(now());
+        if let Err(error) = cloud.database.execute(&over).await {
+            tracing::warn!(%error, "sessions that are over were not deleted; they are tried again in an hour");
+        }
+    }
 }
 
 /// The answer with a token.

@@ -10,7 +10,8 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::verification::{Claim, verified};
+use super::sessions::{Beginning, Door};
+use super::verification::{Claim, Verified, verified};
 use super::{sessions, verification};
 use crate::answer::{Refusal, json as json_answer};
 use crate::cloud::{Cloud, Shared, now};
@@ -51,7 +52,7 @@ pub(crate) async fn register(
         cloud
             .limits
             .attempts
-            .begin(&Account::Registration, Network::of(from))
+            .begin(&Account::Registration, Network::of(from), false)
             .map_err(Refusal::TooMany)?;
     }
     let given: NewUser = body::typed(&parts.headers, body, cloud.longest_body(&identity)).await?;
@@ -128,6 +129,9 @@ async fn administered(cloud: &Cloud, identity: &Identity) -> Result<Vec<i64>, Re
 struct NewPassword {
     current_password: String,
     new_password: String,
+    /// The user's named keys end as well.
+    #[serde(default)]
+    end_keys: bool,
 }
 
 /// `POST /user/v1/change-password`: ends every session of the user, and answers the token of a new one.
@@ -143,13 +147,22 @@ pub(crate) async fn change_password(
     };
     let given: NewPassword =
         body::typed(&parts.headers, body, cloud.configuration.limits.body).await?;
-    let NewPassword {
-        current_password,
-        new_password,
-    } = given;
-    let passwords = (current_password, new_password);
-    let token = password_changed(&cloud, claims.id, passwords, from.ip()).await?;
+    let beginning = Beginning::of(&parts.headers, from, Door::Api);
+    let change = PasswordChange {
+        current: given.current_password,
+        new: given.new_password,
+        end_keys: given.end_keys,
+    };
+    let token = password_changed(&cloud, claims.id, change, from, beginning).await?;
     Ok(sessions::text(token))
+}
+
+/// What somebody who knows their password asks for.
+pub(crate) struct PasswordChange {
+    pub(crate) current: String,
+    pub(crate) new: String,
+    /// The user's named keys end as well.
+    pub(crate) end_keys: bool,
 }
 
 /// Gives a user who knows the current password the new one, and ends every session; the token of a new one.
@@ -159,20 +172,37 @@ pub(crate) async fn change_password(
 pub(crate) async fn password_changed(
     cloud: &Cloud,
     user: i64,
-    (current, new): (String, String),
-    from: IpAddr,
+    change: PasswordChange,
+    from: SocketAddr,
+    beginning: Beginning,
 ) -> Result<String, Refusal> {
-    verified(cloud, Claim::User(user), current, from).await?;
-    let hash = hashed(cloud, new, from).await?;
+    verified(cloud, Claim::User(user), change.current, from.ip()).await?;
+    let hash = hashed(cloud, change.new, from.ip()).await?;
     let secret = random_text(16).map_err(Refusal::Fault)?;
+    let mut transaction = cloud.database.begin().await?;
     let update =
         sql("UPDATE \"user\" SET password = ?, jwt_secret = ?, modified_at = ? WHERE id = ?")
             .with(hash)
             .with(secret.as_str())
             .with(now())
             .with(user);
-    cloud.database.execute(&update).await?;
-    sessions::token(cloud, user, &secret, now())
+    transaction.execute(&update).await?;
+    let sessions = sql("SELECT id FROM user_session WHERE \"user\" = ?").with(user);
+    let sessions = transaction.ids(&sessions).await?;
+    let keys = sql(
+        "SELECT k.id FROM api_key AS k JOIN \"user\" AS u ON u.actor = k.is_of__actor WHERE u.id = ?",
+    );
+    let keys = match change.end_keys {
+        true => transaction.ids(&keys.with(user)).await?,
+        false => Vec::new(),
+    };
+    let mut writer = Writer::platform(&mut transaction, &cloud.environment, now());
+    writer.remove("user_session", &sessions).await?;
+    writer.remove("api_key", &keys).await?;
+    let user = Verified { user, secret };
+    let token = sessions::begin(cloud, &mut transaction, &user, beginning).await?;
+    transaction.commit().await?;
+    Ok(token)
 }
 
 async fn hashed(cloud: &Cloud, password: String, from: IpAddr) -> Result<String, Refusal> {

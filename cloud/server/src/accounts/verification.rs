@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use data::sql;
+use data::{Sql, sql};
 use resources::Check;
 
 use crate::answer::Refusal;
@@ -36,6 +36,9 @@ struct Candidate {
     hash: Option<String>,
     /// When the tries that failed are forgotten, in milliseconds; none where none failed lately.
     forgotten: Option<i64>,
+    /// A session of the user began at this address and goes on: whatever strangers try from elsewhere, or beside them
+    /// at the same address, does not keep them out.
+    was_here: bool,
 }
 
 /// The user whose password this is.
@@ -51,13 +54,15 @@ pub(crate) async fn verified(
 ) -> Result<Verified, Refusal> {
     let network = Network::of(from);
     let place = cloud.passwords.enter(network).map_err(Refusal::TooMany)?;
-    let candidate = candidate(cloud, claim).await?;
+    let candidate = candidate(cloud, claim, from).await?;
     let attempts = &cloud.limits.attempts;
-    if let Some(seconds) = refused_for(&candidate, attempts.account) {
+    if !candidate.was_here
+        && let Some(seconds) = refused_for(&candidate, attempts.account)
+    {
         return Err(Refusal::TooMany(seconds));
     }
     attempts
-        .begin(&candidate.account, network)
+        .begin(&candidate.account, network, candidate.was_here)
         .map_err(Refusal::TooMany)?;
     let right = match password.len() > MOST {
         true => false,
@@ -69,7 +74,7 @@ pub(crate) async fn verified(
     drop(place);
     match candidate.user {
         Some(user) if right => {
-            attempts.passed(&candidate.account, network);
+            attempts.passed(&candidate.account, network, candidate.was_here);
             if candidate.forgotten.is_some() {
                 let forget = sql("DELETE FROM sign_in_failure WHERE \"user\" = ?").with(user.user);
                 cloud.database.execute(&forget).await?;
@@ -101,28 +106,33 @@ pub(crate) async fn hashed(
     place.hash(password).await.map_err(Refusal::Fault)
 }
 
-async fn candidate(cloud: &Cloud, claim: Claim<'_>) -> Result<Candidate, Refusal> {
+async fn candidate(cloud: &Cloud, claim: Claim<'_>, from: IpAddr) -> Result<Candidate, Refusal> {
+    let from = from.to_canonical().to_string();
+    let here = |find: Sql| find.with(from.as_str()).with(now());
     let (find, name) = match claim {
         Claim::User(user) => {
             let find = sql(
-                "SELECT u.id, u.password, u.jwt_secret, f.forgotten_at FROM \"user\" AS u \
+                "SELECT u.id, u.password, u.jwt_secret, f.forgotten_at, (SELECT COUNT(*) \
+                 FROM user_session AS s WHERE s.\"user\" = u.id AND s.address = ? AND s.expires_at > ?) FROM \"user\" AS u \
                  LEFT JOIN sign_in_failure AS f ON f.\"user\" = u.id WHERE u.id = ?",
             );
-            (find.with(user), String::new())
+            (here(find).with(user), String::new())
         }
         Claim::Name(username) => {
             // Names and addresses are kept in one form (1.11); what has none is nobody's.
             let (find, form) = match username.contains('@') {
                 true => (
                     sql(
-                        "SELECT u.id, u.password, u.jwt_secret, f.forgotten_at FROM \"user\" AS u \
+                        "SELECT u.id, u.password, u.jwt_secret, f.forgotten_at, (SELECT COUNT(*) \
+                 FROM user_session AS s WHERE s.\"user\" = u.id AND s.address = ? AND s.expires_at > ?) FROM \"user\" AS u \
                          LEFT JOIN sign_in_failure AS f ON f.\"user\" = u.id WHERE u.email = ?",
                     ),
                     Check::Email,
                 ),
                 false => (
                     sql(
-                        "SELECT u.id, u.password, u.jwt_secret, f.forgotten_at FROM \"user\" AS u \
+                        "SELECT u.id, u.password, u.jwt_secret, f.forgotten_at, (SELECT COUNT(*) \
+                 FROM user_session AS s WHERE s.\"user\" = u.id AND s.address = ? AND s.expires_at > ?) FROM \"user\" AS u \
                          LEFT JOIN sign_in_failure AS f ON f.\"user\" = u.id WHERE u.username = ?",
                     ),
                     Check::Username,
@@ -135,7 +145,7 @@ async fn candidate(cloud: &Cloud, claim: Claim<'_>) -> Result<Candidate, Refusal
                     .unwrap_or_default()
                     .into_owned(),
             };
-            (find.with(name.as_str()), name)
+            (here(find).with(name.as_str()), name)
         }
     };
     let Some(row) = cloud.database.row(&find).await? else {
@@ -144,6 +154,7 @@ async fn candidate(cloud: &Cloud, claim: Claim<'_>) -> Result<Candidate, Refusal
             user: None,
             hash: None,
             forgotten: None,
+            was_here: false,
         });
     };
     let user = row.id(0)?;
@@ -155,6 +166,7 @@ async fn candidate(cloud: &Cloud, claim: Claim<'_>) -> Result<Candidate, Refusal
         }),
         hash: row.text(1)?,
         forgotten: row.number(3)?,
+        was_here: row.id(4)? > 0,
     })
 }
 

@@ -1,4 +1,4 @@
-//! The visitor's own account: keys for programs, and the password.
+//! The visitor's own account: keys for programs, sessions, and the password.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,7 @@ use axum::Router;
 use axum::extract::{ConnectInfo, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
-use http::header;
+use http::{HeaderMap, header};
 use maud::{Markup, html};
 use resources::Role;
 use serde::Deserialize;
@@ -19,9 +19,12 @@ use super::problem::Problem;
 use super::show::{self, once};
 use super::visitor::{self, Visitor, leave_for};
 use crate::accounts::keys::{self, Described};
-use crate::accounts::{sessions, users};
+use crate::accounts::sessions::{Beginning, Door};
+use crate::accounts::users::{self, PasswordChange};
+use crate::accounts::verification::{Claim, verified};
 use crate::answer::Refusal;
-use crate::cloud::{Cloud, Shared};
+use crate::cloud::{Cloud, Shared, now};
+use crate::credential::Credential;
 use crate::session::random_text;
 
 /// Keys on the page.
@@ -35,6 +38,7 @@ pub(super) fn routes() -> Router<Shared> {
         .route("/account/keys", post(make))
         .route("/account/keys/{id}/delete", post(delete))
         .route("/account/password", post(password))
+        .route("/account/sessions/{id}/end", post(end_session))
 }
 
 #[derive(Deserialize)]
@@ -46,8 +50,20 @@ struct Key {
     expiry_date: Option<String>,
 }
 
+#[derive(Deserialize)]
+struct Session {
+    id: i64,
+    created_at: String,
+    last_used_at: String,
+    expires_at: String,
+    address: String,
+    user_agent: Option<String>,
+    is_of_dashboard: bool,
+}
+
 async fn page(State(cloud): State<Shared>, visitor: Visitor) -> Result<Response, Problem> {
     let keys = part(&cloud, &visitor).await?;
+    let sessions = sessions_part(&cloud, &visitor).await?;
     let main = html! {
         h1 { "Account" }
         p { "Signed in as " strong { (visitor.name) } "." }
@@ -56,6 +72,12 @@ async fn page(State(cloud): State<Shared>, visitor: Visitor) -> Result<Response,
             p.faint { "For programs: a key may do what you may, until you delete it." }
             (keys.placed())
             (new(&visitor))
+        }
+        section.stack aria-labelledby="sessions-title" {
+            h2 id="sessions-title" { "Sessions" }
+            p.faint { "Where you are signed in. End what you do not know, and then change your password." }
+            (sessions.placed())
+            div.answer id="sessions-said" role="status" {}
         }
         (new_password(&visitor))
     };
@@ -72,7 +94,10 @@ async fn page(State(cloud): State<Shared>, visitor: Visitor) -> Result<Response,
 
 async fn live(State(cloud): State<Shared>, visitor: Visitor) -> Result<Response, Problem> {
     follow(cloud, visitor, |cloud, visitor| async move {
-        Ok(vec![part(&cloud, &visitor).await?])
+        Ok(vec![
+            part(&cloud, &visitor).await?,
+            sessions_part(&cloud, &visitor).await?,
+        ])
     })
     .await
 }
@@ -128,6 +153,55 @@ fn row(key: &Key) -> Markup {
     }
 }
 
+async fn sessions_part(cloud: &Cloud, visitor: &Visitor) -> Result<Part, Problem> {
+    let query = format!(
+        "$select=id,created_at,last_used_at,expires_at,address,user_agent,is_of_dashboard\
+         &$orderby=last_used_at desc&$top={MOST}"
+    );
+    let sessions: Vec<Session> = visitor.rows(cloud, "/user_session", &query).await?;
+    Ok(Part::new(
+        "sessions",
+        html! {
+            table.rows {
+                caption.hidden { "Your sessions" }
+                thead { tr {
+                    th scope="col" { "From" } th scope="col" { "Signed in" } th scope="col" { "Last used" }
+                    th scope="col" { "Good until" } th scope="col" { span.hidden { "Change" } }
+                } }
+                tbody { @for session in &sessions { (session_row(session, visitor.claims.session)) } }
+            }
+        },
+    ))
+}
+
+fn session_row(session: &Session, current: i64) -> Markup {
+    let place = format!("{PLACE}/sessions/{}/end", session.id);
+    let door = match session.is_of_dashboard {
+        true => "Dashboard",
+        false => "API",
+    };
+    html! {
+        tr id={ "session-" (session.id) } {
+            th scope="row" {
+                (session.address) " (" (door) ")"
+                @if let Some(agent) = &session.user_agent { span.under { (agent) } }
+            }
+            td data-label="Signed in" { (show::time(Some(&session.created_at))) }
+            td data-label="Last used" { (show::time(Some(&session.last_used_at))) }
+            td data-label="Good until" { (show::time(Some(&session.expires_at))) }
+            td.act {
+                @if session.id == current {
+                    "This session"
+                } @else {
+                    form method="post" action=(place) hx-post=(place) hx-target="#sessions-said" hx-sync="this:drop" {
+                        button.small.danger type="submit" { "End" span.hidden { " the session from " (session.address) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
 fn new(visitor: &Visitor) -> Markup {
     let place = format!("{PLACE}/keys");
     html! {
@@ -159,7 +233,7 @@ fn new_password(visitor: &Visitor) -> Markup {
         form.card.stack method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop"
             aria-labelledby="password" {
             h2 id="password" { "Password" }
-            p.faint { "A new one ends your sessions everywhere else. Keys stay." }
+            p.faint { "A new one ends your sessions everywhere else." }
             input type="hidden" name="username" value=(visitor.name) autocomplete="username";
             label { "Current password"
                 input type="password" name="current" required maxlength="1000" autocomplete="current-password";
@@ -167,6 +241,7 @@ fn new_password(visitor: &Visitor) -> Markup {
             label { "New password"
                 input type="password" name="new" required minlength="8" maxlength="1000" autocomplete="new-password";
             }
+            label.check { input type="checkbox" name="end_keys" value="true"; "Delete my API keys as well" }
             div.answer role="alert" {}
             div.buttons { button type="submit" { "Change the password" } }
         }
@@ -187,12 +262,14 @@ async fn make(
     let mut identity = visitor.identity.clone();
     if !form.exact("password").is_empty() {
         let password = form.exact("password").to_owned();
-        let token = sessions::signed_in(&cloud, &visitor.name, password, from.ip()).await;
-        let token = token.map_err(|error| match error {
+        let given = verified(&cloud, Claim::User(visitor.user), password, from.ip()).await;
+        given.map_err(|error| match error {
             Refusal::Unauthorized => Refusal::Forbidden("The password is not right.".to_owned()),
             error => error,
         })?;
-        identity = cloud.identify_by(&token).await?;
+        let mut claims = visitor.claims.clone();
+        claims.auth_time = now();
+        identity.credential = Credential::Session(claims);
     }
     let actor = keys::of_user(&identity).map_err(|error| match error {
         Refusal::UnauthorizedSaying(_) => Refusal::Forbidden(
@@ -232,17 +309,31 @@ async fn delete(
     Ok(visitor.done("The key is deleted.", PLACE))
 }
 
+async fn end_session(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    Number(id): Number,
+) -> Result<Response, Problem> {
+    visitor
+        .delete(&cloud, &format!("/user_session({id})"))
+        .await?;
+    Ok(visitor.done("The session has ended.", PLACE))
+}
+
 async fn password(
     State(cloud): State<Shared>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
+    headers: HeaderMap,
     visitor: Visitor,
     form: Form,
 ) -> Result<Response, Problem> {
-    let passwords = (
-        form.exact("current").to_owned(),
-        form.exact("new").to_owned(),
-    );
-    let changed = users::password_changed(&cloud, visitor.user, passwords, from.ip()).await;
+    let change = PasswordChange {
+        current: form.exact("current").to_owned(),
+        new: form.exact("new").to_owned(),
+        end_keys: form.text("end_keys") == "true",
+    };
+    let beginning = Beginning::of(&headers, from, Door::Dashboard);
+    let changed = users::password_changed(&cloud, visitor.user, change, from, beginning).await;
     let token = changed.map_err(|error| match error {
         Refusal::Unauthorized => Refusal::Forbidden("The current password is another.".to_owned()),
         error => error,

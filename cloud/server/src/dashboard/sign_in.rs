@@ -13,7 +13,7 @@ use super::form::{Form, Search};
 use super::page;
 use super::problem::{Problem, notice};
 use super::visitor::{self, local};
-use crate::accounts::sessions;
+use crate::accounts::sessions::{self, Beginning, Door};
 use crate::answer::Refusal;
 use crate::cloud::Shared;
 
@@ -41,12 +41,14 @@ async fn ask(
 async fn sign_in(
     State(cloud): State<Shared>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
+    headers: HeaderMap,
     form_data: Form,
 ) -> Result<Response, Problem> {
     let next = local(form_data.text("next")).unwrap_or(FIRST);
     let name = form_data.text("username");
     let password = form_data.exact("password").to_owned();
-    match sessions::signed_in(&cloud, name, password, from.ip()).await {
+    let beginning = Beginning::of(&headers, from, Door::Dashboard);
+    match sessions::signed_in(&cloud, name, password, from, beginning).await {
         Ok(token) => {
             let cookie = visitor::kept(&cloud, &token)?;
             Ok(([(header::SET_COOKIE, cookie)], Redirect::to(next)).into_response())
@@ -93,9 +95,12 @@ fn form(next: &str, name: &str, wrong: Option<&str>) -> Markup {
     )
 }
 
-/// Forgets the session here; it ends in this browser alone (a new password ends all of them).
-async fn sign_out(State(cloud): State<Shared>) -> Response {
+/// Ends the session, here and for whoever has a copy of its cookie.
+async fn sign_out(State(cloud): State<Shared>, headers: HeaderMap) -> Result<Response, Problem> {
+    if let Some(visitor) = visitor::of(&cloud, &headers).await? {
+        sessions::end(&cloud, &visitor.claims).await?;
+    }
     let cookie = visitor::forgotten(&cloud);
     let to = Redirect::to("/dashboard/sign-in");
-    ([(header::SET_COOKIE, cookie)], to).into_response()
+    Ok(([(header::SET_COOKIE, cookie)], to).into_response())
 }

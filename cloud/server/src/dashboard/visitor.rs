@@ -1,6 +1,6 @@
 //! Who looks at the dashboard: a user, by the cookie of their session.
 //!
-//! The cookie holds a session token as `/login_` answers it. It is good for the dashboard alone.
+//! The cookie holds a session token, which is good for the dashboard alone.
 
 use axum::extract::FromRequestParts;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -13,12 +13,10 @@ use super::problem::Problem;
 use crate::answer::Refusal;
 use crate::cloud::{Cloud, Shared, now};
 use crate::credential::{Credential, Identity, select};
-use crate::session::Claims;
+use crate::session::{Claims, LIFE};
 
 /// The cookie of a session.
 const COOKIE: &str = "fleet_session";
-/// As long as a session token is good, in seconds.
-const LIFE: i64 = 7 * 24 * 60 * 60;
 /// A token that is as old as this is replaced, in seconds.
 const RENEWED: i64 = 24 * 60 * 60;
 
@@ -31,8 +29,6 @@ pub(crate) struct Visitor {
     pub(crate) name: String,
     /// What their session says.
     pub(crate) claims: Claims,
-    /// The session token.
-    token: String,
     /// A script asked, and puts the answer into the page that it is on.
     pub(crate) in_place: bool,
 }
@@ -48,7 +44,7 @@ impl Visitor {
     /// # Errors
     /// Where the database fails.
     pub(crate) async fn still_there(&self, cloud: &Cloud) -> Result<bool, Problem> {
-        match cloud.identify_by(&self.token).await {
+        match cloud.identify_session(self.claims.clone()).await {
             Ok(_) => Ok(true),
             Err(Refusal::Unauthorized) => Ok(false),
             Err(error) => Err(Problem(error)),
@@ -83,10 +79,10 @@ pub(crate) async fn of(cloud: &Cloud, headers: &HeaderMap) -> Result<Option<Visi
         return Ok(None);
     };
     // A key is no session, whoever puts it there.
-    let Some(Ok(_)) = cloud.sessions.read(token) else {
+    let Some(Ok(claims)) = cloud.sessions.read(token) else {
         return Ok(None);
     };
-    let identity = match cloud.identify_by(token).await {
+    let identity = match cloud.identify_session(claims).await {
         Ok(identity) => identity,
         Err(Refusal::Unauthorized) => return Ok(None),
         Err(error) => return Err(Problem(error)),
@@ -106,7 +102,6 @@ pub(crate) async fn of(cloud: &Cloud, headers: &HeaderMap) -> Result<Option<Visi
         name: name.some_text(0)?,
         identity,
         claims,
-        token: token.to_owned(),
         in_place: headers.contains_key(IN_PLACE),
     }))
 }
@@ -143,13 +138,7 @@ pub(super) async fn renewed(cloud: &Cloud, headers: &HeaderMap) -> Option<Header
     }
     // Without one, or where the database fails, it is left as it is.
     let visitor = of(cloud, headers).await.ok().flatten()?;
-    let Claims {
-        secret, auth_time, ..
-    } = &visitor.claims;
-    let token = cloud
-        .sessions
-        .token(visitor.user, secret, *auth_time)
-        .ok()?;
+    let token = cloud.sessions.token(visitor.claims).ok()?;
     kept(cloud, &token).ok()
 }
 

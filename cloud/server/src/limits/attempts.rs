@@ -104,16 +104,19 @@ impl Attempts {
         }
     }
 
-    /// Counts a try, until [`Attempts::passed`] says that it was right.
+    /// Counts a try, until [`Attempts::passed`] says that it was right. Where the user `was_here` before, others at
+    /// the same address do not count.
     ///
     /// # Errors
     /// In how many seconds the next one is taken.
-    pub(crate) fn begin(&self, account: &Account, network: Network) -> Result<(), u64> {
-        self.begin_at(account, network, Instant::now())
-    }
-
-    fn begin_at(&self, account: &Account, network: Network, now: Instant) -> Result<(), u64> {
-        let keys = self.keys(account, network);
+    pub(crate) fn begin(
+        &self,
+        account: &Account,
+        network: Network,
+        was_here: bool,
+    ) -> Result<(), u64> {
+        let now = Instant::now();
+        let keys = self.keys(account, network, was_here);
         let mut forgotten = self.forgotten();
         let wait = keys.iter().filter_map(|(key, quota)| {
             let next = forgotten.get(key)?.checked_duration_since(now)? + quota.period;
@@ -132,9 +135,9 @@ impl Attempts {
     }
 
     /// The try was right: what was counted for this account from here is forgotten.
-    pub(crate) fn passed(&self, account: &Account, network: Network) {
+    pub(crate) fn passed(&self, account: &Account, network: Network, was_here: bool) {
         let mut forgotten = self.forgotten();
-        for (key, quota) in self.keys(account, network) {
+        for (key, quota) in self.keys(account, network, was_here) {
             if matches!(key, Key::Pair(..)) {
                 forgotten.remove(&key);
             } else if let Some(at) = forgotten.get_mut(&key) {
@@ -151,9 +154,9 @@ impl Attempts {
         forgotten.shrink_to_fit();
     }
 
-    fn keys(&self, account: &Account, network: Network) -> Vec<(Key, Quota)> {
+    fn keys(&self, account: &Account, network: Network, was_here: bool) -> Vec<(Key, Quota)> {
         let mut keys = vec![(Key::Pair(account.clone(), network), self.pair)];
-        if *account != Account::Registration {
+        if *account != Account::Registration && !was_here {
             keys.push((Key::Network(network), self.network));
         }
         if matches!(account, Account::Name(_)) {
@@ -200,16 +203,16 @@ mod tests {
         let attempts = Attempts::of(&Limits::default());
         let ann = Account::User(1);
         for _ in 0..9 {
-            assert_eq!(attempts.begin(&ann, at(1)), Ok(()));
+            assert_eq!(attempts.begin(&ann, at(1), false), Ok(()));
         }
-        attempts.passed(&ann, at(1));
+        attempts.passed(&ann, at(1), false);
         for _ in 0..10 {
-            assert_eq!(attempts.begin(&ann, at(1)), Ok(()));
+            assert_eq!(attempts.begin(&ann, at(1), false), Ok(()));
         }
-        let wait = attempts.begin(&ann, at(1)).expect_err("refused");
+        let wait = attempts.begin(&ann, at(1), false).expect_err("refused");
         assert!((1..=360).contains(&wait), "{wait}");
-        assert_eq!(attempts.begin(&Account::User(2), at(1)), Ok(()));
-        assert_eq!(attempts.begin(&ann, at(2)), Ok(()), "from elsewhere");
+        assert_eq!(attempts.begin(&Account::User(2), at(1), false), Ok(()));
+        assert_eq!(attempts.begin(&ann, at(2), false), Ok(()), "from elsewhere");
     }
 
     #[test]
@@ -217,18 +220,21 @@ mod tests {
         let attempts = Attempts::of(&Limits::default());
         for number in 0..1000 {
             let user = Account::User(number);
-            assert_eq!(attempts.begin(&user, at(1)), Ok(()));
-            attempts.passed(&user, at(1));
+            assert_eq!(attempts.begin(&user, at(1), false), Ok(()));
+            attempts.passed(&user, at(1), false);
         }
         for number in 0..100 {
             let made_up = Account::named(&format!("nobody{number}"));
-            assert_eq!(attempts.begin(&made_up, at(1)), Ok(()), "{number}");
+            assert_eq!(attempts.begin(&made_up, at(1), false), Ok(()), "{number}");
         }
         let wait = attempts
-            .begin(&Account::named("one_more"), at(1))
+            .begin(&Account::named("one_more"), at(1), false)
             .expect_err("refused");
         assert!((1..=36).contains(&wait), "{wait}");
-        assert_eq!(attempts.begin(&Account::named("one_more"), at(2)), Ok(()));
+        assert_eq!(
+            attempts.begin(&Account::named("one_more"), at(2), false),
+            Ok(())
+        );
     }
 
     #[test]
@@ -236,9 +242,9 @@ mod tests {
         let attempts = Attempts::of(&Limits::default());
         let name = Account::named("nobody");
         for number in 0..100 {
-            assert_eq!(attempts.begin(&name, at(number)), Ok(()));
+            assert_eq!(attempts.begin(&name, at(number), false), Ok(()));
         }
-        let wait = attempts.begin(&name, at(200)).expect_err("refused");
+        let wait = attempts.begin(&name, at(200), false).expect_err("refused");
         assert!((1..=864).contains(&wait), "{wait}");
     }
 
@@ -256,7 +262,7 @@ mod tests {
         let attempts = Attempts::of(&Limits::default());
         for number in 0..u32::try_from(MOST).expect("a number") {
             let network = Network::of(IpAddr::V4(Ipv4Addr::from_bits(number)));
-            let _ = attempts.begin(&Account::named(&number.to_string()), network);
+            let _ = attempts.begin(&Account::named(&number.to_string()), network, false);
         }
         assert!(attempts.forgotten().len() <= MOST + 3);
     }
