@@ -2,6 +2,9 @@
 
 use sqlx::error::ErrorKind;
 
+/// What PostgreSQL is made to fail with where an answer grows larger than it may.
+pub(crate) const TOO_MUCH: &str = "answer too large: ";
+
 /// Why a statement failed, or a database could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
@@ -58,6 +61,12 @@ pub enum DataError {
     /// A statement took longer than any may.
     #[error("the request takes the database too long")]
     TooSlow(#[source] sqlx::Error),
+    /// The answer would be larger than any may be.
+    #[error(
+        "the answer is too large: a link expands to at most 10,000 records (1,000 without a credential), and a record \
+         with what it expands to has at most 16 MiB; ask for fewer fields, or page the expansion by `$top` and `$skip`"
+    )]
+    TooLarge(#[source] sqlx::Error),
     /// The connection to the database was lost.
     #[error("the connection to the database was lost")]
     Lost(#[source] sqlx::Error),
@@ -118,6 +127,11 @@ impl From<sqlx::Error> for DataError {
                 // The server shuts down, or is not up yet.
                 Some("57P01" | "57P02" | "57P03") => DataError::Lost(error),
                 Some("53300") => DataError::Busy(error),
+                // SQLite: a value is too long for it.
+                Some("18") => DataError::TooLarge(error),
+                Some("22007") if database.message().contains(TOO_MUCH) => {
+                    DataError::TooLarge(error)
+                }
                 Some(code) if code.len() == 5 && code.starts_with("22") => {
                     DataError::OutOfRange(error)
                 }

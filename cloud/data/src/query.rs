@@ -11,6 +11,7 @@
 //! A row that the caller may not see is not there: not in a list, behind a link, in a count, nor for a
 //! condition. Nothing that is not in the model reaches the text of a statement.
 
+mod bounds;
 mod caller;
 mod computed;
 mod expression;
@@ -29,6 +30,7 @@ use sea_query::{Expr, SelectStatement};
 pub use caller::Caller;
 use fault::{Fault, FaultKind};
 use scope::{Compiler, Right, Row, Scope};
+use shape::Expansion;
 use sql::{exists, from};
 
 use crate::Dialect;
@@ -234,7 +236,8 @@ fn one_record(
     let is = sea_query::ExprTrait::eq(row.column("id"), id);
     let mut condition = vec![is];
     condition.extend(compiler.permitted(&row, Method::Read.into(), false, 0)?);
-    let listing = compiler.listing(&row, condition, options, 0)?;
+    let path = Expansion::at(row.resource);
+    let listing = compiler.listing(&row, condition, options, &path, 0)?;
     compiler.texts(listing)
 }
 
@@ -244,7 +247,8 @@ fn reading(compiler: &Compiler<'_>, path: &ResourcePath, options: &Options) -> R
     conditions.extend(compiler.permitted(&row, Method::Read.into(), false, at)?);
     match &path.tail {
         Tail::Records => {
-            let listing = compiler.listing(&row, conditions, options, at)?;
+            let path = Expansion::at(row.resource);
+            let listing = compiler.listing(&row, conditions, options, &path, at)?;
             Ok(Read::Records(compiler.texts(listing)?))
         }
         Tail::Count => {

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use libsqlite3_sys::{SQLITE_LIMIT_LENGTH, sqlite3_limit};
+use sqlx::sqlite::{LockedSqliteHandle, SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -15,6 +16,10 @@ use crate::error::DataError;
 
 /// Instructions between two looks at the clock: some hundred microseconds.
 const STEPS: i32 = 20_000;
+
+/// Bytes of a value that is read or worked out on the way, and of a row, at most. SQLite makes the text of each row of an
+/// answer, and without a bound a request of 400 bytes has it make one of half a gigabyte.
+const MAX_VALUE: i32 = 16 << 20;
 
 /// By when the statement of a connection must be done.
 #[derive(Debug)]
@@ -59,6 +64,21 @@ pub(crate) async fn hold_to(
     let mut handle = connection.lock_handle().await?;
     handle.set_progress_handler(STEPS, move || !deadline.is_over());
     Ok(())
+}
+
+/// Has statements of a connection fail where a value is longer than [`MAX_VALUE`].
+#[expect(
+    unsafe_code,
+    reason = "sqlx hands out the connection's handle, and nothing that wraps this limit"
+)]
+fn bound_values(handle: &mut LockedSqliteHandle<'_>) {
+    let connection = handle.as_raw_handle().as_ptr();
+    // SAFETY: the handle is that of an open connection. `handle` holds the lock under which its own thread uses it, so
+    // nothing else does meanwhile and it is not closed. `sqlite3_limit` changes one number of the connection, keeps no
+    // pointer, and takes any value.
+    unsafe {
+        sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, MAX_VALUE);
+    }
 }
 
 /// The connections that read.
@@ -127,6 +147,7 @@ impl Readers {
 
     async fn connect(&self) -> Result<Idle, DataError> {
         let mut connection = self.options.connect().await?;
+        bound_values(&mut connection.lock_handle().await?);
         let deadline = Arc::new(Deadline::default());
         hold_to(&mut connection, deadline.clone()).await?;
         Ok(Idle {

@@ -8,6 +8,10 @@ use serde_json::{Map, Value};
 
 use crate::answer::Refusal;
 
+/// Values of a JSON body at most: a body of some megabytes becomes a hundred times as much memory where each of its
+/// bytes is a value.
+const MAX_VALUES: usize = 100_000;
+
 /// A whole body.
 ///
 /// # Errors
@@ -59,6 +63,46 @@ pub(crate) async fn typed<T: DeserializeOwned>(
             "the body is empty; it must be JSON".to_owned(),
         ));
     }
+    if values(&bytes) > MAX_VALUES {
+        return Err(Refusal::Wrong(format!(
+            "the body has more than {MAX_VALUES} values; send them in parts"
+        )));
+    }
     serde_json::from_slice(&bytes)
         .map_err(|error| Refusal::Wrong(format!("the body is not right: {error}")))
+}
+
+/// How many values JSON has, or a few more: each stands behind a bracket or a comma. What is no JSON is found when it is
+/// read.
+fn values(json: &[u8]) -> usize {
+    let mut values = 1;
+    let (mut quoted, mut escaped) = (false, false);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' | b',' if !quoted => values += 1,
+            _ => {}
+        }
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn h6_values_of_a_body_are_counted_before_it_is_read() {
+        for (json, most) in [
+            (r#"{"a":1}"#, 2),
+            (r#"{"a":[1,2,3],"b":{"c":null}}"#, 7),
+            (r#"{"a":"[[[,,,{\\\"[[["}"#, 2),
+            ("[[],[],[]]", 7),
+            ("1", 1),
+        ] {
+            assert_eq!(values(json.as_bytes()), most, "{json}");
+        }
+    }
 }

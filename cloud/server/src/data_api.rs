@@ -26,6 +26,9 @@ use change::{Asked, change};
 
 pub(crate) use listing::tagged;
 
+/// Bytes of what `canAccess` is asked.
+const MAX_QUESTION: usize = 4 << 10;
+
 /// Any request of the data API.
 pub(crate) async fn serve(State(cloud): State<Shared>, request: Request) -> Response {
     match answer(&cloud, request).await {
@@ -46,7 +49,7 @@ async fn answer(cloud: &Cloud, request: Request) -> Result<Response, Refusal> {
     if parts.method == Method::POST
         && let Some(of) = rest.strip_suffix("/canAccess")
     {
-        let body = body::object(&parts.headers, body, most).await?;
+        let body = body::object(&parts.headers, body, MAX_QUESTION).await?;
         return can_access::can_access(cloud, &identity, version, of, query, &body).await;
     }
     if rest == "/$batch" {
@@ -75,13 +78,13 @@ async fn answer(cloud: &Cloud, request: Request) -> Result<Response, Refusal> {
     if verb == Verb::Delete {
         may_delete(&identity, &parsed)?;
     }
+    // Nobody sends what they may not write.
+    change::check_right(cloud, &identity.caller, version, verb, &parsed)?;
     let form = match verb {
         Verb::Delete => no_body(),
         _ if release_asset::is_form(&parts.headers)
             && release_asset::is_addressed(version, &parsed) =>
         {
-            // Nobody uploads what he may not write.
-            change::check_right(cloud, &identity.caller, verb)?;
             release_asset::read(cloud, &parts.headers, body).await?
         }
         _ => Form {

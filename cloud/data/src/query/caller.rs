@@ -32,6 +32,18 @@ impl Caller {
         }
     }
 
+    /// Whether it has no credential.
+    #[must_use]
+    pub fn is_guest(&self) -> bool {
+        matches!(
+            self,
+            Caller::Holder {
+                role: Role::Guest,
+                ..
+            }
+        )
+    }
+
     /// The roles whose rights it has together; none where it needs no rights.
     pub(super) fn roles(&self) -> Option<impl Iterator<Item = Role> + use<>> {
         match self {

@@ -5,8 +5,8 @@
 //! bare comparison.
 
 use odata::{
-    Arithmetic, Comparison, Count, Expression, Lambda, Operand, PathSegment, PropertyPath,
-    Quantifier,
+    Arithmetic, Comparison, Count, Expression, Function, Lambda, Operand, PathSegment,
+    PropertyPath, Quantifier,
 };
 use resources::{Method, Navigation, Step};
 use sea_query::{Alias, Expr, ExprTrait, Func, SelectStatement};
@@ -16,12 +16,26 @@ use super::function;
 use super::rule::{NEAR, links_from_caller};
 use super::scope::{Compiler, Row, Scope};
 use super::sql::{custom, decided, differ, exists, from, same};
-use super::value::{Kind, Typed};
+use super::value::{Kind, Typed, longest};
 use crate::Dialect;
 
 /// Items of one `in` that are compared by themselves.
 const MAX_APART: usize = 50;
 const ONLY_NULL: &str = "an object or array is compared with `null` alone";
+
+/// Refuses an item of `in` for which the value before it would have to be repeated once too often.
+fn may_be_repeated(times: usize, most: usize, at: usize) -> Result<(), Fault> {
+    if times <= most {
+        return Ok(());
+    }
+    Err(Fault::refused(
+        at,
+        match most {
+            1 => "a condition before `in` is compared with constants alone; use `eq`".to_owned(),
+            most => format!("a list of `in` has at most {most} items that are not constants"),
+        },
+    ))
+}
 
 /// How conditions are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,19 +125,25 @@ impl<'a> Compiler<'a> {
         strict: bool,
         at: usize,
     ) -> Result<Expr, Fault> {
+        // Each comparison repeats the value. A condition may have lists of its own in it, which would be repeated as
+        // often as there are items in this one, and those within them once more.
+        let repeated = match &value.operand {
+            Operand::Property(_) | Operand::Value(_) => MAX_APART,
+            _ => 1,
+        };
         let value = self.value(scope, value)?;
+        let repeated = match value.kind {
+            Kind::Boolean => repeated,
+            _ => MAX_APART,
+        };
         let mut apart = Vec::new();
         let mut listed: Vec<(Typed, Vec<Expr>)> = Vec::new();
         for item in list {
             let item = self.value(scope, item)?;
             if item.constant.is_none() || item.kind == Kind::Null || value.kind == Kind::Null {
-                if apart.len() >= MAX_APART {
-                    let message = format!(
-                        "a list of `in` has at most {MAX_APART} items that are not constants"
-                    );
-                    return Err(Fault::refused(item.at, message));
-                }
+                let item_at = item.at;
                 apart.push(self.compare(Comparison::Equal, value.clone(), item, strict)?);
+                may_be_repeated(apart.len() + listed.len(), repeated, item_at)?;
                 continue;
             }
             let item_at = item.at;
@@ -137,6 +157,7 @@ impl<'a> Compiler<'a> {
                 Some((_, items)) => items.push(item.sql),
                 None => listed.push((left, vec![item.sql])),
             }
+            may_be_repeated(apart.len() + listed.len(), repeated, item_at)?;
         }
         for (value, items) in listed {
             let found = value.sql.is_in(items);
@@ -164,8 +185,19 @@ impl<'a> Compiler<'a> {
                     .iter()
                     .map(|one| self.value(scope, one))
                     .collect::<Result<Vec<_>, _>>()?;
-                function::call(self.dialect, self.now, *name, arguments, at)
-                    .map_err(|why| Fault::refused(at, why))
+                let bound = self.bounds.text;
+                let value = function::call(self.dialect, self.now, *name, arguments, at)
+                    .map_err(|why| Fault::refused(at, why))?;
+                let makes_text = matches!(name, Function::Replace | Function::Concat);
+                if makes_text && value.longest > bound {
+                    let message = format!(
+                        "`{}` may make a text of {} characters here, and may make {bound} at most",
+                        name.name(),
+                        value.longest
+                    );
+                    return Err(Fault::refused(at, message));
+                }
+                Ok(value)
             }
             Operand::Negative(inner) => {
                 let inner = self.value(scope, inner)?;
@@ -341,10 +373,13 @@ impl<'a> Compiler<'a> {
             it: other,
             variables: Vec::new(),
             rule: scope.rule,
+            lambdas: scope.lambdas,
         };
         let value = self.property(&inner, &rest, at)?;
         select.expr(value.sql);
-        Ok(Typed::new(Expr::from(select), value.kind, true, at))
+        let longest = value.longest;
+        let value = Typed::new(Expr::from(select), value.kind, true, at);
+        Ok(Typed { longest, ..value })
     }
 
     fn last_field(
@@ -380,12 +415,11 @@ impl<'a> Compiler<'a> {
             (None, None) => return Err(no_field(row, name)),
         };
         let sql = self.field(row, field)?;
-        Ok(Typed::new(
-            sql,
-            Kind::of(&field.kind),
-            field.nullable,
-            name.at,
-        ))
+        let value = Typed::new(sql, Kind::of(&field.kind), field.nullable, name.at);
+        Ok(Typed {
+            longest: longest(&field.kind),
+            ..value
+        })
     }
 
     /// The navigation that a segment of a path names.
@@ -450,6 +484,7 @@ impl<'a> Compiler<'a> {
 
     fn lambda(&self, scope: &Scope<'a>, lambda: &Lambda, strict: bool) -> Result<Expr, Fault> {
         let (row, segments) = begin(scope, &lambda.path.segments);
+        let scope = &self.deeper(scope, &row, segments)?;
         // A link may be null, and what compares with null is null: not below a `not`.
         if scope.rule
             && !strict
@@ -475,6 +510,29 @@ impl<'a> Compiler<'a> {
                 Quantifier::All => found.not(),
             }
         })
+    }
+
+    /// The scope of what is asked of the rows at the end of links.
+    fn deeper(
+        &self,
+        scope: &Scope<'a>,
+        row: &Row<'a>,
+        segments: &[PathSegment],
+    ) -> Result<Scope<'a>, Fault> {
+        let Some(first) = segments.first() else {
+            return Ok(scope.clone());
+        };
+        let mut resource = row.resource;
+        let mut to_many = false;
+        for segment in segments {
+            let Some(navigation) = self.model.navigation(resource, &segment.name.text) else {
+                // Whoever follows the link says so.
+                break;
+            };
+            to_many |= !matches!(navigation.step, Step::One(_)) && segment.key.is_none();
+            resource = self.target(navigation)?;
+        }
+        scope.deeper(to_many, self.bounds, first.name.at)
     }
 
     /// What holds for a row with a link to one of others that are near the caller ([`NEAR`]).
@@ -503,6 +561,7 @@ impl<'a> Compiler<'a> {
 
     fn count(&self, scope: &Scope<'a>, count: &Count) -> Result<Expr, Fault> {
         let (row, segments) = begin(scope, &count.path.segments);
+        let scope = &self.deeper(scope, &row, segments)?;
         let mut select = self.chain(scope, &row, segments, &mut |compiler, other| match &count
             .filter
         {

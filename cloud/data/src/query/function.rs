@@ -8,7 +8,7 @@ use super::sql::{
     as_text, cased, clamped, contains, custom, date_part, ends_with, moment_text, position,
     starts_with, substring,
 };
-use super::value::{Kind, Typed};
+use super::value::{Kind, SHORT, Typed};
 use crate::Dialect;
 
 const DAY: i64 = 86_400_000;
@@ -28,7 +28,11 @@ pub(super) fn call(
 ) -> Result<Typed, String> {
     use Function as F;
     let nullable = arguments.iter().any(|one| one.nullable);
-    let typed = |sql: Expr, kind| Ok(Typed::new(sql, kind, nullable, at));
+    let longest = longest(function, &arguments);
+    let typed = |sql: Expr, kind| {
+        let value = Typed::new(sql, kind, nullable, at);
+        Ok(Typed { longest, ..value })
+    };
     let mut given = arguments.into_iter();
     let mut next = || {
         given
@@ -186,6 +190,24 @@ pub(super) fn call(
             let is = value.kind == wanted;
             Ok(Typed::new(is, Kind::Boolean, false, at))
         }
+    }
+}
+
+/// Characters that what a function makes has as text at most: `replace` multiplies, and `concat` adds.
+fn longest(function: Function, arguments: &[Typed]) -> u64 {
+    let of = |at: usize| arguments.get(at).map_or(0, |one| one.longest);
+    let shortest = |at: usize| match arguments.get(at).map(|one| &one.constant) {
+        Some(Some(odata::Literal::Text(text))) => Ord::max(text.chars().count() as u64, 1),
+        _ => 1,
+    };
+    match function {
+        Function::Concat => of(0).saturating_add(of(1)),
+        Function::Replace => {
+            let replaced = of(0) / shortest(1);
+            of(0).saturating_add(replaced.saturating_mul(of(2)))
+        }
+        Function::ToLower | Function::ToUpper | Function::Trim | Function::Substring => of(0),
+        _ => SHORT,
     }
 }
 

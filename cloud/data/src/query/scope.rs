@@ -9,15 +9,13 @@ use resources::{
 };
 use sea_query::{Expr, ExprTrait};
 
+use super::bounds::Bounds;
 use super::fault::Fault;
 use super::rule::{NEAR, Rule, either, leads, links_from_caller, parsed};
 use super::sql::{column, exists, from};
 use super::value::{Kind, Typed};
 use super::{Caller, computed};
 use crate::Dialect;
-
-/// Tables that one statement may name. Ordinary requests have some ten.
-const MAX_TABLES: usize = 1000;
 
 /// Makes one statement.
 pub(super) struct Compiler<'a> {
@@ -40,6 +38,8 @@ pub(super) struct Compiler<'a> {
     pub(super) from_is_readable: bool,
     /// The request is for one row, which is known by its key: it is looked at by itself.
     pub(super) for_one_row: bool,
+    /// What the request may cost.
+    pub(super) bounds: &'static Bounds,
     tables: Cell<usize>,
 }
 
@@ -65,6 +65,15 @@ pub(super) struct Scope<'a> {
     pub(super) variables: Vec<(String, Row<'a>)>,
     /// The expression is a rule of the model: it sees every row, and `@actor` and `@user` are the caller's.
     pub(super) rule: bool,
+    /// `any`, `all` and `$count` around it.
+    pub(super) lambdas: Lambdas,
+}
+
+/// `any`, `all` and `$count` that stand in each other.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Lambdas {
+    all: usize,
+    to_many: usize,
 }
 
 impl<'a> Scope<'a> {
@@ -73,7 +82,32 @@ impl<'a> Scope<'a> {
             it,
             variables: Vec::new(),
             rule: false,
+            lambdas: Lambdas::default(),
         }
+    }
+
+    /// What is asked of rows behind links, one level deeper.
+    pub(super) fn deeper(&self, to_many: bool, bounds: &Bounds, at: usize) -> Result<Self, Fault> {
+        let mut inner = self.clone();
+        if self.rule {
+            return Ok(inner);
+        }
+        inner.lambdas.all += 1;
+        inner.lambdas.to_many += usize::from(to_many);
+        if inner.lambdas.all > bounds.lambdas {
+            let most = bounds.lambdas;
+            let message =
+                format!("`any`, `all` and `$count` stand in each other at most {most} deep");
+            return Err(Fault::refused(at, message));
+        }
+        if inner.lambdas.to_many > bounds.lambdas_to_many {
+            let message = format!(
+                "`any`, `all` and `$count` on links to many records stand in each other at most {} deep",
+                bounds.lambdas_to_many
+            );
+            return Err(Fault::refused(at, message));
+        }
+        Ok(inner)
     }
 
     pub(super) fn with(&self, variable: &str, row: Row<'a>) -> Self {
@@ -116,6 +150,7 @@ impl<'a> Compiler<'a> {
             origin: "",
             from_is_readable: true,
             for_one_row: false,
+            bounds: Bounds::of(caller),
             tables: Cell::new(0),
         }
     }
@@ -143,10 +178,11 @@ impl<'a> Compiler<'a> {
     /// A name in the statement that nothing else has.
     pub(super) fn unused_name(&self) -> Result<String, Fault> {
         let number = self.tables.get();
-        if number >= MAX_TABLES {
+        let most = self.bounds.tables;
+        if number >= most {
             return Err(Fault::refused(
                 0,
-                format!("the request asks for more than {MAX_TABLES} tables at once; ask in parts"),
+                format!("the request leads to more than {most} tables at once; ask in parts"),
             ));
         }
         self.tables.set(number + 1);

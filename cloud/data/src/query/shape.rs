@@ -7,28 +7,107 @@
 use std::mem;
 
 use odata::{Direction, Expand, Name, Options, Select};
-use resources::{Column, Field, Navigation, Step, Type};
+use resources::{Column, Field, Navigation, Resource, Step, Type};
 use sea_query::{Alias, Expr, ExprTrait, Func, NullOrdering, Order, SelectStatement};
 
+use super::bounds::Bounds;
 use super::expression::no_link;
 use super::fault::Fault;
 use super::scope::{Compiler, Row, Scope};
 use super::sql::{custom, from, moment_text};
+use super::value::{SHORT, longest};
 use crate::Dialect;
 
 /// Arguments of one function, below what either database takes.
 const PIECES: usize = 90;
 /// The column that holds a row's text.
 const TEXT: &str = "j";
+/// Rows that may have so many times the bytes that one link may expand to, going by the declared lengths of their
+/// fields, are not counted: hardly any field is as long as it may be.
+const ALLOWED: u64 = 4;
+/// The window of rows up to the current one.
+const SO_FAR: &str = "ROWS UNBOUNDED PRECEDING";
+
+/// JSON that cannot be made, for as soon as there is more than may be shown: PostgreSQL fails with an error that
+/// [`DataError`](crate::DataError) knows by this word. `depending` on something, or it would be worked out beforehand.
+fn too_much_postgres(depending: &str) -> String {
+    let word = crate::error::TOO_MUCH;
+    format!("to_json(CAST(concat('{word}', {depending}) AS date))")
+}
+
+/// The same for SQLite, which fails where a value is longer than it may be. Whatever the bound, this is longer.
+const TOO_MUCH_SQLITE: &str = "CAST(zeroblob(2000000000 + count(*)) AS TEXT)";
+
+/// The resources on the way to what is expanded.
+#[derive(Debug, Clone)]
+pub(super) struct Expansion {
+    tables: Vec<&'static str>,
+    to_many: usize,
+}
+
+impl Expansion {
+    /// It begins at a resource.
+    pub(super) fn at(resource: &Resource) -> Self {
+        Expansion {
+            tables: vec![resource.table],
+            to_many: 0,
+        }
+    }
+
+    /// One link further.
+    fn through(
+        &self,
+        navigation: &Navigation,
+        to: &Resource,
+        bounds: &Bounds,
+        link: &Name,
+    ) -> Result<Self, Fault> {
+        let mut path = self.clone();
+        path.tables.push(to.table);
+        path.to_many += usize::from(!matches!(navigation.step, Step::One(_)));
+        if path.to_many > bounds.expanded_to_many {
+            let message = format!(
+                "links to many records are expanded in each other at most {} deep",
+                bounds.expanded_to_many
+            );
+            return Err(Fault::refused(link.at, message));
+        }
+        let times = path
+            .tables
+            .iter()
+            .filter(|table| **table == to.table)
+            .count();
+        if times > bounds.same_resource {
+            let message = format!(
+                "`{}` leads back to `{}`, which stands on the way of an expansion at most {}",
+                link.text,
+                to.name,
+                match bounds.same_resource {
+                    1 => "once".to_owned(),
+                    2 => "twice".to_owned(),
+                    more => format!("{more} times"),
+                }
+            );
+            return Err(Fault::refused(link.at, message));
+        }
+        Ok(path)
+    }
+}
 
 /// A field of an object that is to be made.
 struct Shown {
     name: String,
     value: Rendered,
+    /// Bytes that it has at most, as far as the declared lengths of fields tell.
+    longest: u64,
 }
 
 /// Rows whose objects are still to be made: in PostgreSQL a column for each field, in SQLite one of text.
-pub(super) struct Listing(SelectStatement);
+pub(super) struct Listing {
+    select: SelectStatement,
+    /// Bytes of a row, likewise.
+    longest: u64,
+}
 
 /// SQL for a value. In PostgreSQL of whichever type reads as the right JSON, in SQLite always JSON text.
 struct Rendered(Expr);
@@ -41,10 +120,14 @@ impl<'a> Compiler<'a> {
         row: &Row<'a>,
         condition: Vec<Expr>,
         options: &Options,
+        path: &Expansion,
         at: usize,
     ) -> Result<Listing, Fault> {
         let scope = Scope::of(row.clone());
-        let shown = self.shown(&scope, options, at)?;
+        let shown = self.shown(&scope, options, path, at)?;
+        let longest = shown
+            .iter()
+            .fold(0_u64, |sum, one| sum.saturating_add(one.longest));
         let mut select = from(row.resource.table, &row.alias);
         for one in condition {
             select.and_where(one);
@@ -72,41 +155,98 @@ impl<'a> Compiler<'a> {
                 select.expr_as(object_text(shown), Alias::new(TEXT));
             }
         }
-        Ok(Listing(select))
+        Ok(Listing { select, longest })
     }
 
     /// A row each, of one column of JSON text.
     pub(super) fn texts(&self, listing: Listing) -> Result<SelectStatement, Fault> {
         if self.dialect == Dialect::Sqlite {
-            return Ok(listing.0);
+            return Ok(listing.select);
         }
         let rows = self.unused_name()?;
         let mut whole = SelectStatement::new();
         whole
             .expr(Expr::cust(format!("CAST(row_to_json(\"{rows}\") AS text)")))
-            .from_subquery(listing.0, Alias::new(rows));
+            .from_subquery(listing.select, Alias::new(rows));
         Ok(whole)
     }
 
-    /// One array.
-    fn array(&self, listing: Listing) -> Result<Expr, Fault> {
-        let rows = self.unused_name()?;
+    /// One array of at most so many rows and bytes ([`Bounds`]); the statement fails where there are more.
+    fn array(&self, listing: Listing, top: Option<u64>) -> Result<Expr, Fault> {
+        let most = self.bounds.expanded_rows;
+        let Listing {
+            select: mut rows,
+            longest,
+        } = listing;
+        let is_bounded = top.is_some_and(|top| top <= most);
+        if !is_bounded {
+            rows.limit(most + 1);
+        }
+        let count = top.map_or(most, |top| Ord::min(top, most));
+        let mut is_made = false;
+        if self.dialect == Dialect::Postgres
+            && count.saturating_mul(longest) > ALLOWED * self.bounds.expanded_bytes
+        {
+            rows = self.of_bounded_bytes(rows)?;
+            is_made = true;
+        }
+        let name = self.unused_name()?;
         let array = match self.dialect {
-            Dialect::Postgres => format!("coalesce(json_agg(\"{rows}\"), '[]')"),
-            Dialect::Sqlite => {
-                format!("'[' || coalesce(group_concat(\"{rows}\".\"{TEXT}\", ','), '') || ']'")
+            Dialect::Postgres if is_made => {
+                format!("coalesce(json_agg(\"{name}\".\"{TEXT}\"), '[]')")
             }
+            Dialect::Postgres => format!("coalesce(json_agg(\"{name}\"), '[]')"),
+            Dialect::Sqlite => {
+                format!("'[' || coalesce(group_concat(\"{name}\".\"{TEXT}\", ','), '') || ']'")
+            }
+        };
+        let failure = match self.dialect {
+            Dialect::Postgres => format!("to_json({})", too_much_postgres("count(*)")),
+            Dialect::Sqlite => TOO_MUCH_SQLITE.to_owned(),
+        };
+        let array = match is_bounded {
+            true => array,
+            false => format!("CASE WHEN count(*) > {most} THEN {failure} ELSE {array} END"),
         };
         let mut whole = SelectStatement::new();
         whole
             .expr(Expr::cust(array))
-            .from_subquery(listing.0, Alias::new(rows));
+            .from_subquery(rows, Alias::new(name));
         Ok(Expr::from(whole))
+    }
+
+    /// The rows as one column of JSON. The statement fails as soon as those so far have more bytes than may be shown:
+    /// the row that is too much is the last one that PostgreSQL makes. (SQLite has a limit of its own for that.)
+    fn of_bounded_bytes(&self, rows: SelectStatement) -> Result<SelectStatement, Fault> {
+        let bytes = self.bounds.expanded_bytes;
+        let (name, made) = (self.unused_name()?, self.unused_name()?);
+        let mut texts = SelectStatement::new();
+        texts
+            .expr_as(
+                Expr::cust(format!("row_to_json(\"{name}\")")),
+                Alias::new(TEXT),
+            )
+            .from_subquery(rows, Alias::new(name))
+            // Or the JSON of each row would be made twice.
+            .offset(0);
+        let text = format!("\"{made}\".\"{TEXT}\"");
+        let sum = format!("sum(octet_length(CAST({text} AS text))) OVER ({SO_FAR})");
+        let failure = too_much_postgres(&sum);
+        let mut counting = SelectStatement::new();
+        counting
+            .expr_as(
+                Expr::cust(format!(
+                    "CASE WHEN {sum} > {bytes} THEN {failure} ELSE {text} END"
+                )),
+                Alias::new(TEXT),
+            )
+            .from_subquery(texts, Alias::new(made));
+        Ok(counting)
     }
 
     /// An array of one row, or of none: there is nothing to put in order or together.
     fn array_of_one(&self, listing: Listing) -> Result<Expr, Fault> {
-        let mut row = listing.0;
+        let mut row = listing.select;
         row.clear_order_by();
         let (array, row) = match self.dialect {
             Dialect::Sqlite => ("'[' || coalesce(?, '') || ']'", row),
@@ -170,7 +310,13 @@ impl<'a> Compiler<'a> {
     }
 
     /// The fields of a row's object, in their order.
-    fn shown(&self, scope: &Scope<'a>, options: &Options, at: usize) -> Result<Vec<Shown>, Fault> {
+    fn shown(
+        &self,
+        scope: &Scope<'a>,
+        options: &Options,
+        path: &Expansion,
+        at: usize,
+    ) -> Result<Vec<Shown>, Fault> {
         let row = &scope.it;
         let mut shown: Vec<Shown> = Vec::new();
         let expanded = |name: &str| options.expand.iter().any(|one| one.link.text == name);
@@ -182,6 +328,7 @@ impl<'a> Compiler<'a> {
                     shown.push(Shown {
                         name: field.name.to_owned(),
                         value,
+                        longest: longest(&field.kind),
                     });
                 }
             }
@@ -194,6 +341,7 @@ impl<'a> Compiler<'a> {
                         Some(field) => shown.push(Shown {
                             name: name.text.clone(),
                             value: self.rendered(row, field)?,
+                            longest: longest(&field.kind),
                         }),
                         None if self.lenient => {}
                         None => return Err(super::expression::no_field(row, name)),
@@ -215,6 +363,7 @@ impl<'a> Compiler<'a> {
             shown.push(Shown {
                 name: "__metadata".to_owned(),
                 value: self.json(text),
+                longest: SHORT,
             });
         }
         for expand in &options.expand {
@@ -230,13 +379,14 @@ impl<'a> Compiler<'a> {
                     false => return Err(no_link(row, &expand.link)),
                 }
             };
-            let value = match expand.count {
-                true => self.expanded_count(scope, navigation, expand)?,
-                false => self.expanded(row, navigation, expand)?,
+            let (value, longest) = match expand.count {
+                true => (self.expanded_count(scope, navigation, expand)?, SHORT),
+                false => self.expanded(row, navigation, expand, path)?,
             };
             shown.push(Shown {
                 name: expand.link.text.clone(),
                 value,
+                longest,
             });
         }
         if shown.is_empty() && !self.lenient {
@@ -271,16 +421,23 @@ impl<'a> Compiler<'a> {
         row: &Row<'a>,
         navigation: &Navigation,
         expand: &Expand,
-    ) -> Result<Rendered, Fault> {
-        let other = self.row(self.target(navigation)?)?;
+        path: &Expansion,
+    ) -> Result<(Rendered, u64), Fault> {
+        let target = self.target(navigation)?;
+        let path = path.through(navigation, target, self.bounds, &expand.link)?;
+        let other = self.row(target)?;
         let step = self.step(navigation, row, &other, false)?;
         let mut condition = vec![step];
         condition.extend(self.permitted_behind(navigation, row, &other, false, expand.link.at)?);
-        let listing = self.listing(&other, condition, &expand.options, expand.link.at)?;
-        Ok(Rendered(match navigation.step {
-            Step::One(_) => self.array_of_one(listing)?,
-            Step::Many(_) | Step::Through { .. } => self.array(listing)?,
-        }))
+        let listing = self.listing(&other, condition, &expand.options, &path, expand.link.at)?;
+        let longest = listing.longest;
+        Ok(match navigation.step {
+            Step::One(_) => (Rendered(self.array_of_one(listing)?), longest),
+            Step::Many(_) | Step::Through { .. } => {
+                let array = self.array(listing, expand.options.top)?;
+                (Rendered(array), self.bounds.expanded_bytes)
+            }
+        })
     }
 
     fn expanded_count(

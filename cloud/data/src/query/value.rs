@@ -63,8 +63,27 @@ pub(super) struct Typed {
     pub(super) constant: Option<Literal>,
     /// The number that it is, where it depends on no row.
     pub(super) known: Option<i64>,
+    /// Characters that it has as text at most, as far as the declared lengths of fields tell.
+    pub(super) longest: u64,
     /// Where it stands in the request.
     pub(super) at: usize,
+}
+
+/// Characters of the longest number, time or word as text.
+pub(super) const SHORT: u64 = 64;
+
+/// Characters that a value of a field has as text at most.
+pub(super) fn longest(kind: &Type) -> u64 {
+    let bytes = match kind {
+        Type::Text { max, .. } | Type::Json { max } | Type::JsonText { max } => *max,
+        Type::Integer
+        | Type::BigInteger
+        | Type::Boolean
+        | Type::Word(_)
+        | Type::Timestamp
+        | Type::Link { .. } => return SHORT,
+    };
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 impl Typed {
@@ -75,6 +94,7 @@ impl Typed {
             nullable,
             constant: None,
             known: None,
+            longest: SHORT,
             at,
         }
     }
@@ -122,6 +142,10 @@ impl Typed {
             nullable: kind == Kind::Null,
             constant: Some(literal.clone()),
             known: None,
+            longest: match literal {
+                Literal::Text(text) => text.chars().count() as u64,
+                _ => SHORT,
+            },
             at,
         })
     }

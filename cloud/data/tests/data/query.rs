@@ -4,6 +4,7 @@ mod access;
 mod alike;
 mod answers;
 mod everything;
+mod large;
 mod variants;
 
 use data::query::{Caller, QueryError, Read, Setting, read};

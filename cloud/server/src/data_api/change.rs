@@ -25,19 +25,33 @@ pub(super) struct Asked<'a> {
     pub(super) origin: &'a str,
 }
 
-/// The caller may do this with some release asset, as far as is known before a body is read.
+/// The caller may do this with some rows of the resource, as far as is known before a body is read.
 ///
 /// # Errors
 /// 401.
-pub(super) fn check_right(cloud: &Cloud, caller: &Caller, verb: Verb) -> Result<(), Refusal> {
-    let method = match verb {
-        Verb::Post => Method::Create,
-        _ => Method::Update,
+pub(super) fn check_right(
+    cloud: &Cloud,
+    caller: &Caller,
+    version: Version,
+    verb: Verb,
+    request: &odata::Request,
+) -> Result<(), Refusal> {
+    let odata::Address::Resource(path) = &request.address else {
+        return Ok(());
     };
-    match query::any_right(&cloud.setting(caller), "release_asset", method)? {
-        true => Ok(()),
-        false => Err(Refusal::Unauthorized),
+    let methods: &[Method] = match verb {
+        Verb::Post => &[Method::Create],
+        Verb::Patch => &[Method::Update],
+        Verb::Put => &[Method::Create, Method::Update],
+        Verb::Delete => &[Method::Delete],
+    };
+    let setting = cloud.setting_of(caller, version);
+    for method in methods {
+        if !query::any_right(&setting, &path.resource.text, *method)? {
+            return Err(Refusal::Unauthorized);
+        }
     }
+    Ok(())
 }
 
 /// Changes rows; the version says how that is answered.

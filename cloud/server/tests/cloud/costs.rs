@@ -78,3 +78,131 @@ async fn c1_lists_and_chains_of_any_length_are_answered_or_refused() {
     })
     .await;
 }
+
+/// Bytes that a request may add to the memory of the cloud. Builds of tests and neighbours on the same cloud need some.
+const MEMORY: usize = 128 << 20;
+
+/// The request is refused, with a text that names the bound, and costs little.
+async fn refused(cloud: &Cloud, path: &str, naming: &str) {
+    let before = cloud.memory();
+    let (status, body) = asked(cloud, path).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST, "{path:.200}: {body:.200}");
+    assert!(text(&body).contains(naming), "{path:.200}: {body}");
+    let more = cloud.memory().saturating_sub(before);
+    assert!(more < MEMORY, "{path:.200}: {more}");
+}
+
+#[tokio::test]
+async fn h6_answers_do_not_grow_by_going_back_and_forth() {
+    on_both(async |cloud| {
+        let there = "is_of__cpu_architecture($expand=";
+        let path =
+            format!("/v7/device_type(4)?$expand={there}device_type($expand={there}device_type)))",);
+        refused(&cloud, &path, "leads back to `device_type`").await;
+        let signed_in = cloud.sign_in().await;
+        let deeper = "device_type($expand=is_of__cpu_architecture($expand=";
+        let path = format!(
+            "/v7/device_type(4)?$expand={there}{}device_type{}",
+            deeper.repeat(4),
+            ")".repeat(9)
+        );
+        let (status, body) = signed_in.get(&path).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{body:.200}");
+        assert!(text(&body).contains("at most twice"), "{body:.200}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn h6_texts_do_not_grow_by_functions() {
+    on_both(async |cloud| {
+        let many = "a".repeat(1000);
+        let mut value = format!("'{many}'");
+        for _ in 0..3 {
+            value = format!("replace({value},'a','{many}')");
+        }
+        let path = format!("/v7/device_type/$count?$filter=length({value}) gt 0");
+        refused(&cloud, &path, "may make a text of").await;
+        let mut value = "slug".to_owned();
+        for _ in 0..14 {
+            value = format!("replace({value},'','{many}')");
+        }
+        let path = format!("/v7/device_type/$count?$filter=length({value}) gt 0");
+        refused(&cloud, &path, "may make a text of").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn h6_rights_are_asked_before_a_body_is_read() {
+    on_both(async |cloud| {
+        let values = format!("{{\"a\":[{}[]]}}", "[],".repeat(2 << 20));
+        let before = cloud.memory();
+        for path in [
+            "/v7/device",
+            "/v7/application(1)",
+            "/v7/release_asset",
+            "/v5/device",
+        ] {
+            for method in [Method::POST, Method::PATCH, Method::PUT] {
+                let request = cloud.ask(method, path).body(values.clone());
+                let request = request.header("content-type", "application/json");
+                // A refusal may come while the body is still sent, and end the connection.
+                if let Ok(answer) = request.send().await {
+                    assert_eq!(answer.status(), StatusCode::UNAUTHORIZED, "{path}");
+                }
+            }
+        }
+        let signed_in = cloud.sign_in().await;
+        let request = signed_in.ask(Method::POST, "/v7/application").body(values);
+        let request = request.header("content-type", "application/json");
+        let (status, body) = signed_in.answer(request).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{body}");
+        assert!(text(&body).contains("more than 100000 values"), "{body}");
+        let more = cloud.memory().saturating_sub(before);
+        assert!(more < MEMORY, "{more}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn h4_guests_nest_links_to_many_twice_and_others_four_times() {
+    on_both(async |cloud| {
+        let nested = |levels: usize| {
+            let mut filter = "id gt 0".to_owned();
+            for level in 0..levels {
+                filter =
+                    format!("is_of__cpu_architecture/device_type/any(d{level}:d{level}/{filter})");
+            }
+            format!("/v7/device_type/$count?$filter={filter}")
+        };
+        let (status, body) = asked(&cloud, &nested(2)).await;
+        assert_eq!(status, StatusCode::OK, "{body}");
+        refused(&cloud, &nested(3), "at most 2 deep").await;
+        let signed_in = cloud.sign_in().await;
+        let (status, body) = signed_in.get(&nested(5)).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{body}");
+        assert!(text(&body).contains("at most 4 deep"), "{body}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn k3_conditions_that_go_back_and_forth_are_refused() {
+    on_both(async |cloud| {
+        let signed_in = cloud.sign_in().await;
+        let mut filter = "id gt 0".to_owned();
+        for level in 0..14 {
+            filter = format!(
+                "belongs_to__application/any(a{level}:a{level}/owns__device/any(d{level}:d{level}/{filter}))"
+            );
+        }
+        let path = format!("/v7/device?$filter={filter}");
+        let begun = Instant::now();
+        let (status, body) = signed_in.get(&path).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{body}");
+        assert!(text(&body).contains("stand in each other"), "{body}");
+        assert!(begun.elapsed() < SOON);
+    })
+    .await;
+}
