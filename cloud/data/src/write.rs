@@ -119,18 +119,12 @@ impl<'a> Writer<'a> {
 
     /// The user who asks, where it is one.
     pub(crate) fn user(&self) -> Option<i64> {
-        match self.setting.caller {
-            Caller::Holder { user, .. } => *user,
-            Caller::Platform => None,
-        }
+        self.setting.caller.user()
     }
 
     /// The actor that asks, where it is one.
     pub(crate) fn actor(&self) -> Option<i64> {
-        match self.setting.caller {
-            Caller::Holder { actor, .. } => *actor,
-            Caller::Platform => None,
-        }
+        self.setting.caller.actor()
     }
 
     pub(crate) fn is_platform(&self) -> bool {

@@ -84,6 +84,31 @@ pub(crate) enum Command {
     },
 }
 
+/// What a key may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum KeyScope {
+    /// Look
+    Read,
+    /// Look, and make releases
+    Deploy,
+    /// Look, and change devices and ask them to do something
+    Device,
+    /// Look, make releases, and change fleets and devices
+    Fleet,
+}
+
+impl KeyScope {
+    /// As the API has it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            KeyScope::Read => "read",
+            KeyScope::Deploy => "deploy",
+            KeyScope::Device => "device",
+            KeyScope::Fleet => "fleet",
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Login {
     /// The cloud's address, such as https://cloud.example.com; the last one unless given
@@ -414,6 +439,12 @@ pub(crate) enum KeysCommand {
         /// Until when it is good, such as 2027-01-31
         #[arg(long, value_name = "DATE")]
         expires: Option<String>,
+        /// What it may do; all that you may unless given, but for people, organizations and keys
+        #[arg(long)]
+        scope: Option<KeyScope>,
+        /// The only fleet that it reaches
+        #[arg(long, short)]
+        fleet: Option<String>,
     },
     /// Delete a key, by its name or id
     Rm {

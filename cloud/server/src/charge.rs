@@ -60,7 +60,7 @@ impl Cloud {
         let most = self.configuration.limits.body;
         match identity.credential {
             Credential::Nothing => most.min(BODY_OF_A_GUEST),
-            Credential::Session(_) | Credential::Key => most,
+            Credential::Session(_) | Credential::Key(_) | Credential::TunnelServer => most,
         }
     }
 }

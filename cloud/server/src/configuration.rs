@@ -45,12 +45,16 @@ struct File {
 pub(crate) struct CredentialSettings {
     /// Days after which a session ends, however much it is used.
     pub(crate) session_days: NonZeroU32,
+    /// Days after which a key of a user ends that was made without saying until when it is good; none where such a
+    /// key is good without end.
+    pub(crate) key_days: Option<NonZeroU32>,
 }
 
 impl Default for CredentialSettings {
     fn default() -> Self {
         CredentialSettings {
             session_days: NonZeroU32::MIN.saturating_add(29),
+            key_days: None,
         }
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use data::query::Caller;
 use data::{Database, Effect, sql};
 use http::{HeaderMap, header};
-use resources::Role;
+use resources::{KeyLimits, KeyScope, Role};
 use sea_query::{Alias, Expr, ExprTrait, Query, SelectStatement};
 use sha2::{Digest, Sha256};
 
@@ -40,7 +40,18 @@ pub(crate) enum Credential {
     /// A session token.
     Session(Claims),
     /// A key.
-    Key,
+    Key(KeyRef),
+    /// The key of tunnel servers, which is configured.
+    TunnelServer,
+}
+
+/// Which key a request carried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KeyRef {
+    /// Its row.
+    pub(crate) id: i64,
+    /// What is kept of it.
+    hash: [u8; 32],
 }
 
 impl Identity {
@@ -54,31 +65,25 @@ impl Identity {
 
     /// The role that the credential gives.
     pub(crate) fn role(&self) -> Role {
-        match self.caller {
-            Caller::Platform => Role::Guest,
-            Caller::Holder { role, .. } => role,
-        }
+        self.caller.role().unwrap_or(Role::Guest)
     }
 
     /// The actor that it stands for.
     pub(crate) fn actor(&self) -> Option<i64> {
-        match self.caller {
-            Caller::Platform => None,
-            Caller::Holder { actor, .. } => actor,
-        }
+        self.caller.actor()
     }
 
     /// The user that it stands for.
     pub(crate) fn user(&self) -> Option<i64> {
-        match self.caller {
-            Caller::Platform => None,
-            Caller::Holder { user, .. } => user,
-        }
+        self.caller.user()
     }
 
     /// That it is a key, whoever's.
     pub(crate) fn is_key(&self) -> bool {
-        matches!(self.credential, Credential::Key)
+        matches!(
+            self.credential,
+            Credential::Key(_) | Credential::TunnelServer
+        )
     }
 }
 
@@ -129,12 +134,30 @@ impl Cloud {
                     actor: None,
                     user: None,
                 },
-                credential: Credential::Key,
+                credential: Credential::TunnelServer,
             }),
             None => {
-                let remember = self.bus.hears_all();
-                self.keys.find(&self.database, credential, remember).await
+                let hash = Sha256::digest(credential.as_bytes()).into();
+                self.identify_key(hash).await
             }
+        }
+    }
+
+    async fn identify_key(&self, hash: [u8; 32]) -> Result<Identity, Refusal> {
+        let remember = self.bus.hears_all();
+        self.keys.find(&self.database, hash, remember).await
+    }
+
+    /// What the credential of an earlier request makes of its holder now.
+    ///
+    /// # Errors
+    /// As [`Cloud::identify`].
+    pub(crate) async fn identify_again(&self, identity: &Identity) -> Result<Identity, Refusal> {
+        match &identity.credential {
+            Credential::Nothing | Credential::TunnelServer => Ok(identity.clone()),
+            Credential::Session(claims) if claims.exp <= now() / 1000 => Err(Refusal::Unauthorized),
+            Credential::Session(claims) => self.identify_session(claims.clone()).await,
+            Credential::Key(key) => self.identify_key(key.hash).await,
         }
     }
 
@@ -175,7 +198,7 @@ impl Cloud {
     }
 }
 
-/// How long after its last use a session or key is noted as used again, in milliseconds.
+/// How long after its last use a session is noted as used again, in milliseconds.
 const USED: i64 = 5 * 60 * 1000;
 
 impl Cloud {
@@ -191,6 +214,22 @@ impl Cloud {
             }
         });
     }
+}
+
+/// The same of a key.
+const KEY_USED: i64 = 60 * 60 * 1000;
+
+/// Notes that a key is used, while the request goes on.
+fn note_key(database: &Database, key: i64) {
+    let database = database.clone();
+    let note = sql("UPDATE api_key SET last_used_at = ? WHERE id = ?")
+        .with(now())
+        .with(key);
+    tokio::spawn(async move {
+        if let Err(error) = database.execute(&note).await {
+            tracing::debug!(%error, "the use of a key was not noted");
+        }
+    });
 }
 
 /// How long what a key is is remembered.
@@ -218,10 +257,9 @@ impl Keys {
     async fn find(
         &self,
         database: &Database,
-        key: &str,
+        hash: [u8; 32],
         remember: bool,
     ) -> Result<Identity, Refusal> {
-        let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
         let forgotten = self.forgotten.load(Ordering::SeqCst);
         let remembered = {
             let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -297,6 +335,10 @@ async fn look_up(database: &Database, hash: &[u8; 32]) -> Result<Option<Known>, 
             (key.clone(), Alias::new("role")),
             (key.clone(), Alias::new("expiry_date")),
             (user.clone(), Alias::new("id")),
+            (key.clone(), Alias::new("id")),
+            (key.clone(), Alias::new("scope")),
+            (key.clone(), Alias::new("is_limited_to__application")),
+            (key.clone(), Alias::new("last_used_at")),
         ])
         .from(key.clone())
         .left_join(
@@ -313,14 +355,33 @@ async fn look_up(database: &Database, hash: &[u8; 32]) -> Result<Option<Known>, 
     let Some(role) = Role::ALL.into_iter().find(|one| one.word() == role) else {
         return Ok(None);
     };
+    let (actor, user, id) = (row.number(0)?, row.number(3)?, row.id(4)?);
+    let scope = match row.text(5)? {
+        None => None,
+        // What a newer version limits it to is not known here: it is not good for anything.
+        Some(word) => match KeyScope::named(&word) {
+            None => return Ok(None),
+            known => known,
+        },
+    };
+    let limits = KeyLimits {
+        scope,
+        fleet: row.number(6)?,
+    };
+    if role != Role::DeviceKey && now() - row.number(7)?.unwrap_or_default() >= KEY_USED {
+        note_key(database, id);
+    }
     Ok(Some(Known {
         identity: Identity {
-            caller: Caller::Holder {
-                role,
-                actor: row.number(0)?,
-                user: row.number(3)?,
+            caller: match role != Role::UserKey || limits == KeyLimits::default() {
+                true => Caller::Holder { role, actor, user },
+                false => Caller::LimitedKey {
+                    actor,
+                    user,
+                    limits,
+                },
             },
-            credential: Credential::Key,
+            credential: Credential::Key(KeyRef { id, hash: *hash }),
         },
         expires: row.number(2)?,
     }))

@@ -29,6 +29,7 @@ mod device;
 mod first_start;
 mod forwarded;
 mod health;
+mod lease;
 mod limits;
 mod memory;
 mod open_files;

@@ -1,7 +1,7 @@
 //! Who makes a request.
 
 use odata::Literal;
-use resources::{Method, Resource, Role};
+use resources::{KeyLimits, Method, Resource, Role};
 
 use super::fault::Fault;
 
@@ -18,6 +18,15 @@ pub enum Caller {
         actor: Option<i64>,
         /// The user, where the actor is one.
         user: Option<i64>,
+    },
+    /// Somebody with a named key that is limited.
+    LimitedKey {
+        /// The actor of the user.
+        actor: Option<i64>,
+        /// The user.
+        user: Option<i64>,
+        /// To what.
+        limits: KeyLimits,
     },
 }
 
@@ -44,23 +53,59 @@ impl Caller {
         )
     }
 
-    /// The roles whose rights it has together; none where it needs no rights.
-    pub(super) fn roles(&self) -> Option<impl Iterator<Item = Role> + use<>> {
+    /// What its credential makes of it; none of the cloud itself.
+    #[must_use]
+    pub fn role(&self) -> Option<Role> {
         match self {
             Caller::Platform => None,
-            Caller::Holder { role, .. } => {
-                let own = (*role != Role::Guest).then_some(*role);
-                Some(std::iter::once(Role::Guest).chain(own))
-            }
+            Caller::Holder { role, .. } => Some(*role),
+            Caller::LimitedKey { .. } => Some(Role::UserKey),
         }
+    }
+
+    /// The actor that its credential stands for.
+    #[must_use]
+    pub fn actor(&self) -> Option<i64> {
+        match self {
+            Caller::Platform => None,
+            Caller::Holder { actor, .. } | Caller::LimitedKey { actor, .. } => *actor,
+        }
+    }
+
+    /// The user, where the actor is one.
+    #[must_use]
+    pub fn user(&self) -> Option<i64> {
+        match self {
+            Caller::Platform => None,
+            Caller::Holder { user, .. } | Caller::LimitedKey { user, .. } => *user,
+        }
+    }
+
+    /// What the rights of its own role are limited to, where it is a named key.
+    pub(super) fn limits(&self) -> Option<KeyLimits> {
+        match self {
+            Caller::LimitedKey { limits, .. } => Some(*limits),
+            Caller::Holder {
+                role: Role::UserKey,
+                ..
+            } => Some(KeyLimits::default()),
+            Caller::Platform | Caller::Holder { .. } => None,
+        }
+    }
+
+    /// The roles whose rights it has together; none where it needs no rights.
+    pub(super) fn roles(&self) -> Option<impl Iterator<Item = Role> + use<>> {
+        let role = self.role()?;
+        let own = (role != Role::Guest).then_some(role);
+        Some(std::iter::once(Role::Guest).chain(own))
     }
 
     /// The value of a parameter of a rule.
     pub(super) fn parameter(&self, name: &str) -> Result<Literal, Fault> {
-        let number = match (self, name) {
-            (Caller::Holder { actor, .. }, "actor") => *actor,
-            (Caller::Holder { user, .. }, "user") => *user,
-            (Caller::Platform, "actor" | "user") => None,
+        let number = match name {
+            "actor" => self.actor(),
+            "user" => self.user(),
+            "fleet" => self.limits().and_then(|limits| limits.fleet),
             _ => return Err(Fault::broken(format!("a rule has a parameter `@{name}`"))),
         };
         Ok(match number {
@@ -72,11 +117,15 @@ impl Caller {
 
     /// Whether any of its roles may do this with some rows of a resource.
     pub(super) fn has_any(&self, resource: &Resource, method: Method) -> bool {
-        match self {
-            Caller::Platform => true,
-            Caller::Holder { role, .. } => resource.grants.iter().any(|grant| {
-                (grant.role == Role::Guest || grant.role == *role) && grant.methods.has(method)
-            }),
-        }
+        let Some(own) = self.role() else {
+            return true;
+        };
+        let limited = self
+            .limits()
+            .is_some_and(|limits| !limits.permit(resource.table, method));
+        resource.grants.iter().any(|grant| {
+            let is_own = grant.role == own && !limited;
+            (grant.role == Role::Guest || is_own) && grant.methods.has(method)
+        })
     }
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use odata::{Key, Literal, Name, Value};
 use resources::{
-    Action, Column, Constant, Field, Method, Model, Navigation, Resource, Role, Rows, Step,
+    Action, Column, Constant, Field, KeyLimits, Method, Model, Navigation, Resource, Role, Rows,
+    Step, of_fleet,
 };
 use sea_query::{Expr, ExprTrait};
 
@@ -235,9 +236,47 @@ impl<'a> Compiler<'a> {
         };
         let mut together = Rule::Nothing;
         for role in roles {
-            together = either(together, self.rule_of(role, row, right)?);
+            let mut rule = self.rule_of(role, row, right)?;
+            if let (Some(limits), false) = (self.caller.limits(), role == Role::Guest) {
+                rule = self.limited(limits, rule, row, right)?;
+            }
+            together = either(together, rule);
         }
         Ok(together)
+    }
+
+    /// What of a named key's rights is left by its limits.
+    fn limited(
+        &self,
+        limits: KeyLimits,
+        rule: Rule,
+        row: &Row<'a>,
+        right: Right,
+    ) -> Result<Rule, Fault> {
+        let permitted = match right {
+            Right::Method(method) => limits.permit(row.resource.table, method),
+            Right::Action(action) => limits.permit_action(action),
+        };
+        if !permitted {
+            return Ok(Rule::Nothing);
+        }
+        let (Some(_), Some(of_fleet)) = (limits.fleet, of_fleet(row.resource.table)) else {
+            return Ok(rule);
+        };
+        let mut scope = Scope::of(row.clone());
+        scope.rule = true;
+        let of_fleet = self.condition(&scope, &*parsed(of_fleet)?, false)?;
+        Ok(match rule {
+            Rule::Nothing => Rule::Nothing,
+            Rule::All => Rule::Where {
+                what: of_fleet,
+                links: Some(0),
+            },
+            Rule::Where { what, links } => Rule::Where {
+                what: what.and(of_fleet),
+                links,
+            },
+        })
     }
 
     /// As [`Compiler::permitted`], for reading the rows behind a link of a row that the caller may read: where
@@ -258,6 +297,13 @@ impl<'a> Compiler<'a> {
 
     /// Whether every row behind a link of a row that the caller may read is one that it may read as well.
     fn follows(&self, navigation: &Navigation, from: &Resource, to: &Resource) -> bool {
+        if self
+            .caller
+            .limits()
+            .is_some_and(|limits| limits.fleet.is_some())
+        {
+            return false;
+        }
         let Some(mut roles) = self.caller.roles() else {
             return false;
         };

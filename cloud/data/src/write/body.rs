@@ -4,7 +4,6 @@ use resources::{Column, Default, Field, Resource, Role, Step, Taken, Writer as W
 use serde_json::{Map, Value};
 
 use super::{WriteError, Writer};
-use crate::query::Caller;
 use crate::record::{Record, stored};
 
 /// What a row is written for.
@@ -65,13 +64,13 @@ impl Writer<'_> {
 
     /// Whether a field takes the caller's word.
     fn has_say(&self, field: &Field, what: For) -> bool {
-        let Caller::Holder { role, .. } = self.setting.caller else {
+        let Some(role) = self.setting.caller.role() else {
             return field.name != "id";
         };
         match field.writer {
             Word::Client | Word::Input => true,
             Word::Creator => what == For::Create,
-            Word::Device => self.reports || *role == Role::DeviceKey,
+            Word::Device => self.reports || role == Role::DeviceKey,
             Word::Platform => false,
         }
     }

@@ -84,7 +84,7 @@ impl Writer<'_> {
                 WriteError::NotFound(format!("there is no fleet {id}"))
             }
             // The right to make the row is that to change what it is made for.
-            (Caller::Holder { role, .. }, Method::Create, _) if by_that(*role) => {
+            (caller, Method::Create, _) if caller.role().is_some_and(by_that) => {
                 WriteError::NoRights
             }
             _ => WriteError::Refused(format!("`{name}`: there is no `{to}` {id}")),

@@ -16,6 +16,8 @@ struct Key {
     description: Option<String>,
     expiry_date: Option<String>,
     created_at: String,
+    scope: Option<String>,
+    last_used_at: Option<String>,
 }
 
 pub(crate) async fn run(cloud: &Cloud, output: &Output, command: KeysCommand) -> Result<()> {
@@ -31,8 +33,17 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: KeysCommand) ->
             name,
             description,
             expires,
+            scope,
+            fleet,
         } => {
-            let body = described(Some(name), description, expires)?;
+            let mut body = described(Some(name), description, expires)?;
+            if let (Some(scope), Some(body)) = (scope, body.as_object_mut()) {
+                body.insert("scope".to_owned(), json!(scope.word()));
+            }
+            if let (Some(fleet), Some(body)) = (fleet, body.as_object_mut()) {
+                let fleet = find::fleet(cloud, &fleet).await?;
+                body.insert("applicationId".to_owned(), json!(fleet.id));
+            }
             let made: Result<String> = cloud.post("/api-key/user/full", &body).await;
             let key = made.map_err(|failure| match failure.kind {
                 Kind::NotAllowed => failure.hint(format!(
@@ -106,7 +117,10 @@ async fn myself(cloud: &Cloud) -> Result<i64> {
 async fn list(cloud: &Cloud, output: &Output, actor: i64) -> Result<()> {
     let filter = format!("is_of__actor eq {actor}");
     let options = [
-        ("$select", "id,name,description,expiry_date,created_at"),
+        (
+            "$select",
+            "id,name,description,expiry_date,created_at,scope,last_used_at",
+        ),
         ("$filter", &filter),
         ("$orderby", "id asc"),
     ];
@@ -118,7 +132,15 @@ async fn list(cloud: &Cloud, output: &Output, actor: i64) -> Result<()> {
             ("NAME", |key| {
                 (key.name.clone().unwrap_or_default(), Mood::Plain)
             }),
+            ("SCOPE", |key| {
+                let scope = key.scope.clone();
+                (scope.unwrap_or_else(|| "all".to_owned()), Mood::Plain)
+            }),
             ("MADE", |key| (when(&key.created_at), Mood::Quiet)),
+            ("USED", |key| {
+                let used = key.last_used_at.as_deref().map(when);
+                (used.unwrap_or_else(|| "never".to_owned()), Mood::Quiet)
+            }),
             ("EXPIRES", |key| {
                 let until = key.expiry_date.as_deref().map(when);
                 (until.unwrap_or_else(|| "never".to_owned()), Mood::Quiet)
@@ -138,7 +160,10 @@ async fn remove(cloud: &Cloud, output: &Output, text: &str) -> Result<()> {
         Err(_) => format!("name eq {}", crate::odata::literal(text)),
     };
     let options = [
-        ("$select", "id,name,description,expiry_date,created_at"),
+        (
+            "$select",
+            "id,name,description,expiry_date,created_at,scope,last_used_at",
+        ),
         ("$filter", &filter),
     ];
     let keys: Vec<Key> = cloud.rows("api_key", &options).await?;

@@ -3,6 +3,7 @@
 use crate::access::{Action, Methods, Role, Rows};
 use crate::check::Check;
 use crate::field::{OnDelete, Writer, flag, link, short, text, time, word, words};
+use crate::key_scope::KeyScope;
 use crate::resource::Resource;
 
 pub(super) fn all() -> Vec<Resource> {
@@ -146,6 +147,23 @@ fn api_key() -> Resource {
                 .never_null()
                 .by(Writer::Platform)
                 .secret(),
+        )
+        .field(word("scope", KeyScope::WORDS).by(Writer::Platform).doc(
+            "what it is for; null is whatever its user may, but for people, organizations and keys",
+        ))
+        .field(
+            link(
+                "is_limited_to__application",
+                "application",
+                OnDelete::Cascade,
+            )
+            .by(Writer::Platform)
+            .doc("the only fleet that it reaches"),
+        )
+        .field(
+            time("last_used_at")
+                .by(Writer::Platform)
+                .doc("when it was last used, to an hour; not of devices' keys"),
         )
         .unique(["key_hash"])
         .grant(

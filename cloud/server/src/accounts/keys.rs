@@ -5,13 +5,13 @@ use axum::response::Response;
 use data::query::{self, Caller};
 use data::write::Writer;
 use http::StatusCode;
-use resources::{Action, Role};
+use resources::{Action, KeyLimits, KeyScope, Method, Role};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
 use crate::answer::{Refusal, json as json_answer};
 use crate::body;
-use crate::cloud::{Cloud, Shared};
+use crate::cloud::{Cloud, Shared, now};
 use crate::credential::{Credential, Identity, STALE, key_hash};
 use crate::session::random_text;
 
@@ -27,6 +27,10 @@ struct Given {
     api_key: Option<String>,
     actor_type: Option<String>,
     actor_type_id: Option<Value>,
+    /// What a key of a user is for, if not for everything.
+    scope: Option<String>,
+    /// The fleet that a key of a user is limited to.
+    application_id: Option<i64>,
     roles: Option<Vec<String>>,
 }
 
@@ -40,7 +44,7 @@ pub(crate) async fn user(
         return Err(Refusal::Wrong("a key of a user needs a `name`".to_owned()));
     }
     let actor = of_user(&identity)?;
-    made(&cloud, actor, Role::UserKey, given).await
+    made(&cloud, &identity, actor, Role::UserKey, given).await
 }
 
 /// The actor of the user who just signed in, and so may make keys of their own.
@@ -65,7 +69,7 @@ pub(crate) async fn provisioning(
 ) -> Result<Response, Refusal> {
     let (identity, given) = read(&cloud, request).await?;
     let actor = permitted(&cloud, &identity, "application", number(&id)?).await?;
-    made(&cloud, actor, Role::ProvisioningKey, given).await
+    made(&cloud, &identity, actor, Role::ProvisioningKey, given).await
 }
 
 /// `POST /api-key/device/:id/device-key`: a key of a device.
@@ -76,7 +80,7 @@ pub(crate) async fn device(
 ) -> Result<Response, Refusal> {
     let (identity, given) = read(&cloud, request).await?;
     let actor = permitted(&cloud, &identity, "device", number(&id)?).await?;
-    made(&cloud, actor, Role::DeviceKey, given).await
+    made(&cloud, &identity, actor, Role::DeviceKey, given).await
 }
 
 /// `POST /api-key/v2`: any of these, which says until when it is good, if only `null`.
@@ -144,7 +148,7 @@ async fn any(cloud: &Cloud, identity: &Identity, given: Given) -> Result<Respons
             )));
         }
     };
-    made(cloud, actor, role, given).await
+    made(cloud, identity, actor, role, given).await
 }
 
 /// A value that is there, be it null.
@@ -203,7 +207,14 @@ pub(crate) async fn permitted(
     }
 }
 
-async fn made(cloud: &Cloud, actor: i64, role: Role, given: Given) -> Result<Response, Refusal> {
+async fn made(
+    cloud: &Cloud,
+    identity: &Identity,
+    actor: i64,
+    role: Role,
+    given: Given,
+) -> Result<Response, Refusal> {
+    let limits = limits(cloud, identity, role, &given).await?;
     let key = match given.api_key {
         Some(key) => chosen(key)?,
         None => random_text(16).map_err(Refusal::Fault)?,
@@ -212,9 +223,50 @@ async fn made(cloud: &Cloud, actor: i64, role: Role, given: Given) -> Result<Res
         name: given.name,
         description: given.description,
         expiry_date: given.expiry_date,
+        limits,
     };
     kept(cloud, actor, role, &key, more).await?;
     Ok(json_answer(StatusCode::OK, Value::String(key).to_string()))
+}
+
+/// What a key is to be limited to.
+///
+/// # Errors
+/// 400 where it is a key of no user, a scope that there is not, or a fleet that its user does not see.
+async fn limits(
+    cloud: &Cloud,
+    identity: &Identity,
+    role: Role,
+    given: &Given,
+) -> Result<KeyLimits, Refusal> {
+    let scope = match given.scope.as_deref() {
+        None => None,
+        Some(word) => Some(KeyScope::named(word).ok_or_else(|| {
+            let words: Vec<&str> = KeyScope::ALL.iter().map(|scope| scope.word()).collect();
+            Refusal::Wrong(format!(
+                "`{}` is no scope of a key; there are {}",
+                word.chars().take(40).collect::<String>(),
+                words.join(", ")
+            ))
+        })?),
+    };
+    let limits = KeyLimits {
+        scope,
+        fleet: given.application_id,
+    };
+    if role != Role::UserKey && limits != KeyLimits::default() {
+        return Err(Refusal::Wrong(
+            "only keys of users have a `scope` or an `applicationId`".to_owned(),
+        ));
+    }
+    if let Some(fleet) = limits.fleet {
+        let setting = cloud.setting(&identity.caller);
+        let select = query::permitted(&setting, "application", fleet, Method::Read)?;
+        if cloud.database.row(&select).await?.is_none() {
+            return Err(Refusal::Wrong(format!("there is no fleet {fleet}")));
+        }
+    }
+    Ok(limits)
 }
 
 /// Puts a key into the database, in a transaction of its own.
@@ -226,8 +278,15 @@ pub(crate) async fn kept(
     actor: i64,
     role: Role,
     key: &str,
-    more: Described,
+    mut more: Described,
 ) -> Result<(), Refusal> {
+    let undated = more.expiry_date.as_ref().is_none_or(Value::is_null);
+    if let (Some(days), Role::UserKey, true) =
+        (cloud.configuration.credentials.key_days, role, undated)
+    {
+        let end = now() + i64::from(days.get()) * 24 * 60 * 60 * 1000;
+        more.expiry_date = Some(json!(end));
+    }
     let mut transaction = cloud.database.begin().await?;
     let caller = Caller::Platform;
     let mut writer = Writer::new(&mut transaction, cloud.setting(&caller), &cloud.environment);
@@ -242,6 +301,8 @@ pub(crate) struct Described {
     pub(crate) name: Option<String>,
     pub(crate) description: Option<String>,
     pub(crate) expiry_date: Option<Value>,
+    /// Of a key of a user.
+    pub(crate) limits: KeyLimits,
 }
 
 /// Puts a key into the database.
@@ -267,6 +328,11 @@ pub(crate) async fn create(
     say("name", more.name.map(Value::String));
     say("description", more.description.map(Value::String));
     say("expiry_date", more.expiry_date);
+    say("scope", more.limits.scope.map(|scope| json!(scope.word())));
+    say(
+        "is_limited_to__application",
+        more.limits.fleet.map(Value::from),
+    );
     Ok(writer.create("api_key", &row).await?)
 }
 

@@ -203,7 +203,9 @@ pub(crate) async fn end(cloud: &Cloud, claims: &Claims) -> Result<(), Refusal> {
 async fn of_session(cloud: &Cloud, parts: &Parts) -> Result<Claims, Refusal> {
     match cloud.admit(parts).await?.credential {
         Credential::Session(claims) => Ok(claims),
-        Credential::Nothing | Credential::Key => Err(Refusal::Unauthorized),
+        Credential::Nothing | Credential::Key(_) | Credential::TunnelServer => {
+            Err(Refusal::Unauthorized)
+        }
     }
 }
 

@@ -111,7 +111,8 @@ pub(crate) async fn register(
 
 /// The organizations that a user administers.
 async fn administered(cloud: &Cloud, identity: &Identity) -> Result<Vec<i64>, Refusal> {
-    let Some(user) = identity.user() else {
+    // A key makes no people, whoever's it is.
+    let (Some(user), Credential::Session(_)) = (identity.user(), &identity.credential) else {
         return Ok(Vec::new());
     };
     let find = sql(

@@ -90,6 +90,7 @@ pub(crate) async fn made(
         name: text(given, "provisioningKeyName")?.map(str::to_owned),
         description: Some("made with a config.json".to_owned()),
         expiry_date: given.get("provisioningKeyExpiryDate").cloned(),
+        ..Described::default()
     };
     keys::create(
         &mut writer,

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use http::{HeaderMap, header};
 use maud::{Markup, html};
-use resources::Role;
+use resources::{KeyLimits, KeyScope, Role};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -48,6 +48,8 @@ struct Key {
     description: Option<String>,
     created_at: String,
     expiry_date: Option<String>,
+    scope: Option<String>,
+    last_used_at: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -69,7 +71,7 @@ async fn page(State(cloud): State<Shared>, visitor: Visitor) -> Result<Response,
         p { "Signed in as " strong { (visitor.name) } "." }
         section.stack aria-labelledby="keys" {
             h2 id="keys" { "API keys" }
-            p.faint { "For programs: a key may do what you may, until you delete it." }
+            p.faint { "For programs: a key may do what you may, or less, until you delete it. It never changes people, organizations or keys." }
             (keys.placed())
             (new(&visitor))
         }
@@ -105,7 +107,7 @@ async fn live(State(cloud): State<Shared>, visitor: Visitor) -> Result<Response,
 async fn part(cloud: &Cloud, visitor: &Visitor) -> Result<Part, Problem> {
     let actor = visitor.identity.actor().unwrap_or_default();
     let query = format!(
-        "$select=id,name,description,created_at,expiry_date&$filter=is_of__actor eq {actor}\
+        "$select=id,name,description,created_at,expiry_date,scope,last_used_at&$filter=is_of__actor eq {actor}\
          &$orderby=created_at desc&$top={MOST}"
     );
     let keys: Vec<Key> = visitor.rows(cloud, "/api_key", &query).await?;
@@ -118,7 +120,8 @@ async fn part(cloud: &Cloud, visitor: &Visitor) -> Result<Part, Problem> {
                 table.rows {
                     caption.hidden { "Your API keys" }
                     thead { tr {
-                        th scope="col" { "Name" } th scope="col" { "Made" } th scope="col" { "Good until" }
+                        th scope="col" { "Name" } th scope="col" { "May" } th scope="col" { "Made" }
+                        th scope="col" { "Last used" } th scope="col" { "Good until" }
                         th scope="col" { span.hidden { "Change" } }
                     } }
                     tbody { @for key in &keys { (row(key)) } }
@@ -137,7 +140,14 @@ fn row(key: &Key) -> Markup {
                 (name)
                 @if let Some(about) = &key.description { span.under { (about) } }
             }
+            td data-label="May" { (may(key.scope.as_deref())) }
             td data-label="Made" { (show::time(Some(&key.created_at))) }
+            td data-label="Last used" {
+                @match key.last_used_at.as_deref() {
+                    Some(at) => (show::time(Some(at))),
+                    None => "Never",
+                }
+            }
             td data-label="Good until" {
                 @match key.expiry_date.as_deref() {
                     Some(at) => (show::time(Some(at))),
@@ -202,6 +212,18 @@ fn session_row(session: &Session, current: i64) -> Markup {
     }
 }
 
+/// What keys of a scope may do, for people.
+fn may(scope: Option<&str>) -> &str {
+    match scope {
+        None => "What you may",
+        Some("read") => "Look",
+        Some("deploy") => "Look and deploy",
+        Some("device") => "Look and change devices",
+        Some("fleet") => "Look, deploy, and change fleets and devices",
+        Some(other) => other,
+    }
+}
+
 fn new(visitor: &Visitor) -> Markup {
     let place = format!("{PLACE}/keys");
     html! {
@@ -210,6 +232,14 @@ fn new(visitor: &Visitor) -> Markup {
             h3 { "New key" }
             div.line {
                 label { "What it is for" input name="name" required maxlength="50" autocomplete="off"; }
+                label { "What it may do"
+                    select name="scope" {
+                        option value="" { (may(None)) }
+                        @for scope in KeyScope::ALL {
+                            option value=(scope.word()) { (may(Some(scope.word()))) }
+                        }
+                    }
+                }
                 label { "Good until (may be left out)" input type="date" name="expires"; }
             }
             @if !visitor.claims.fresh() {
@@ -285,6 +315,16 @@ async fn make(
         expiry_date: match expires.is_empty() {
             true => None,
             false => Some(json!(format!("{expires}T23:59:59Z"))),
+        },
+        limits: KeyLimits {
+            scope: match form.text("scope") {
+                "" => None,
+                word => Some(
+                    KeyScope::named(word)
+                        .ok_or_else(|| Problem::wrong("There is no such scope."))?,
+                ),
+            },
+            fleet: None,
         },
     };
     let key = random_text(16).map_err(Refusal::Fault)?;

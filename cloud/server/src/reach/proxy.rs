@@ -9,7 +9,7 @@ mod asked;
 
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use data::query::{self, QueryError};
@@ -24,6 +24,7 @@ use crate::answer::{Refusal, json as json_answer};
 use crate::body;
 use crate::cloud::{Cloud, Shared};
 use crate::credential::Identity;
+use crate::lease::{Lease, Need};
 use asked::{Asked, Whom};
 
 /// Between the devices of a fleet (4.6).
@@ -90,8 +91,10 @@ async fn passed(cloud: Shared, identity: &Identity, asked: Asked) -> Result<Resp
     let mut devices = addressed(&cloud.database, &online).await?;
     match (whom.is_one(), devices.pop()) {
         (_, None) => Err(Refusal::Missing(NOBODY.to_owned())),
-        (true, Some(device)) => one(&cloud, &device, &question).await,
-        (false, Some(device)) if devices.is_empty() => one(&cloud, &device, &question).await,
+        (true, Some(device)) => one(&cloud, identity, &device, &question).await,
+        (false, Some(device)) if devices.is_empty() => {
+            one(&cloud, identity, &device, &question).await
+        }
         (false, Some(device)) => {
             devices.push(device);
             Ok(several(cloud, devices, question))
@@ -157,10 +160,29 @@ fn patience(cloud: &Cloud) -> Duration {
     cloud.configuration.reach.answer()
 }
 
-/// Asks one device, and passes its answer on.
-async fn one(cloud: &Cloud, device: &Addressed, question: &Question) -> Result<Response, Refusal> {
+/// Asks one device, and passes its answer on, as long as the caller may ask it.
+async fn one(
+    cloud: &Shared,
+    identity: &Identity,
+    device: &Addressed,
+    question: &Question,
+) -> Result<Response, Refusal> {
     match ask(cloud, device, question, patience(cloud)).await {
-        Ok(answer) => Ok(answer::passed_on(answer, &question.method)),
+        Ok(answer) => {
+            let answer = answer::passed_on(answer, &question.method);
+            if answer.body().size_hint().exact().is_some() {
+                return Ok(answer);
+            }
+            let need = match question.method {
+                Method::GET | Method::HEAD => Need::Read(device.id),
+                _ => Need::Act(device.id),
+            };
+            let mut lease = Lease::new(cloud, identity, need);
+            Ok(answer.map(|body| {
+                let over = async move { lease.over().await };
+                Body::from_stream(body.into_data_stream().take_until(Box::pin(over)))
+            }))
+        }
         Err(Unanswered::Away) => Err(Refusal::Missing(NOBODY.to_owned())),
         Err(Unanswered::NotReached(why)) => Err(Refusal::Unavailable(why.to_string())),
         Err(error) => Err(Refusal::Unreached(error.to_string())),

@@ -5,6 +5,7 @@ mod keys;
 mod refusals;
 mod sessions;
 mod sign_ins;
+mod streams;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -69,6 +69,14 @@ impl Following {
         }
     }
 
+    /// Returns when the cloud ends it.
+    pub(crate) async fn end(mut self) {
+        let end = async { while let Some(Ok(_)) = self.body.next().await {} };
+        timeout(Duration::from_secs(60), end)
+            .await
+            .expect("the end in time");
+    }
+
     pub(crate) async fn message(&mut self) -> String {
         self.next().await["message"]
             .as_str()

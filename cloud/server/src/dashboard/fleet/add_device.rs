@@ -141,7 +141,7 @@ async fn key(
     let described = Described {
         name: name.map(str::to_owned),
         description: Some("made in the dashboard".to_owned()),
-        expiry_date: None,
+        ..Described::default()
     };
     keys::kept(&cloud, actor, Role::ProvisioningKey, &key, described).await?;
     let shown = once("The key", &key);

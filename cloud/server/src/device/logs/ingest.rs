@@ -13,6 +13,7 @@ use super::{gone, taken};
 use crate::answer::Refusal;
 use crate::body;
 use crate::cloud::{Cloud, Shared, now};
+use crate::credential::Identity;
 use crate::device::Known;
 
 /// Lines in one request.
@@ -25,7 +26,7 @@ pub(crate) async fn batch(
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let device = admitted(&cloud, &uuid, &parts).await?;
+    let (device, _) = admitted(&cloud, &uuid, &parts).await?;
     cloud
         .devices
         .logs
@@ -65,11 +66,15 @@ pub(crate) async fn batch(
     }
 }
 
-/// The device whose lines the request has.
+/// The device whose lines the request has, and who sends them.
 ///
 /// # Errors
 /// 401; late, where there is no such device (any more).
-pub(super) async fn admitted(cloud: &Cloud, uuid: &str, parts: &Parts) -> Result<Known, Refusal> {
+pub(super) async fn admitted(
+    cloud: &Cloud,
+    uuid: &str,
+    parts: &Parts,
+) -> Result<(Known, Identity), Refusal> {
     let identity = cloud.admit(parts).await;
     let Some(device) = cloud.device(uuid).await? else {
         return Err(match identity {
@@ -79,7 +84,7 @@ pub(super) async fn admitted(cloud: &Cloud, uuid: &str, parts: &Parts) -> Result
     };
     let identity = identity?;
     match identity.is_key() && cloud.may_act(&identity, device, Action::WriteLog).await? {
-        true => Ok(device),
+        true => Ok((device, identity)),
         false => Err(Refusal::Unauthorized),
     }
 }

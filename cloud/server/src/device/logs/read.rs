@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
-use futures::stream;
+use futures::{StreamExt as _, stream};
 use http::request::Parts;
 use http::{StatusCode, header};
 use resources::{Method, Role};
@@ -22,6 +22,7 @@ use super::{KEPT, KEPT_FOR};
 use crate::answer::{Refusal, json};
 use crate::cloud::{Cloud, Shared, now};
 use crate::device::parameter;
+use crate::lease::{Lease, Need};
 
 /// How far back one who follows looks, unless told otherwise, in milliseconds.
 const DAY: i64 = 24 * 3600 * 1000;
@@ -64,11 +65,13 @@ pub(crate) async fn read(
         (header::CONTENT_TYPE, "application/x-ndjson"),
         (header::CACHE_CONTROL, "no-cache"),
     ];
+    let mut lease = Lease::new(&cloud, &identity, Need::Read(device.id));
     let live = Live::of(&cloud, device.id, &wanted).await?;
     let body = stream::unfold(live, |mut live| async move {
         let next = live.next().await?;
         Some((Ok::<_, Infallible>(text(&next)), live))
     });
+    let body = body.take_until(async move { lease.over().await });
     Ok((headers, Body::from_stream(body)).into_response())
 }
 

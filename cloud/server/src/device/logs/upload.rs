@@ -19,6 +19,7 @@ use super::line::{Line, Sent};
 use super::{KEPT, gone, taken};
 use crate::answer::Refusal;
 use crate::cloud::{Cloud, Shared, now};
+use crate::lease::{Lease, Need};
 use again::Known;
 use lines::Decoder;
 
@@ -40,7 +41,7 @@ pub(crate) async fn stream(
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let device = admitted(&cloud, &uuid, &parts).await?;
+    let (device, identity) = admitted(&cloud, &uuid, &parts).await?;
     let decoder = decoder(&parts.headers)?;
     let upload = Upload {
         cloud: &cloud,
@@ -49,6 +50,7 @@ pub(crate) async fn stream(
         suppressed: 0,
         repeats: Repeats::Maybe,
         begun: Instant::now(),
+        lease: Lease::new(&cloud, &identity, Need::WriteLog(device)),
     };
     upload.run(body, decoder).await
 }
@@ -78,6 +80,8 @@ struct Upload<'a> {
     suppressed: u64,
     repeats: Repeats,
     begun: Instant,
+    /// What the device may do as long as the request is open.
+    lease: Lease,
 }
 
 /// Whether a request brings what is kept already, since its device does not know that it is.
@@ -107,6 +111,11 @@ impl Upload<'_> {
                     self.flush().await?;
                     // No success: what is on its way is sent again, to whoever serves next.
                     return Err(unavailable());
+                }
+                () = self.lease.over() => {
+                    // What it sent before is kept.
+                    self.flush().await?;
+                    return Err(Refusal::Unauthorized);
                 }
                 () = flush => {
                     self.flush().await?;

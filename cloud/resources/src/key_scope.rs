@@ -1,0 +1,182 @@
+//! What named keys may do of what their users may.
+//!
+//! A key never makes or changes people, organizations, sessions or keys. Beyond that it may be limited to a scope,
+//! and to one fleet. Nothing here gives a right: what a key may do, its user may do as well.
+
+use crate::access::{Action, Method};
+
+/// What a named key is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum KeyScope {
+    /// To look.
+    Read,
+    /// To look, and to make releases and what they consist of.
+    Deploy,
+    /// To look, and to change devices and ask them to do something.
+    Device,
+    /// Both, and to change fleets.
+    Fleet,
+}
+
+/// What a key is limited to; neither where its user made it without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct KeyLimits {
+    /// What it is for.
+    pub scope: Option<KeyScope>,
+    /// The only fleet that it reaches.
+    pub fleet: Option<i64>,
+}
+
+/// People, organizations and credentials.
+const PEOPLE: &[&str] = &[
+    "actor",
+    "api_key",
+    "application_invite",
+    "invitee",
+    "organization",
+    "organization_invite",
+    "organization_membership",
+    "team",
+    "team_application_access",
+    "team_membership",
+    "user",
+    "user_application_membership",
+    "user_session",
+];
+
+/// What a release consists of.
+const DEPLOY: &[&str] = &[
+    "image",
+    "image_environment_variable",
+    "image_label",
+    "release",
+    "release_asset",
+    "release_image",
+    "release_tag",
+    "service",
+    "service_label",
+];
+
+const DEVICE: &[&str] = &[
+    "device",
+    "device_config_variable",
+    "device_environment_variable",
+    "device_service_environment_variable",
+    "device_tag",
+    "service_install",
+];
+
+const FLEET: &[&str] = &[
+    "application",
+    "application__can_use__application_as_host",
+    "application_config_variable",
+    "application_environment_variable",
+    "application_tag",
+    "build_environment_variable",
+    "service_environment_variable",
+];
+
+impl KeyScope {
+    /// All of them.
+    pub const ALL: [KeyScope; 4] = [
+        KeyScope::Read,
+        KeyScope::Deploy,
+        KeyScope::Device,
+        KeyScope::Fleet,
+    ];
+
+    /// As `api_key.scope` has them.
+    pub(crate) const WORDS: &[&'static str] = &["read", "deploy", "device", "fleet"];
+
+    /// As `api_key.scope` has it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            KeyScope::Read => "read",
+            KeyScope::Deploy => "deploy",
+            KeyScope::Device => "device",
+            KeyScope::Fleet => "fleet",
+        }
+    }
+
+    /// The one of this word.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.word() == word)
+    }
+
+    fn writes(self, resource: &str) -> bool {
+        let deploys = DEPLOY.contains(&resource);
+        let changes_devices = DEVICE.contains(&resource);
+        match self {
+            KeyScope::Read => false,
+            KeyScope::Deploy => deploys,
+            KeyScope::Device => changes_devices,
+            KeyScope::Fleet => deploys || changes_devices || FLEET.contains(&resource),
+        }
+    }
+}
+
+impl KeyLimits {
+    /// Whether a key with these limits may do this with rows of a resource, where its user may.
+    #[must_use]
+    pub fn permit(self, resource: &str, method: Method) -> bool {
+        if method == Method::Read {
+            return true;
+        }
+        if PEOPLE.contains(&resource) || (self.fleet.is_some() && of_fleet(resource).is_none()) {
+            return false;
+        }
+        self.scope.is_none_or(|scope| scope.writes(resource))
+    }
+
+    /// Whether a key with these limits may do this, which is none of the methods, where its user may.
+    #[must_use]
+    pub fn permit_action(self, action: Action) -> bool {
+        match action {
+            Action::CreateDeviceKey | Action::CreateProvisioningKey => self.scope.is_none(),
+            Action::CreateUserKey => false,
+            Action::ReadTargetState => true,
+            Action::SupervisorProxyWrite
+            | Action::Tunnel
+            | Action::SshHost
+            | Action::WriteLog
+            | Action::CloudLink => {
+                matches!(self.scope, None | Some(KeyScope::Device | KeyScope::Fleet))
+            }
+        }
+    }
+}
+
+/// The rows of a resource that belong to the fleet `@fleet`, as a filter of the query language; none of a resource
+/// whose rows belong to no fleet.
+#[must_use]
+pub fn of_fleet(resource: &str) -> Option<&'static str> {
+    Some(match resource {
+        "application" => "id eq @fleet",
+        "application_tag"
+        | "application_config_variable"
+        | "application_environment_variable"
+        | "build_environment_variable"
+        | "service" => "application eq @fleet",
+        "device" | "release" | "device_history" => "belongs_to__application eq @fleet",
+        "device_tag"
+        | "device_config_variable"
+        | "device_environment_variable"
+        | "service_install"
+        | "image_install" => "device/any(d:d/belongs_to__application eq @fleet)",
+        "device_service_environment_variable" => {
+            "service_install/any(i:i/device/any(d:d/belongs_to__application eq @fleet))"
+        }
+        "release_tag" | "release_asset" => "release/any(r:r/belongs_to__application eq @fleet)",
+        "release_image" => "is_part_of__release/any(r:r/belongs_to__application eq @fleet)",
+        "image_label" | "image_environment_variable" => {
+            "release_image/any(i:i/is_part_of__release/any(r:r/belongs_to__application eq @fleet))"
+        }
+        "image" => "is_a_build_of__service/any(s:s/application eq @fleet)",
+        "service_label" | "service_environment_variable" => {
+            "service/any(s:s/application eq @fleet)"
+        }
+        _ => return None,
+    })
+}
