@@ -1,7 +1,10 @@
 //! The pools of one database.
 
+use std::pin::Pin;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::task::{Poll, ready};
 use std::time::Duration;
 
 use futures::Stream;
@@ -10,6 +13,8 @@ use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, timeout_at};
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::connection::Connection;
 use crate::effect::Effect;
@@ -25,6 +30,9 @@ const TRUSTED_FOR: Duration = Duration::from_secs(10);
 
 /// Rows that a stream is ahead of its reader by.
 const AHEAD: usize = 64;
+
+/// How long rows may be streamed, however fast the database has them.
+const LONGEST_STREAM: Duration = Duration::from_secs(60);
 
 /// Which of the databases it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -169,7 +177,8 @@ impl Database {
         }
     }
 
-    /// The first value of each row, as text, while few of them are in memory.
+    /// The first value of each row, as text, while few of them are in memory. Whoever reads them slowly holds a
+    /// connection, and so gets an error in place of the rest after a minute.
     pub fn stream(
         &self,
         statement: &impl Statement,
@@ -177,17 +186,37 @@ impl Database {
         let built = statement.built(self.dialect());
         let (sender, mut receiver) = mpsc::channel(AHEAD);
         let database = self.clone();
-        tokio::spawn(async move {
+        let mut reading = AbortOnDropHandle::new(tokio::spawn(async move {
+            let until = Instant::now() + LONGEST_STREAM;
+            let unread = AtomicBool::new(false);
             let take = |text| {
-                let sender = sender.clone();
-                async move { sender.send(Ok(text)).await.is_ok() }
+                let (sender, unread) = (&sender, &unread);
+                async move {
+                    let sent = timeout_at(until, sender.send(Ok(text))).await;
+                    unread.store(sent.is_err(), Ordering::Relaxed);
+                    matches!(sent, Ok(Ok(())))
+                }
             };
-            if let Err(error) = database.read_each(built, take).await {
-                // Where nobody reads any more, nobody wants to know.
-                let _ = sender.send(Err(error)).await;
+            database.read_each(built, take).await?;
+            match unread.load(Ordering::Relaxed) {
+                true => Err(DataError::Unread),
+                false => Ok(()),
             }
-        });
-        futures::stream::poll_fn(move |context| receiver.poll_recv(context))
+        }));
+        let mut ended = false;
+        futures::stream::poll_fn(move |context| {
+            if let Some(row) = ready!(receiver.poll_recv(context)) {
+                return Poll::Ready(Some(row));
+            }
+            if ended {
+                return Poll::Ready(None);
+            }
+            // What comes after the last row is never taken for the end if it is not.
+            let result = ready!(Pin::new(&mut reading).poll(context));
+            ended = true;
+            let lost = |_| DataError::Lost(sqlx::Error::WorkerCrashed);
+            Poll::Ready(result.map_err(lost).flatten().err().map(Err))
+        })
     }
 
     /// All rows.

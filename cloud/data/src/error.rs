@@ -67,6 +67,9 @@ pub enum DataError {
          with what it expands to has at most 16 MiB; ask for fewer fields, or page the expansion by `$top` and `$skip`"
     )]
     TooLarge(#[source] sqlx::Error),
+    /// Rows were not taken for as long as any statement may be open.
+    #[error("the rows were not read in time")]
+    Unread,
     /// The connection to the database was lost.
     #[error("the connection to the database was lost")]
     Lost(#[source] sqlx::Error),

@@ -19,6 +19,8 @@ pub(crate) enum Refusal {
     Forbidden(String),
     /// 404.
     Missing(String),
+    /// 408: its body did not come.
+    TooSlow,
     /// 409: another row is in the way.
     Conflict(String),
     /// 413.
@@ -77,6 +79,11 @@ impl Refusal {
             }
             Refusal::Forbidden(why) => (StatusCode::FORBIDDEN, Some(why), None),
             Refusal::Missing(why) => (StatusCode::NOT_FOUND, Some(why), None),
+            Refusal::TooSlow => (
+                StatusCode::REQUEST_TIMEOUT,
+                Some("The body did not come in time.".to_owned()),
+                None,
+            ),
             Refusal::Conflict(why) => (StatusCode::CONFLICT, Some(why), None),
             Refusal::TooLarge(most) => (
                 StatusCode::PAYLOAD_TOO_LARGE,

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::answer::Refusal;
+use crate::connections::came_too_slowly;
 
 /// Values of a JSON body at most: a body of some megabytes becomes a hundred times as much memory where each of its
 /// bytes is a value.
@@ -20,6 +21,7 @@ pub(crate) async fn bytes(body: Body, most: usize) -> Result<Bytes, Refusal> {
     match Limited::new(body, most).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(Refusal::TooLarge(most)),
+        Err(error) if came_too_slowly(&*error) => Err(Refusal::TooSlow),
         Err(error) => Err(Refusal::Wrong(format!("the body cannot be read: {error}"))),
     }
 }

@@ -43,11 +43,16 @@ impl Cloud {
     /// # Errors
     /// 429 where there were too many.
     pub(crate) fn charge(&self, identity: &Identity, parts: &Parts) -> Result<(), Refusal> {
-        let payer = match identity.actor() {
-            Some(actor) => Payer::Actor(actor),
-            None => Payer::Network(Network::of(address(&parts.extensions))),
-        };
+        let payer = payer(identity, parts);
         self.limits.request(&payer).map_err(Refusal::TooMany)
+    }
+}
+
+/// Whom a request is counted for.
+pub(crate) fn payer(identity: &Identity, parts: &Parts) -> Payer {
+    match identity.actor() {
+        Some(actor) => Payer::Actor(actor),
+        None => Payer::Network(Network::of(address(&parts.extensions))),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::dashboard::live::Live;
 use crate::device::Devices;
 use crate::health::Health;
 use crate::limits::RateLimits;
+use crate::long_answers::LongAnswers;
 use crate::password;
 use crate::reach::Reach;
 use crate::registry::Registry;
@@ -34,6 +35,7 @@ pub(crate) struct Cloud {
     pub(crate) limits: RateLimits,
     /// Who waits for the hash of a password.
     pub(crate) passwords: password::Line,
+    pub(crate) long_answers: LongAnswers,
     /// What replicas tell each other.
     pub(crate) bus: Bus,
     /// The devices that are connected.

@@ -96,6 +96,18 @@ pub(crate) struct Limits {
     pub(crate) log_lines_per_second: NonZeroU32,
     /// How late a device that is gone is refused its logs, in seconds: it tries again at once.
     pub(crate) gone_device_seconds: u64,
+    /// Connections at a time; without it, as many as the system lets the program open.
+    pub(crate) connections: Option<NonZeroU32>,
+    /// Those of one address, but for devices that have shown their key and trusted proxies.
+    pub(crate) connections_per_address: Option<NonZeroU32>,
+    /// Seconds for the head of a request.
+    pub(crate) head_seconds: NonZeroU16,
+    /// Seconds that a connection may be idle.
+    pub(crate) idle_seconds: NonZeroU16,
+    /// Seconds in which some of the body of a request has to come.
+    pub(crate) body_seconds: NonZeroU16,
+    /// Seconds in which some of an answer has to be read.
+    pub(crate) unread_seconds: NonZeroU16,
 }
 
 impl Default for Limits {
@@ -104,6 +116,12 @@ impl Default for Limits {
             match NonZeroU32::new(number) {
                 Some(number) => number,
                 None => NonZeroU32::MIN,
+            }
+        }
+        const fn seconds(number: u16) -> NonZeroU16 {
+            match NonZeroU16::new(number) {
+                Some(number) => number,
+                None => NonZeroU16::MIN,
             }
         }
         Limits {
@@ -118,6 +136,13 @@ impl Default for Limits {
             pushes_per_second: count(100),
             log_lines_per_second: count(100),
             gone_device_seconds: 55,
+            connections: None,
+            connections_per_address: None,
+            head_seconds: seconds(30),
+            // More than proxies keep a connection for by default, so that they end it rather than the cloud.
+            idle_seconds: seconds(75),
+            body_seconds: seconds(30),
+            unread_seconds: seconds(60),
         }
     }
 }

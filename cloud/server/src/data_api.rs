@@ -18,9 +18,11 @@ use serde_json::{Map, json};
 
 use crate::answer::Refusal;
 use crate::body;
+use crate::charge::payer;
 use crate::clients;
 use crate::cloud::{Cloud, Shared};
 use crate::credential::{Credential, Identity, STALE};
+use crate::limits::Payer;
 use crate::release_asset::{self, Form};
 use change::{Asked, change};
 
@@ -66,6 +68,7 @@ async fn answer(cloud: &Cloud, request: Request) -> Result<Response, Refusal> {
                     path,
                     query,
                     origin: &clients::address(cloud, &parts.headers),
+                    payer: &payer(&identity, &parts),
                 };
                 get(cloud, &identity.caller, asked, &parts.headers).await
             }
@@ -164,6 +167,8 @@ struct Get<'a> {
     query: Option<&'a str>,
     /// The address of this cloud.
     origin: &'a str,
+    /// Who is counted for it.
+    payer: &'a Payer,
 }
 
 async fn get(
@@ -177,7 +182,10 @@ async fn get(
         ..cloud.setting_of(caller, asked.version)
     };
     match query::read(&setting, asked.request, asked.path, asked.query)? {
-        Read::Records(select) => listing::listing(cloud.database.stream(&select), headers).await,
+        Read::Records(select) => {
+            let rows = cloud.database.stream(&select);
+            listing::listing(rows, headers, &cloud.long_answers, asked.payer).await
+        }
         Read::Count(select) => {
             let row = cloud.database.row(&select).await?;
             let count = match row {

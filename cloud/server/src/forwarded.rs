@@ -49,7 +49,7 @@ pub(crate) async fn look(
     next.run(request).await
 }
 
-fn is_trusted(trusted: &[IpNet], address: IpAddr) -> bool {
+pub(crate) fn is_trusted(trusted: &[IpNet], address: IpAddr) -> bool {
     let address = address.to_canonical();
     trusted.iter().any(|network| network.contains(&address))
 }

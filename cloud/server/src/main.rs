@@ -9,6 +9,7 @@
 //!        └─ …           a module for each family of addresses
 //! credential            who asks: session token or key, remembered for minutes
 //! limits                how often somebody may
+//! connections           sockets, and the times and numbers that they are held to (bounds)
 //! ```
 
 mod accounts;
@@ -16,11 +17,14 @@ mod answer;
 mod arguments;
 mod body;
 mod body_token;
+mod bounds;
 mod bus;
 mod charge;
 mod clients;
 mod cloud;
+mod concurrency;
 mod configuration;
+mod connections;
 mod cors;
 mod credential;
 mod dashboard;
@@ -31,6 +35,7 @@ mod forwarded;
 mod health;
 mod lease;
 mod limits;
+mod long_answers;
 mod memory;
 mod open_files;
 mod password;

@@ -1,13 +1,10 @@
 //! From the start to the end of the program.
 
-use std::future::IntoFuture as _;
 use std::io::IsTerminal as _;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use axum::serve::ListenerExt as _;
 use data::Database;
 use data::write::Environment;
 use tokio::net::TcpListener;
@@ -18,6 +15,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::accounts::sessions;
 use crate::arguments::{LogFormat, Serve};
+use crate::bounds::Bounds;
 use crate::bus::{Bus, News};
 use crate::cloud::Cloud;
 use crate::configuration::Configuration;
@@ -26,11 +24,12 @@ use crate::dashboard::live::Live;
 use crate::device::{self, Devices};
 use crate::health::Health;
 use crate::limits::RateLimits;
+use crate::long_answers::LongAnswers;
 use crate::reach::Reach;
 use crate::registry::Registry;
 use crate::router::router;
 use crate::session::Sessions;
-use crate::{first_start, open_files, password, reach, release_asset};
+use crate::{connections, first_start, open_files, password, reach, release_asset};
 
 /// How long requests that are under way have when the program is to end.
 const GRACE: Duration = Duration::from_secs(10);
@@ -133,17 +132,9 @@ async fn run(configuration: Configuration) -> Result<()> {
     // Whoever reads that it listens may tell it to end.
     let told_to_end = told_to_end()?;
     tracing::info!("listening at http://{}", listener.local_addr()?);
-    let service = router(cloud).into_make_service_with_connect_info::<SocketAddr>();
-    let ending = stop.clone();
-    // Small messages are sent at once: without it a tunnel waits 40 ms for each step of its windows.
-    let listener = listener.tap_io(|connection| {
-        if let Err(error) = connection.set_nodelay(true) {
-            tracing::debug!(%error, "a connection may be slow");
-        }
-    });
-    let serving = axum::serve(listener, service)
-        .with_graceful_shutdown(async move { ending.cancelled().await })
-        .into_future();
+    let bounds = Bounds::of(&cloud.configuration.limits);
+    let proxies = cloud.configuration.trusted_proxies.clone();
+    let serving = connections::serve(listener, router(cloud), bounds, proxies, stop.clone());
     let serving = tokio::spawn(serving);
     told_to_end.await;
     tracing::info!("ending: requests that are under way have {GRACE:?}");
@@ -179,6 +170,7 @@ async fn assembled(configuration: Configuration, database: Database) -> Result<C
         keys: Keys::default(),
         limits: RateLimits::of(&configuration.limits),
         passwords: password::Line::default(),
+        long_answers: LongAnswers::default(),
         reach: Reach::default(),
         registry: tokens,
         health: Health::default(),

@@ -7,14 +7,22 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use sha2::{Digest, Sha256};
 
 use crate::answer::{Refusal, json as json_answer};
+use crate::concurrency::Permit;
+use crate::limits::Payer;
+use crate::long_answers::LongAnswers;
 
 /// Answers of up to so many bytes are put together before they are sent, and so have an ETag.
 const WHOLE: usize = 4 << 20;
 
-/// `{"d":[…]}` of rows as they come.
+/// `{"d":[…]}` of rows as they come, for whoever pays.
+///
+/// # Errors
+/// Where the rows cannot be read; 429 where the payer holds too many long answers.
 pub(super) async fn listing(
     rows: impl Stream<Item = Result<Option<String>, data::DataError>> + Send + Unpin + 'static,
     headers: &HeaderMap,
+    answers: &LongAnswers,
+    payer: &Payer,
 ) -> Result<Response, Refusal> {
     let mut rows = rows;
     let mut text = Vec::from(&b"{\"d\":["[..]);
@@ -27,20 +35,25 @@ pub(super) async fn listing(
         first = false;
         text.extend_from_slice(row.as_bytes());
         if text.len() > WHOLE {
-            return Ok(streamed(text, rows));
+            let permit = answers.stream(payer)?;
+            return Ok(streamed(text, rows, permit));
         }
     }
     text.extend_from_slice(b"]}");
-    Ok(tagged(text, headers))
+    Ok(tagged(answers.hold(payer, text)?, headers))
 }
 
 /// The rest of a long answer, while few rows of it are in memory.
 fn streamed(
     begun: Vec<u8>,
     rows: impl Stream<Item = Result<Option<String>, data::DataError>> + Send + 'static,
+    permit: Permit<Payer>,
 ) -> Response {
     let begun = futures::stream::iter([Ok(Bytes::from(begun))]);
-    let rest = rows.map_ok(|row| Bytes::from(format!(",{}", row.unwrap_or_default())));
+    let rest = rows.map_ok(move |row| {
+        let _until_the_last = &permit;
+        Bytes::from(format!(",{}", row.unwrap_or_default()))
+    });
     let end = futures::stream::iter([Ok(Bytes::from_static(b"]}"))]);
     json_answer(
         StatusCode::OK,
@@ -49,7 +62,8 @@ fn streamed(
 }
 
 /// A whole answer with its ETag; 304 where the client has it.
-pub(crate) fn tagged(text: Vec<u8>, headers: &HeaderMap) -> Response {
+pub(crate) fn tagged(text: impl Into<Bytes>, headers: &HeaderMap) -> Response {
+    let text = text.into();
     let hash = Sha256::digest(&text);
     let tag = format!("W/\"{}\"", hex::encode(hash.get(..16).unwrap_or(&hash)));
     let known = headers

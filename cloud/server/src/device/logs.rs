@@ -19,6 +19,7 @@ mod stream;
 mod table;
 pub(crate) mod upload;
 
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -31,10 +32,14 @@ use tokio_util::sync::CancellationToken;
 use axum::response::{IntoResponse, Response};
 
 use crate::answer::Refusal;
+use crate::bounds::LATE_ANSWERS;
 use crate::bus::Bus;
 use crate::cloud::{Cloud, Shared};
+use crate::concurrency::ConcurrencyLimit;
 use crate::configuration::Configuration;
+use crate::limits::Network;
 use history::History;
+use upload::open::Uploads;
 
 /// Lines of a device that are kept at most.
 pub(crate) const KEPT: usize = 1000;
@@ -58,6 +63,10 @@ pub(crate) struct Logs {
     history: History,
     batches: DefaultKeyedRateLimiter<i64>,
     lines: DefaultKeyedRateLimiter<i64>,
+    /// Requests of devices that are gone, by network.
+    late: ConcurrencyLimit<Network>,
+    /// The streams that devices have open.
+    uploads: Uploads,
 }
 
 impl Logs {
@@ -71,6 +80,8 @@ impl Logs {
             history: History::new(bus.nats().map(|nats| (nats, &configuration.nats))),
             batches: RateLimiter::keyed(batches.allow_burst(BATCHES)),
             lines: RateLimiter::keyed(Quota::per_second(second).allow_burst(burst)),
+            late: ConcurrencyLimit::new(LATE_ANSWERS),
+            uploads: Uploads::default(),
         }
     }
 
@@ -115,9 +126,14 @@ pub(super) fn start(cloud: &Shared, stop: &CancellationToken) {
     });
 }
 
-/// The answer to a device that is gone, given late: its supervisor tries again at once.
-async fn gone(cloud: &Cloud) -> Refusal {
-    let late = Duration::from_secs(cloud.configuration.limits.gone_device_seconds);
+/// The answer to a device that is gone, given late: its supervisor tries again at once. Where too many wait for it,
+/// of the same address or at all, they are told how long to wait instead.
+async fn gone(cloud: &Cloud, address: IpAddr) -> Refusal {
+    let seconds = cloud.configuration.limits.gone_device_seconds;
+    let Some(_waits) = cloud.devices.logs.late.enter(&Network::of(address), 1) else {
+        return Refusal::TooMany(seconds.max(1));
+    };
+    let late = Duration::from_secs(seconds);
     let ending = &cloud.devices.ending;
     let _ = ending.run_until_cancelled(tokio::time::sleep(late)).await;
     Refusal::Unauthorized

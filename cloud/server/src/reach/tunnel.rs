@@ -17,6 +17,7 @@ use tunnel::{End, Farewell};
 use super::open::Opener;
 use crate::answer::Refusal;
 use crate::cloud::{Cloud, Shared, now};
+use crate::connections::Connection;
 use crate::credential::{carried, key_hash};
 
 /// How long a device may take from the answer to the first bytes of the tunnel.
@@ -67,6 +68,9 @@ pub(crate) async fn accept(
     let switched = parts.extensions.remove::<OnUpgrade>();
     let switched =
         switched.ok_or_else(|| Refusal::Wrong("tunnels are opened by HTTP/1.1".to_owned()))?;
+    if let Some(connection) = parts.extensions.get::<Connection>() {
+        connection.is_of_a_device();
+    }
     let key = carried(&parts.headers, parts.uri.query()).unwrap_or_default();
     let opener = Opener {
         device,

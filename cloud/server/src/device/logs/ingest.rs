@@ -12,6 +12,7 @@ use super::line::Sent;
 use super::{gone, taken};
 use crate::answer::Refusal;
 use crate::body;
+use crate::charge::address;
 use crate::cloud::{Cloud, Shared, now};
 use crate::credential::Identity;
 use crate::device::Known;
@@ -61,7 +62,7 @@ pub(crate) async fn batch(
     let history = &cloud.devices.logs.history;
     match history.keep(&cloud, device.id, lines).await {
         Ok(()) => Ok(taken()),
-        Err(NotKept::Gone) => Err(gone(&cloud).await),
+        Err(NotKept::Gone) => Err(gone(&cloud, address(&parts.extensions)).await),
         Err(NotKept::Unavailable) => Err(unavailable()),
     }
 }
@@ -79,7 +80,7 @@ pub(super) async fn admitted(
     let Some(device) = cloud.device(uuid).await? else {
         return Err(match identity {
             Err(Refusal::TooMany(seconds)) => Refusal::TooMany(seconds),
-            _ => gone(cloud).await,
+            _ => gone(cloud, address(&parts.extensions)).await,
         });
     };
     let identity = identity?;

@@ -2,7 +2,9 @@
 
 mod again;
 mod lines;
+pub(super) mod open;
 
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -18,7 +20,9 @@ use super::ingest::{admitted, unavailable};
 use super::line::{Line, Sent};
 use super::{KEPT, gone, taken};
 use crate::answer::Refusal;
+use crate::charge::address;
 use crate::cloud::{Cloud, Shared, now};
+use crate::connections::Connection;
 use crate::lease::{Lease, Need};
 use again::Known;
 use lines::Decoder;
@@ -43,16 +47,28 @@ pub(crate) async fn stream(
     let (parts, body) = request.into_parts();
     let (device, identity) = admitted(&cloud, &uuid, &parts).await?;
     let decoder = decoder(&parts.headers)?;
+    if let Some(connection) = parts.extensions.get::<Connection>() {
+        connection.is_of_a_device();
+        connection.has_long_body();
+    }
+    let open = cloud.devices.logs.uploads.open(device.id);
     let upload = Upload {
         cloud: &cloud,
         device: device.id,
+        address: address(&parts.extensions),
         waiting: Vec::new(),
         suppressed: 0,
         repeats: Repeats::Maybe,
         begun: Instant::now(),
         lease: Lease::new(&cloud, &identity, Need::WriteLog(device)),
     };
-    upload.run(body, decoder).await
+    tokio::select! {
+        answer = upload.run(body, decoder) => answer,
+        // Whoever sends both lines of one is no device that lost its connection; what is not kept is sent again.
+        () = open.replaced() => Err(Refusal::Conflict(
+            "the device has opened another stream of logs; this one ends".to_owned(),
+        )),
+    }
 }
 
 fn decoder(headers: &HeaderMap) -> Result<Decoder, Refusal> {
@@ -75,6 +91,7 @@ fn decoder(headers: &HeaderMap) -> Result<Decoder, Refusal> {
 struct Upload<'a> {
     cloud: &'a Cloud,
     device: i64,
+    address: IpAddr,
     waiting: Vec<Line>,
     /// Lines that were one too many.
     suppressed: u64,
@@ -187,7 +204,7 @@ impl Upload<'_> {
         let history = &self.cloud.devices.logs.history;
         match history.keep(self.cloud, self.device, lines).await {
             Ok(()) => Ok(()),
-            Err(NotKept::Gone) => Err(gone(self.cloud).await),
+            Err(NotKept::Gone) => Err(gone(self.cloud, self.address).await),
             Err(NotKept::Unavailable) => Err(unavailable()),
         }
     }

@@ -1,0 +1,90 @@
+//! How much of something one may have at a time, and all together.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How much one key may hold at a time, and all keys together.
+pub(crate) struct ConcurrencyLimit<K> {
+    each: usize,
+    all: usize,
+    held: Arc<Mutex<Held<K>>>,
+}
+
+struct Held<K> {
+    by: HashMap<K, usize>,
+    all: usize,
+}
+
+/// What one holds; it is given back with the value.
+pub(crate) struct Permit<K: Eq + Hash> {
+    key: K,
+    amount: usize,
+    held: Arc<Mutex<Held<K>>>,
+}
+
+impl<K: Eq + Hash + Clone> ConcurrencyLimit<K> {
+    /// `each` for one key, `all` for all of them.
+    pub(crate) fn new((each, all): (usize, usize)) -> Self {
+        ConcurrencyLimit {
+            each,
+            all,
+            held: Arc::new(Mutex::new(Held {
+                by: HashMap::new(),
+                all: 0,
+            })),
+        }
+    }
+
+    /// So much more for this key, unless that is more than it may have, or than all may have.
+    pub(crate) fn enter(&self, key: &K, amount: usize) -> Option<Permit<K>> {
+        let mut held = locked(&self.held);
+        let of_it = held.by.get(key).copied().unwrap_or_default();
+        if of_it.saturating_add(amount) > self.each || held.all.saturating_add(amount) > self.all {
+            return None;
+        }
+        held.by.insert(key.clone(), of_it + amount);
+        held.all += amount;
+        Some(Permit {
+            key: key.clone(),
+            amount,
+            held: self.held.clone(),
+        })
+    }
+}
+
+impl<K: Eq + Hash> Drop for Permit<K> {
+    fn drop(&mut self) {
+        let mut held = locked(&self.held);
+        held.all = held.all.saturating_sub(self.amount);
+        if let Some(of_it) = held.by.get_mut(&self.key) {
+            *of_it = of_it.saturating_sub(self.amount);
+            if *of_it == 0 {
+                held.by.remove(&self.key);
+            }
+        }
+    }
+}
+
+fn locked<K>(held: &Mutex<Held<K>>) -> MutexGuard<'_, Held<K>> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_has_its_share_and_all_have_theirs_until_it_is_given_back() {
+        let limit = ConcurrencyLimit::new((2, 3));
+        let first = limit.enter(&"a", 1).expect("one");
+        let _second = limit.enter(&"a", 1).expect("another");
+        assert!(limit.enter(&"a", 1).is_none(), "more than its share");
+        let _third = limit.enter(&"b", 1).expect("somebody else");
+        assert!(limit.enter(&"b", 1).is_none(), "more than all may have");
+        drop(first);
+        assert!(limit.enter(&"b", 1).is_some());
+        assert!(limit.enter(&"c", 2).is_none(), "two, where one is left");
+        assert!(limit.enter(&"c", usize::MAX).is_none());
+    }
+}

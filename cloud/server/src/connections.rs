@@ -1,0 +1,190 @@
+//! Takes connections, as many as fit, and holds each to its times (see `bounds`).
+//!
+//! ```text
+//! accept ── slot (by address and over all) ── HTTP/1.1 on a socket that notes what moves
+//!                                          └─ a look now and then at what has not moved for too long
+//! ```
+//!
+//! A connection that became a tunnel keeps its slot and has times of its own (`[reach]`).
+
+mod activity;
+mod received;
+mod slots;
+mod socket;
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use ipnet::IpNet;
+use rustix::net::sockopt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower::Service as _;
+
+use crate::bounds::{BUFFER, Bounds, SYSTEM_BUFFER, UNACKNOWLEDGED};
+use activity::{Activity, AnswerBody};
+use received::Received;
+pub(crate) use received::came_too_slowly;
+use slots::{Slot, Slots};
+use socket::Socket;
+
+/// The pause after a failure to take a connection, which is mostly a lack of file descriptors.
+const AFTER_FAILURE: Duration = Duration::from_millis(100);
+/// What whoever is one too many hears.
+const FULL: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+/// The connection that a request came by, among the request's extensions.
+#[derive(Clone)]
+pub(crate) struct Connection {
+    slot: Arc<Slot>,
+    /// The body of the request under way may take as long as it likes, if something comes now and then.
+    long_body: Arc<AtomicBool>,
+}
+
+impl Connection {
+    /// It carries a tunnel or the logs of a device, which has shown its key: many devices may share an address.
+    pub(crate) fn is_of_a_device(&self) {
+        self.slot.is_of_a_device();
+    }
+
+    /// The body of this request is sent while its lines are written.
+    pub(crate) fn has_long_body(&self) {
+        self.long_body.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Serves until `stop`. Then nothing more is taken, and it ends when the requests under way have.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    bounds: Bounds,
+    proxies: Vec<IpNet>,
+    stop: CancellationToken,
+) {
+    let slots = Slots::new(bounds, proxies);
+    let open = TaskTracker::new();
+    let accepting = async {
+        loop {
+            match listener.accept().await {
+                Ok((stream, peer)) => match slots.take(peer.ip()) {
+                    Some(slot) => {
+                        let (router, stop) = (router.clone(), stop.clone());
+                        open.spawn(one(stream, peer, slot, router, bounds, stop));
+                    }
+                    None => refuse(&stream, peer),
+                },
+                Err(error) => {
+                    tracing::warn!("no connection can be taken: {error}");
+                    sleep(AFTER_FAILURE).await;
+                }
+            }
+        }
+    };
+    stop.run_until_cancelled(accepting).await;
+    drop(listener);
+    open.close();
+    open.wait().await;
+}
+
+/// Says so at once, if the system takes it without waiting.
+fn refuse(stream: &TcpStream, peer: SocketAddr) {
+    tracing::debug!(%peer, "a connection too many");
+    let _ = stream.try_write(FULL);
+}
+
+/// One connection, until its client leaves or is too slow, or the program ends.
+async fn one(
+    stream: TcpStream,
+    peer: SocketAddr,
+    slot: Slot,
+    router: Router,
+    bounds: Bounds,
+    stop: CancellationToken,
+) {
+    if let Err(error) = prepare(&stream) {
+        tracing::debug!(%peer, %error, "a connection may be slow to end");
+    }
+    let activity = slot.activity().clone();
+    let connection = Connection {
+        slot: Arc::new(slot),
+        long_body: Arc::default(),
+    };
+    let socket = Socket::new(stream, connection.slot.clone());
+    let service = service_fn(|request: http::Request<hyper::body::Incoming>| {
+        let under_way = activity.request();
+        connection.long_body.store(false, Ordering::Relaxed);
+        let long_body = connection.long_body.clone();
+        let mut request = request.map(|body| match hyper::body::Body::is_end_stream(&body) {
+            true => Body::empty(),
+            false => Body::new(Received::new(body, bounds.body, long_body)),
+        });
+        let extensions = request.extensions_mut();
+        extensions.insert(ConnectInfo(peer));
+        extensions.insert(connection.clone());
+        let mut router = router.clone();
+        async move {
+            let answer = router.call(request).await?;
+            Ok::<_, Infallible>(answer.map(|body| AnswerBody::new(body, under_way)))
+        }
+    });
+    let serving = http1::Builder::new()
+        .max_buf_size(BUFFER)
+        .serve_connection(TokioIo::new(socket), service)
+        .with_upgrades();
+    let mut serving = pin!(serving);
+    let mut stopping = false;
+    let ended = loop {
+        tokio::select! {
+            ended = serving.as_mut() => break ended,
+            () = stop.cancelled(), if !stopping => {
+                stopping = true;
+                serving.as_mut().graceful_shutdown();
+            }
+            () = connection.slot.ended() => {
+                tracing::debug!(%peer, "an idle connection made room for another");
+                return;
+            }
+            why = overdue(&activity, &bounds) => {
+                tracing::debug!(%peer, "a connection ends: {why}");
+                return;
+            }
+        }
+    };
+    if let Err(error) = ended {
+        // Clients that leave, or send something else than HTTP.
+        tracing::debug!(%peer, %error, "a connection ended early");
+    }
+}
+
+/// Ends when something has not moved for too long; says what.
+async fn overdue(activity: &Activity, bounds: &Bounds) -> &'static str {
+    loop {
+        match activity.overdue(bounds, Instant::now()) {
+            Ok(look) => sleep_until(look).await,
+            Err(why) => return why,
+        }
+    }
+}
+
+fn prepare(stream: &TcpStream) -> std::io::Result<()> {
+    // Small messages are sent at once: without it a tunnel waits 40 ms for each step of its windows.
+    stream.set_nodelay(true)?;
+    sockopt::set_socket_send_buffer_size(stream, SYSTEM_BUFFER)?;
+    sockopt::set_socket_keepalive(stream, true)?;
+    let milliseconds = u32::try_from(UNACKNOWLEDGED.as_millis()).unwrap_or(u32::MAX);
+    sockopt::set_tcp_user_timeout(stream, milliseconds)?;
+    Ok(())
+}

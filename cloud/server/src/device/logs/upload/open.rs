@@ -1,0 +1,69 @@
+//! The streams of logs that devices have open: few of each.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::bounds::LOG_STREAMS;
+
+/// The open streams, by device, the oldest first.
+#[derive(Default)]
+pub(in crate::device::logs) struct Uploads {
+    open: Arc<Mutex<ByDevice>>,
+}
+
+type ByDevice = HashMap<i64, VecDeque<(u64, CancellationToken)>>;
+
+/// One open stream; it is no more with the value.
+pub(super) struct OpenUpload {
+    device: i64,
+    number: u64,
+    end: CancellationToken,
+    open: Arc<Mutex<ByDevice>>,
+}
+
+impl Uploads {
+    /// One more of a device. Where it has too many, its oldest ends.
+    pub(super) fn open(&self, device: i64) -> OpenUpload {
+        let end = CancellationToken::new();
+        let mut open = locked(&self.open);
+        let streams = open.entry(device).or_default();
+        let number = streams.back().map_or(0, |(last, _)| last + 1);
+        streams.push_back((number, end.clone()));
+        if streams.len() > LOG_STREAMS
+            && let Some((_, oldest)) = streams.pop_front()
+        {
+            oldest.cancel();
+        }
+        OpenUpload {
+            device,
+            number,
+            end,
+            open: self.open.clone(),
+        }
+    }
+}
+
+impl OpenUpload {
+    /// Newer ones are open in its place.
+    pub(super) async fn replaced(&self) {
+        self.end.cancelled().await;
+    }
+}
+
+impl Drop for OpenUpload {
+    fn drop(&mut self) {
+        let mut open = locked(&self.open);
+        if let Some(streams) = open.get_mut(&self.device) {
+            streams.retain(|(number, _)| *number != self.number);
+            if streams.is_empty() {
+                open.remove(&self.device);
+            }
+        }
+    }
+}
+
+fn locked(open: &Mutex<ByDevice>) -> MutexGuard<'_, ByDevice> {
+    open.lock().unwrap_or_else(PoisonError::into_inner)
+}
