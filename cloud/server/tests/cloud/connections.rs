@@ -7,7 +7,6 @@ use axum::body::Bytes;
 use data::sql;
 use data::testing::on_fresh;
 use reqwest::{Method, StatusCode};
-use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
