@@ -23,12 +23,23 @@ use crate::transaction::Transaction;
 /// Any number, the same for all replicas: whoever has it alone may change tables.
 const LOCK: i64 = 0x666c_6565_7431;
 
+/// Which state of tables, settings and what they mean this program works with. It is raised with every change that an
+/// older program must not work beside or after: a column whose value it would not write, a value that it would not
+/// understand. Programs refuse a database of a higher one.
+const VERSION: u32 = 1;
+/// Under this name the database has the highest one that worked with it.
+const VERSION_NAME: &str = "schema version";
+
 /// Adds what is missing for this model.
 pub(crate) async fn migrate(database: &Database, model: &Model) -> Result<(), DataError> {
     let dialect = database.dialect();
     let mut transaction = database.begin().await?;
     alone(&mut transaction).await?;
     let present = Present::of(&mut transaction).await?;
+    let is_older = match present.columns("platform_setting") {
+        None => true,
+        Some(_) => check_version(&mut transaction).await?,
+    };
     let script = missing(model, &present, dialect)?;
     if !script.is_empty() {
         transaction.script(script).await?;
@@ -36,7 +47,27 @@ pub(crate) async fn migrate(database: &Database, model: &Model) -> Result<(), Da
     for (name, statement) in declared::views(model) {
         replace_view(&mut transaction, name, statement).await?;
     }
+    if is_older {
+        setting::write(&mut transaction, VERSION_NAME, &VERSION.to_string()).await?;
+    }
     transaction.commit().await
+}
+
+/// Whether the database is of an older version than this program.
+///
+/// # Errors
+/// Where it is of a newer one.
+async fn check_version(transaction: &mut Transaction) -> Result<bool, DataError> {
+    let Some(found) = setting::read(transaction, VERSION_NAME).await? else {
+        return Ok(true);
+    };
+    match found.parse::<u32>() {
+        Ok(found) if found <= VERSION => Ok(found < VERSION),
+        _ => Err(DataError::Schema(format!(
+            "it was used by a newer version of the program (schema {found}, this one knows {VERSION}); start that \
+             version, or restore the backup that was made before the upgrade"
+        ))),
+    }
 }
 
 /// No other program that starts does what follows until the transaction ends.

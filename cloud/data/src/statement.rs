@@ -120,7 +120,8 @@ statements!(
 );
 
 /// A statement of ours as text, the same for both databases, with a `?` for each value. A list of numbers
-/// takes the place of its `?` within parentheses: `id IN (?)`.
+/// takes the place of its `?` within parentheses: `id IN (?)`. `now_ms()` is the database's own time, in
+/// milliseconds since the epoch: what replicas compare goes by it, since their clocks may differ.
 #[derive(Debug, Clone)]
 pub struct Sql {
     text: &'static str,
@@ -174,7 +175,7 @@ impl Statement for Sql {
             }
         };
         let mut parts = self.text.split('?');
-        text.push_str(parts.next().unwrap_or_default());
+        push_part(&mut text, parts.next().unwrap_or_default(), dialect);
         for (part, value) in parts.zip(&self.values) {
             match value {
                 Bound::One(value) => add(&mut text, value.clone()),
@@ -187,11 +188,35 @@ impl Statement for Sql {
                     }
                 }
             }
-            text.push_str(part);
+            push_part(&mut text, part, dialect);
         }
         debug_assert_eq!(self.text.matches('?').count(), self.values.len());
         Built::new(text, values)
     }
+}
+
+/// The database's own time, as statements of ours name it.
+const NOW: &str = "now_ms()";
+
+impl Dialect {
+    /// The database's own time in milliseconds since the epoch, as an expression that an index can be searched by.
+    #[must_use]
+    pub fn now(self) -> &'static str {
+        match self {
+            Dialect::Sqlite => "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
+            Dialect::Postgres => "CAST(extract(epoch FROM now()) * 1000 AS bigint)",
+        }
+    }
+}
+
+fn push_part(text: &mut String, part: &str, dialect: Dialect) {
+    let mut rest = part;
+    while let Some((before, after)) = rest.split_once(NOW) {
+        text.push_str(before);
+        text.push_str(dialect.now());
+        rest = after;
+    }
+    text.push_str(rest);
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Changes that happen together or not at all.
 
+use std::time::Duration;
+
 use sqlx::Postgres;
 
 use crate::connection::Connection;
@@ -9,6 +11,9 @@ use crate::error::DataError;
 use crate::row::Row;
 use crate::statement::Statement;
 use crate::writer::Turn;
+
+/// By then a server that lost its client has made the changes or undone them.
+const SETTLED: Duration = Duration::from_secs(5);
 
 /// Changes that happen together or not at all. Dropped, they did not happen.
 pub struct Transaction {
@@ -118,7 +123,7 @@ impl Transaction {
         }
     }
 
-    /// Makes the changes, and tells those who listen of the effects.
+    /// Makes the changes, and tells those who listen of the effects; also where nobody knows whether they were made.
     ///
     /// Whoever drops this future half-way gets either both or neither.
     ///
@@ -134,12 +139,23 @@ impl Transaction {
             effects: _,
         } = self;
         let committed = tokio::spawn(async move {
-            match inner {
-                Inner::Sqlite(turn) => turn.commit().await?,
-                Inner::Postgres(transaction) => transaction.commit().await?,
+            let result = match inner {
+                Inner::Sqlite(turn) => turn.commit().await,
+                Inner::Postgres(transaction) => transaction.commit().await.map_err(DataError::from),
+            };
+            match &result {
+                Ok(()) => database.tell(&effects),
+                // The changes may be there, or be made in a moment: whoever remembers what was looks again.
+                Err(DataError::Lost(_)) => {
+                    database.tell(&effects);
+                    tokio::spawn(async move {
+                        tokio::time::sleep(SETTLED).await;
+                        database.tell(&effects);
+                    });
+                }
+                Err(_) => {}
             }
-            database.tell(&effects);
-            Ok(())
+            result
         });
         match committed.await {
             Ok(result) => result,

@@ -74,18 +74,10 @@ impl Registry {
     /// # Errors
     /// Where the database fails, or what it keeps is no key.
     pub(crate) async fn of(database: &Database) -> Result<Self> {
-        let mut transaction = database.begin().await?;
-        let kept = match setting::read(&mut transaction, KEPT).await? {
-            Some(kept) => serde_json::from_str(&kept)?,
-            None => {
-                let made = made()?;
-                let text = serde_json::to_string(&made)?;
-                setting::write(&mut transaction, KEPT, &text).await?;
-                made
-            }
-        };
-        transaction.commit().await?;
-        Self::with(kept)
+        // Of several replicas that start at once, one's is kept, and all take it.
+        let made = serde_json::to_string(&made()?)?;
+        let kept = setting::read_or_write(database, KEPT, &made).await?;
+        Self::with(serde_json::from_str(&kept)?)
     }
 
     fn with(kept: Kept) -> Result<Self> {

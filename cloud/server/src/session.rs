@@ -58,6 +58,7 @@ impl Sessions {
     /// # Errors
     /// Where the database fails.
     pub(crate) async fn of(database: &Database) -> Result<Self> {
+        // Of several replicas that start at once, one's is kept, and all take it.
         let secret = setting::read_or_write(database, SECRET, &random_text(32)?).await?;
         Ok(Sessions {
             sign: EncodingKey::from_secret(secret.as_bytes()),
@@ -99,4 +100,47 @@ pub(crate) fn random_text(bytes: usize) -> Result<String> {
     let mut random = vec![0; bytes];
     getrandom::fill(&mut random).context("the system has no random numbers")?;
     Ok(hex::encode(random))
+}
+
+#[cfg(test)]
+mod tests {
+    use data::Options;
+    use data::testing::on_both_at;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn m11_first_starts_of_several_replicas_agree_on_the_secret() {
+        on_both_at(|url, _| async move {
+            let starts = (0..8).map(|_| async {
+                let options = Options {
+                    connections: 2,
+                    ..Options::default()
+                };
+                let database = Database::open(&url, &options).await.expect("a database");
+                let sessions = Sessions::of(&database).await.expect("a secret");
+                database.close().await;
+                sessions
+            });
+            let replicas = futures::future::join_all(starts).await;
+            for replica in &replicas {
+                let claims = Claims {
+                    id: 7,
+                    session: 1,
+                    secret: "secret".to_owned(),
+                    auth_time: now(),
+                    end: now() / 1000 + 60,
+                    dashboard: false,
+                    iat: 0,
+                    exp: 0,
+                };
+                let token = replica.token(claims).expect("a token");
+                for other in &replicas {
+                    let read = other.read(&token).expect("a token");
+                    assert_eq!(read.expect("good at every replica").id, 7);
+                }
+            }
+        })
+        .await;
+    }
 }

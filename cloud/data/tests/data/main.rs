@@ -5,6 +5,7 @@
 )]
 
 mod fixture;
+mod lost_commit;
 mod query;
 mod schema;
 mod write;

@@ -396,3 +396,33 @@ async fn a_statement_that_nobody_waits_for_gives_its_connection_back() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_database_that_a_newer_program_used_is_refused_until_it_is_restored() {
+    on_both_at(|url, database| async move {
+        let version = |version: &str| {
+            data::sql("UPDATE platform_setting SET value = ? WHERE name = 'schema version'")
+                .with(version)
+        };
+        let options = Options::default();
+        for newer in ["4000000", "none of this program's"] {
+            assert_eq!(database.execute(&version(newer)).await.unwrap(), 1);
+            let Err(error) = Database::open(&url, &options).await else {
+                panic!("{newer} is refused");
+            };
+            let why = error.to_string();
+            assert!(
+                why.contains("newer version") && why.contains(newer),
+                "{why}"
+            );
+            assert!(why.contains("restore the backup"), "{why}");
+        }
+        // One that is older is brought up to date, and says so.
+        assert_eq!(database.execute(&version("0")).await.unwrap(), 1);
+        Database::open(&url, &options).await.unwrap().close().await;
+        let select = data::sql("SELECT value FROM platform_setting WHERE name = 'schema version'");
+        let texts = database.texts(&select).await.unwrap();
+        assert_ne!(texts, [Some("0".to_owned())]);
+    })
+    .await;
+}

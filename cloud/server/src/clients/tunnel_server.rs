@@ -83,9 +83,10 @@ async fn write(
     let now = now();
     let mut transaction = cloud.database.begin().await?;
     // It is there as long as it tells anything.
-    let server =
-        sql("UPDATE service_instance SET last_heartbeat = ? WHERE id = ? AND service_type = 'vpn'");
-    let server = server.with(now).with(told.service_id);
+    let server = sql(
+        "UPDATE service_instance SET last_heartbeat = now_ms() WHERE id = ? AND service_type = 'vpn'",
+    );
+    let server = server.with(told.service_id);
     if transaction.execute(&server).await? == 0 {
         return Err(Refusal::Wrong(format!(
             "`serviceId`: there is no tunnel server {}; make a `service_instance` first",

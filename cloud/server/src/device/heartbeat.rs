@@ -1,13 +1,13 @@
 //! Who polls is online; who has not for one and a half of its intervals is not, or soon will not be (cloud
 //! behaviour 4.8).
 //!
-//! Deadlines are rows, so they hold over a restart and for all replicas. Polls are noted in memory and written
+//! Deadlines are rows, so they hold over a restart and for all replicas, and are by the database's clock. Polls are noted in memory and written
 //! some at a time: what is lost by a crash is less than a second of deadlines that are minutes away. One task
 //! asks an index who is due; where several replicas do, each takes rows that no other one has.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use data::{Built, DataError, Dialect, Transaction, sql};
 use tokio::sync::Notify;
@@ -22,6 +22,8 @@ const GATHERED: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_secs(1);
 /// From `timeout` to `offline`, in milliseconds.
 const SECOND_CHANCE: i64 = 15_000;
+/// Nobody is waited for longer, in milliseconds: a century, to which the time can still be added.
+const FURTHEST: i64 = 100 * 366 * 24 * 3600 * 1000;
 /// Devices in one statement.
 const AT_ONCE: usize = 1000;
 
@@ -35,19 +37,25 @@ pub(crate) struct Heartbeats {
 /// What a poll says of a device.
 #[derive(Debug, Clone, Copy)]
 struct Polled {
-    /// When it counts as silent, in milliseconds since the epoch.
-    deadline: i64,
+    at: Instant,
+    /// After how many milliseconds it counts as silent.
+    silent_after: i64,
     /// Which state it has, as the sum of its numbers.
     given: i64,
 }
 
 impl Heartbeats {
-    /// A device polled at `now`, was `given` the state of this generation, and is to poll every `interval`
-    /// milliseconds.
-    pub(crate) fn note(&self, device: i64, interval: i64, given: i64, now: i64) {
-        let deadline = now.saturating_add(interval / 2 * 3);
+    /// A device polled, was `given` the state of this generation, and is to poll every `interval` milliseconds.
+    pub(crate) fn note(&self, device: i64, interval: i64, given: i64) {
+        let silent_after = (interval / 2).saturating_mul(3);
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        pending.insert(device, Polled { deadline, given });
+        let at = Instant::now();
+        let polled = Polled {
+            at,
+            silent_after,
+            given,
+        };
+        pending.insert(device, polled);
         drop(pending);
         self.any.notify_one();
     }
@@ -65,6 +73,14 @@ impl Heartbeats {
         for (device, polled) in taken {
             pending.entry(*device).or_insert(*polled);
         }
+    }
+}
+
+impl Polled {
+    /// In how many milliseconds it counts as silent.
+    fn left(&self) -> i64 {
+        let since = i64::try_from(self.at.elapsed().as_millis()).unwrap_or(i64::MAX);
+        self.silent_after.saturating_sub(since).min(FURTHEST)
     }
 }
 
@@ -106,8 +122,10 @@ async fn write(cloud: &Cloud, polls: &[(i64, Polled)]) -> Result<(), DataError> 
 /// The deadlines of those devices that are still there.
 fn deadlines(dialect: Dialect, polls: &[(i64, Polled)]) -> Built {
     let mut text = "INSERT INTO device_heartbeat (device, deadline, given) \
-                    SELECT d.id, v.column2, v.column3 FROM (VALUES "
+                    SELECT d.id, v.column2 + "
         .to_owned();
+    text.push_str(dialect.now());
+    text.push_str(", v.column3 FROM (VALUES ");
     let mut values = Vec::with_capacity(3 * polls.len());
     for (at, (device, polled)) in polls.iter().enumerate() {
         if at > 0 {
@@ -120,11 +138,7 @@ fn deadlines(dialect: Dialect, polls: &[(i64, Polled)]) -> Built {
                 text.push_str(&format!("(${first},${},${})", first + 1, first + 2));
             }
         }
-        values.extend([
-            (*device).into(),
-            polled.deadline.into(),
-            polled.given.into(),
-        ]);
+        values.extend([(*device).into(), polled.left().into(), polled.given.into()]);
     }
     text.push_str(
         ") AS v JOIN device AS d ON d.id = v.column1 WHERE TRUE \
@@ -176,25 +190,25 @@ pub(crate) async fn expiring(cloud: Shared, stop: CancellationToken) {
 
 /// Moves those that are due to their next state; how many there were.
 async fn expire(cloud: &Cloud) -> Result<usize, DataError> {
-    let now = now();
-    let due = sql("SELECT id FROM device_heartbeat WHERE deadline <= ? LIMIT 1").with(now);
+    let due = sql("SELECT id FROM device_heartbeat WHERE deadline <= now_ms() LIMIT 1");
     // Nothing is locked for a look.
     if cloud.database.row(&due).await?.is_none() {
         return Ok(0);
     }
+    let now = now();
     let mut transaction = cloud.database.begin().await?;
     let due = match transaction.dialect() {
         Dialect::Sqlite => sql(
             "SELECT h.device, d.api_heartbeat_state FROM device_heartbeat AS h \
-             JOIN device AS d ON d.id = h.device WHERE h.deadline <= ? ORDER BY h.deadline LIMIT 1000",
+             JOIN device AS d ON d.id = h.device WHERE h.deadline <= now_ms() ORDER BY h.deadline LIMIT 1000",
         ),
         Dialect::Postgres => sql(
             "SELECT h.device, d.api_heartbeat_state FROM device_heartbeat AS h \
-             JOIN device AS d ON d.id = h.device WHERE h.deadline <= ? ORDER BY h.deadline LIMIT 1000 \
+             JOIN device AS d ON d.id = h.device WHERE h.deadline <= now_ms() ORDER BY h.deadline LIMIT 1000 \
              FOR UPDATE OF h SKIP LOCKED",
         ),
     };
-    let rows = transaction.rows(&due.with(now)).await?;
+    let rows = transaction.rows(&due).await?;
     let mut late = Vec::new();
     let mut gone = Vec::new();
     for row in &rows {
@@ -208,8 +222,8 @@ async fn expire(cloud: &Cloud) -> Result<usize, DataError> {
     gone.sort_unstable();
     set_state(&mut transaction, &late, "timeout", now).await?;
     set_state(&mut transaction, &gone, "offline", now).await?;
-    let again = sql("UPDATE device_heartbeat SET deadline = ? WHERE device IN (?)")
-        .with(now + SECOND_CHANCE)
+    let again = sql("UPDATE device_heartbeat SET deadline = now_ms() + ? WHERE device IN (?)")
+        .with(SECOND_CHANCE)
         .with_all(&late);
     transaction.execute(&again).await?;
     let done = sql("DELETE FROM device_heartbeat WHERE device IN (?)").with_all(&gone);

@@ -21,7 +21,7 @@ pub(crate) use remembered::States;
 use remembered::{Remembered, tag};
 
 use crate::answer::{Refusal, json};
-use crate::cloud::{Cloud, Shared, now};
+use crate::cloud::{Cloud, Shared};
 use crate::credential::Identity;
 use crate::device::{Known, parameter};
 
@@ -190,7 +190,7 @@ fn note_poll(cloud: &Cloud, identity: &Identity, remembered: &Remembered) {
             ..
         } = remembered;
         let heartbeats = &cloud.devices.heartbeats;
-        heartbeats.note(device.id, *poll, *generation, now());
+        heartbeats.note(device.id, *poll, *generation);
     }
 }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use data::write::Writer;
-use data::{DataError, Database, Dialect, sql};
+use data::{DataError, Database, Dialect, Sql, sql};
 use serde_json::{Map, json};
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
@@ -26,7 +26,8 @@ use crate::cloud::{Cloud, Shared, now};
 
 /// Between two renewals of this replica's time.
 const RENEW: Duration = Duration::from_secs(10);
-/// A replica that has not renewed it for so many milliseconds is gone.
+/// A replica that has not renewed it for so many milliseconds is gone. The database's clock alone counts them: those
+/// of replicas may differ by more.
 const GONE_AFTER: i64 = 35_000;
 /// Devices of one statement.
 const AT_ONCE: usize = 1000;
@@ -68,11 +69,12 @@ pub(crate) struct Instance {
 /// Where the database fails.
 pub(crate) async fn begin(cloud: &Cloud) -> Result<Instance> {
     let database = &cloud.database;
-    let gone_since = match database.dialect() {
-        Dialect::Sqlite => i64::MAX,
-        Dialect::Postgres => now() - GONE_AFTER,
+    let gone_after = match database.dialect() {
+        // No other program is there, whatever its row says.
+        Dialect::Sqlite => i64::MIN,
+        Dialect::Postgres => GONE_AFTER,
     };
-    without_the_gone(database, gone_since)
+    without_the_gone(database, gone_after)
         .await
         .context("devices of an earlier start cannot be seen as disconnected")?;
     let id = register(cloud).await?;
@@ -93,6 +95,7 @@ async fn register(cloud: &Cloud) -> Result<i64> {
         .create("service_instance", &row)
         .await
         .context("this replica cannot be made known to the others")?;
+    transaction.execute(&renewal(id)).await?;
     transaction.commit().await?;
     Ok(id)
 }
@@ -131,25 +134,27 @@ pub(crate) async fn run(cloud: Shared, mut instance: Instance, stop: Cancellatio
 
 async fn renew(cloud: &Cloud, instance: &mut Instance) -> Result<()> {
     let database = &cloud.database;
-    let mine = sql("UPDATE service_instance SET last_heartbeat = ? WHERE id = ?")
-        .with(now())
-        .with(instance.id);
-    if database.execute(&mine).await? == 0 {
+    if database.execute(&renewal(instance.id)).await? == 0 {
         // The others took this replica for gone, and its devices with it.
         instance.id = register(cloud).await?;
         cloud.reach.presence.all_changed(cloud.reach.tunnels.all());
     }
     if database.dialect() == Dialect::Postgres {
-        without_the_gone(database, now() - GONE_AFTER).await?;
+        without_the_gone(database, GONE_AFTER).await?;
     }
     Ok(())
 }
 
-/// Nobody is connected to replicas that have not renewed their time since.
-async fn without_the_gone(database: &Database, since: i64) -> Result<(), DataError> {
-    let gone =
-        sql("SELECT id FROM service_instance WHERE service_type = 'vpn' AND last_heartbeat < ?");
-    for row in database.rows(&gone.with(since)).await? {
+fn renewal(instance: i64) -> Sql {
+    sql("UPDATE service_instance SET last_heartbeat = now_ms() WHERE id = ?").with(instance)
+}
+
+/// Nobody is connected to replicas that have not renewed their time for so many milliseconds.
+async fn without_the_gone(database: &Database, after: i64) -> Result<(), DataError> {
+    let gone = sql(
+        "SELECT id FROM service_instance WHERE service_type = 'vpn' AND now_ms() - last_heartbeat > ?",
+    );
+    for row in database.rows(&gone.with(after)).await? {
         leave(database, row.id(0)?, now()).await?;
     }
     let nobody_holds = sql(

@@ -16,7 +16,7 @@ use tunnel::{End, Farewell};
 
 use super::open::Opener;
 use crate::answer::Refusal;
-use crate::cloud::{Cloud, Shared, now};
+use crate::cloud::{Cloud, Shared};
 use crate::connections::Connection;
 use crate::credential::{carried, key_hash};
 
@@ -37,13 +37,14 @@ pub(crate) async fn accept(
 ) -> Result<Response, Refusal> {
     let (mut parts, _) = request.into_parts();
     let identity = cloud.admit(&parts).await?;
-    let row = sql("SELECT id, actor FROM device WHERE uuid = ?").with(uuid);
+    let row = sql("SELECT id, actor, now_ms() FROM device WHERE uuid = ?").with(uuid);
     let row = cloud
         .database
         .row(&row)
         .await?
         .ok_or(Refusal::Unauthorized)?;
-    let (device, actor) = (row.id(0)?, row.id(1)?);
+    // By the database's clock: which of two tunnels at two replicas is the older, theirs could not tell.
+    let (device, actor, since) = (row.id(0)?, row.id(1)?, row.id(2)?);
     let setting = cloud.setting(&identity.caller);
     let permitted = query::permitted_action(&setting, "device", device, Action::CloudLink)?;
     if cloud.database.row(&permitted).await?.is_none() {
@@ -77,13 +78,13 @@ pub(crate) async fn accept(
         actor,
         key: key_hash(&key),
     };
-    let carried = carry(cloud.clone(), opener, switched);
+    let carried = carry(cloud.clone(), opener, since, switched);
     cloud.reach.tunnels.carrying.spawn(carried);
     Ok((StatusCode::SWITCHING_PROTOCOLS, headers).into_response())
 }
 
 /// Carries a tunnel from its first byte to its last.
-async fn carry(cloud: Shared, opener: Opener, switched: OnUpgrade) {
+async fn carry(cloud: Shared, opener: Opener, since: i64, switched: OnUpgrade) {
     let device = opener.device;
     let pings = cloud.configuration.reach.pings();
     let begun = timeout(SWITCH, async {
@@ -101,7 +102,6 @@ async fn carry(cloud: Shared, opener: Opener, switched: OnUpgrade) {
         Err(_) => return,
     };
     let reach = &cloud.reach;
-    let since = now();
     let mut held = reach.tunnels.opened(&opener, since, ask.clone());
     opened(&cloud, device, since);
     let ending = CancellationToken::new();

@@ -87,3 +87,25 @@ async fn every_replica_signs_with_the_key_of_the_database() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn m11_first_starts_of_several_replicas_agree_on_the_registrys_key() {
+    data::testing::on_both_at(|url, _| async move {
+        let starts = (0..8).map(|_| async {
+            let options = data::Options {
+                connections: 2,
+                ..data::Options::default()
+            };
+            let database = data::Database::open(&url, &options)
+                .await
+                .expect("a database");
+            let registry = Registry::of(&database).await.expect("a key");
+            database.close().await;
+            registry.certificate
+        });
+        let mut certificates = futures::future::join_all(starts).await;
+        certificates.dedup();
+        assert_eq!(certificates.len(), 1);
+    })
+    .await;
+}

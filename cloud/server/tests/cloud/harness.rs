@@ -46,7 +46,16 @@ impl Cloud {
 
     /// The same, with a configuration file.
     pub(crate) async fn start_with(database: &str, configuration: &str) -> Self {
-        Self::start_at("127.0.0.1:0", database, configuration).await
+        Self::start_at("127.0.0.1:0", database, configuration, &[]).await
+    }
+
+    /// The same, with more in its environment.
+    pub(crate) async fn start_in(
+        database: &str,
+        configuration: &str,
+        environment: &[(&str, &str)],
+    ) -> Self {
+        Self::start_at("127.0.0.1:0", database, configuration, environment).await
     }
 
     /// The same once more, at the same address, after it has ended.
@@ -54,10 +63,15 @@ impl Cloud {
         let (url, database) = (self.url.clone(), self.database.clone());
         self.end().await;
         let address = url.strip_prefix("http://").expect("an address");
-        Self::start_at(address, &database, "").await
+        Self::start_at(address, &database, "", &[]).await
     }
 
-    async fn start_at(address: &str, database: &str, configuration: &str) -> Self {
+    async fn start_at(
+        address: &str,
+        database: &str,
+        configuration: &str,
+        environment: &[(&str, &str)],
+    ) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("cloud.toml");
         std::fs::write(&file, configuration).expect("a file");
@@ -68,6 +82,7 @@ impl Cloud {
             .arg("--config")
             .arg(&file)
             .env("RUST_LOG", "info")
+            .envs(environment.iter().copied())
             .stderr(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()

@@ -2,6 +2,7 @@
 //! was told the others know. The programs are real ones, each in a process of its own.
 
 mod calls;
+mod clocks;
 mod hostile;
 mod logs;
 mod losses;

@@ -9,6 +9,8 @@ use super::rows::{App, Image, Level, Part, Rows};
 
 /// What devices poll at least this often, in milliseconds (cloud behaviour 4.2).
 pub(crate) const POLL: i64 = 600_000;
+/// And at least this often: what timers of devices can hold.
+const LONGEST_POLL: i64 = i32::MAX as i64;
 const POLL_NAME: &str = "SUPERVISOR_POLL_INTERVAL";
 
 /// What is nested deeper in a composition or contract is left out: a device's parser takes 128 levels, some of
@@ -66,7 +68,7 @@ impl Rows {
     pub(crate) fn poll_interval(&self, branding: &Branding) -> i64 {
         let said = self.settings(branding).remove(POLL_NAME);
         let said = said.and_then(|text| text.trim().parse::<i64>().ok());
-        said.unwrap_or(POLL).max(POLL)
+        said.unwrap_or(POLL).clamp(POLL, LONGEST_POLL)
     }
 
     /// Configuration variables by their names without a prefix: what the device has wins over its fleet, the
