@@ -102,6 +102,12 @@ struct Shown {
     longest: u64,
 }
 
+/// Whether the rows of a resource have numbers of their own: those of some views have none.
+fn is_numbered(resource: &Resource) -> bool {
+    let id = resource.find_field("id");
+    id.is_some_and(|id| !id.nullable)
+}
+
 /// Rows whose objects are still to be made: in PostgreSQL a column for each field, in SQLite one of text.
 pub(super) struct Listing {
     select: SelectStatement,
@@ -139,7 +145,7 @@ impl<'a> Compiler<'a> {
         self.paged(&mut select, options);
         // SQLite makes the text of each row before it orders them: those of a page are found first.
         let is_page = options.top.is_some() || options.skip.is_some();
-        if is_page && self.dialect == Dialect::Sqlite && row.resource.find_field("id").is_some() {
+        if is_page && self.dialect == Dialect::Sqlite && is_numbered(row.resource) {
             select.expr(row.column("id"));
             let page = mem::replace(&mut select, from(row.resource.table, &row.alias));
             select.and_where(row.column("id").in_subquery(page));
@@ -287,8 +293,17 @@ impl<'a> Compiler<'a> {
             }
             select.order_by_expr_with_nulls(value.sql, direction, nulls);
         }
-        if scope.it.resource.find_field("id").is_some() {
+        let resource = scope.it.resource;
+        if is_numbered(resource) {
             select.order_by_expr(scope.it.column("id"), Order::Asc);
+        } else {
+            // Pages need an order in which each row has its place.
+            for field in &resource.fields {
+                let is_ordered = matches!(field.kind, Type::Link { .. } | Type::Boolean);
+                if let (Column::Stored(column), true) = (field.column, is_ordered) {
+                    select.order_by_expr(scope.it.column(column), Order::Asc);
+                }
+            }
         }
         Ok(())
     }
