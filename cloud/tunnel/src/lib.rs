@@ -35,4 +35,6 @@ pub use messages::{End, Pipe, over};
 pub use serve::serve;
 
 #[cfg(all(test, feature = "device", feature = "cloud"))]
+mod fuzz_tests;
+#[cfg(all(test, feature = "device", feature = "cloud"))]
 mod tests;

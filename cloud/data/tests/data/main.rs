@@ -5,6 +5,7 @@
 )]
 
 mod fixture;
+mod fuzz;
 mod lost_commit;
 mod query;
 mod schema;

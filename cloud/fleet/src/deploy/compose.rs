@@ -215,6 +215,9 @@ fn named_volumes(value: Option<&Value>) -> Vec<&str> {
 }
 
 #[cfg(test)]
+mod fuzz_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -66,6 +66,12 @@ impl Cloud {
         Self::start_at(address, &database, "", &[]).await
     }
 
+    /// One at an address where another was killed.
+    pub(crate) async fn again(url: &str, database: &str, configuration: &str) -> Self {
+        let address = url.strip_prefix("http://").expect("an address");
+        Self::start_at(address, database, configuration, &[]).await
+    }
+
     async fn start_at(
         address: &str,
         database: &str,

@@ -42,6 +42,16 @@ impl Names {
         }
     }
 
+    /// Gives somebody a name to ask by.
+    pub(crate) fn trust(&mut self, who: &str, credential: String) {
+        self.credentials.insert(who.to_owned(), credential);
+    }
+
+    /// Somebody's credential.
+    pub(crate) fn token(&self, who: &str) -> Option<&str> {
+        self.credentials.get(who).map(String::as_str)
+    }
+
     /// Requests of somebody: `ann`, `bob`, `nobody`, or a device by its name.
     pub(crate) fn by<'a>(&self, cloud: &'a Cloud, who: &str) -> Signed<'a> {
         cloud.by(self.credentials.get(who).expect(who).clone())

@@ -1,0 +1,309 @@
+//! Bodies that nobody would send, over HTTP on both databases: each is taken or refused with a 4xx, and afterwards
+//! the database is whole.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use data::testing::{POSTGRES, drop_postgres, fresh_postgres};
+use data::{Built, Database, Dialect, Options};
+use fuzz::{corpus, mutated};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use reqwest::Method;
+use resources::{Resource, Type, Version};
+use serde_json::{Map, Value, json};
+use tokio::runtime::Runtime;
+
+use crate::harness::Cloud;
+use crate::scene::{Names, scene};
+
+/// Reports and lines of logs, as devices send them: the method, the path, and the body.
+const REPORTS: &str = include_str!("fuzz/reports.txt");
+const WORDS: &[&str] = &[
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "\"\"",
+    "null",
+    "true",
+    "-1",
+    "1.5",
+    "1e400",
+    "9223372036854775807",
+    "\"id\":",
+    "\"apps\":{",
+    "\"services\":{",
+    "\"status\":",
+    "\"releases\":{",
+    "\"image\":",
+    "\"api_port\":",
+    "\"is_online\":true",
+    "\"uuid\":",
+    "\"local\":",
+    "\\u0000",
+    "\\ud800",
+    "\"timestamp\":",
+    "\"message\":",
+    "\"tag_key\":",
+    "\"value\":",
+    "\"7cf02a62bdc94e6fa4d5cb9b1d94a5c1\":{",
+    "{\"a\":",
+];
+/// So that nobody is asked to come back later.
+const WITHOUT_LIMITS: &str = "[limits]\nrequests_per_minute = 1000000000";
+/// How long one answer may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A cloud on a database of each kind, for as long as a target runs.
+struct Clouds {
+    runtime: Runtime,
+    all: Vec<(Cloud, Names)>,
+    postgres: Option<String>,
+    taken: Cell<u32>,
+    sent: Cell<u32>,
+    _folder: tempfile::TempDir,
+}
+
+impl Clouds {
+    fn made() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let sqlite = format!("sqlite:{}", folder.path().join("fuzz.sqlite").display());
+        let runtime = Runtime::new().expect("a runtime");
+        let (all, postgres) = runtime.block_on(async {
+            let postgres = match std::env::var(POSTGRES) {
+                Ok(server) => Some(fresh_postgres(&server).await),
+                Err(_) => None,
+            };
+            let mut all = Vec::new();
+            for url in std::iter::once(&sqlite).chain(&postgres) {
+                let cloud = Cloud::start_with(url, WITHOUT_LIMITS).await;
+                let names = scene(&cloud).await;
+                all.push((cloud, names));
+            }
+            (all, postgres)
+        });
+        Clouds {
+            runtime,
+            all,
+            postgres,
+            taken: Cell::new(0),
+            sent: Cell::new(0),
+            _folder: folder,
+        }
+    }
+
+    /// Sends a request to each.
+    fn send(
+        &self,
+        who: &str,
+        method: &Method,
+        path: &str,
+        body: &str,
+    ) -> Result<(), TestCaseError> {
+        for (cloud, names) in &self.all {
+            let request = names
+                .by(cloud, who)
+                .ask(method.clone(), &names.filled(path));
+            let request = request
+                .header("content-type", "application/json")
+                .body(names.filled(body))
+                .timeout(PATIENCE);
+            let (status, text) = self
+                .runtime
+                .block_on(async {
+                    let answer = request.send().await?;
+                    Ok::<_, reqwest::Error>((answer.status(), answer.text().await?))
+                })
+                .map_err(|error| TestCaseError::fail(format!("{}: {error:?}", cloud.database)))?;
+            prop_assert!(
+                !status.is_server_error(),
+                "{status} of {}: {text}",
+                cloud.database
+            );
+            self.sent.set(self.sent.get() + 1);
+            self.taken
+                .set(self.taken.get() + u32::from(status.is_success()));
+        }
+        Ok(())
+    }
+
+    /// Looks at the databases, once all was sent.
+    fn check(&self, least: u32) {
+        let (sent, taken) = (self.sent.get(), self.taken.get());
+        println!("{taken} of {sent} were taken");
+        assert!(
+            taken * least > sent,
+            "only {taken} of {sent} were taken: nothing is shown"
+        );
+        for (cloud, _) in &self.all {
+            self.runtime.block_on(whole(&cloud.database));
+        }
+    }
+}
+
+/// A database of SQLite holds what SQLite says it has to; PostgreSQL sees to that itself.
+pub(crate) async fn whole(url: &str) {
+    let options = Options {
+        connections: 1,
+        ..Options::default()
+    };
+    let database = Database::open(url, &options).await.expect("the database");
+    if database.dialect() == Dialect::Sqlite {
+        for (statement, expected) in [
+            (
+                "SELECT integrity_check FROM pragma_integrity_check",
+                &[Some("ok".to_owned())][..],
+            ),
+            (
+                "SELECT \"table\" || ' ' || rowid FROM pragma_foreign_key_check",
+                &[],
+            ),
+        ] {
+            let found = database.texts(&Built::new(statement, [])).await;
+            assert_eq!(found.expect("an answer"), expected, "{statement}");
+        }
+    }
+    database.close().await;
+}
+
+impl Drop for Clouds {
+    fn drop(&mut self) {
+        self.all.clear();
+        if let Some(url) = &self.postgres {
+            self.runtime.block_on(drop_postgres(url));
+        }
+    }
+}
+
+/// A value for a field: often such as it takes.
+fn value(kind: Type, choice: u16, text: &str) -> Value {
+    let fitting = match kind {
+        Type::Integer | Type::Link { .. } => json!(i64::from(choice % 9)),
+        Type::BigInteger => json!(choice.to_string()),
+        Type::Boolean => json!(choice.is_multiple_of(2)),
+        Type::Text { max, .. } => json!(text.chars().take(max).collect::<String>()),
+        Type::Word(words) => json!(words[usize::from(choice) % words.len()]),
+        Type::Timestamp => json!("2026-01-02T03:04:05.678Z"),
+        Type::Json { .. } | Type::JsonText { .. } => {
+            json!({ "services": { "a": { "image": text } } })
+        }
+    };
+    match choice % 41 {
+        40 => Value::Null,
+        39 => json!(i64::MAX),
+        38 => json!(-1.5e300),
+        37 => json!([[[]]]),
+        36 => json!({ "__id": 1 }),
+        35 => json!(text.repeat(4000)),
+        34 => json!("\u{0}"),
+        33 => json!(text),
+        32 => json!(u64::MAX),
+        _ => fitting,
+    }
+}
+
+/// A body for rows of a resource.
+fn body(resource: &'static Resource, choices: &[u16], text: &str) -> String {
+    let mut fields = Map::new();
+    for (field, choice) in resource.fields.iter().zip(choices) {
+        // What a row needs, mostly; else a few.
+        let needed = !field.nullable && matches!(field.default, resources::Default::None);
+        if needed && choice % 16 != 0 || choice % 5 == 0 {
+            fields.insert(field.name.to_owned(), value(field.kind, choice / 5, text));
+        }
+    }
+    Value::Object(fields).to_string()
+}
+
+fn written() -> impl Strategy<Value = (&'static str, Method, String, String)> {
+    let version = prop_oneof![4 => Just(Version::V7), 1 => select(&[Version::V1, Version::V5, Version::V6][..])];
+    let resource = version.prop_flat_map(|version| {
+        let resources = version.model().resources();
+        (Just(version), 0..resources.len())
+            .prop_map(|(version, at)| (version, &version.model().resources()[at]))
+    });
+    let text = prop_oneof![
+        "[a-z]{1,12}",
+        ".{0,20}",
+        Just("1.2.3".to_owned()),
+        Just("PLATFORM_X".to_owned())
+    ];
+    let who = prop_oneof![5 => Just("ann"), 1 => Just("calm"), 1 => Just("bob")];
+    (
+        who,
+        resource,
+        vec(any::<u16>(), 60),
+        text,
+        0_u8..12,
+        1_u8..12,
+    )
+        .prop_map(|(who, (version, resource), choices, text, verb, id)| {
+            let at = format!("{}/{}", version.path(), resource.name);
+            let body = body(resource, &choices, &text);
+            match verb {
+                0..=5 => (who, Method::POST, at, body),
+                6..=8 => (who, Method::PATCH, format!("{at}({id})"), body),
+                9 => (who, Method::PATCH, format!("{at}?$filter=id eq {id}"), body),
+                10 => (who, Method::POST, at, body.replace('}', ",")),
+                // People stay, or nobody could ask further.
+                _ if [
+                    "user",
+                    "organization",
+                    "organization_membership",
+                    "actor",
+                    "api_key",
+                ]
+                .contains(&resource.table) =>
+                {
+                    (who, Method::PATCH, at, "[]".to_owned())
+                }
+                _ => (who, Method::DELETE, format!("{at}({id})"), String::new()),
+            }
+        })
+}
+
+#[test]
+fn whatever_stands_in_the_body_of_a_write_is_taken_or_refused() {
+    let clouds = Clouds::made();
+    fuzz::run("bodies", 300, &written(), |(who, method, path, body)| {
+        clouds.send(who, &method, &path, &body)
+    });
+    clouds.check(50);
+}
+
+#[test]
+fn whatever_a_device_reports_is_taken_or_refused() {
+    let clouds = Clouds::made();
+    let reports = corpus(REPORTS);
+    for report in &reports {
+        let sent = reported(&clouds, report);
+        assert!(sent.is_ok(), "{report}: {sent:?}");
+    }
+    fuzz::run("reports", 300, &mutated_reports(reports), |report| {
+        reported(&clouds, &report)
+    });
+    clouds.check(50);
+}
+
+/// Changes of the bodies alone.
+fn mutated_reports(reports: Vec<String>) -> impl Strategy<Value = String> {
+    let by_address = reports.into_iter().map(|report| {
+        let at = report.find(['{', '[']).expect("a body");
+        let address = report[..at].to_owned();
+        mutated(vec![report[at..].to_owned()], WORDS)
+            .prop_map(move |body| format!("{address}{body}"))
+            .boxed()
+    });
+    proptest::strategy::Union::new(by_address.collect::<Vec<_>>())
+}
+
+fn reported(clouds: &Clouds, report: &str) -> Result<(), TestCaseError> {
+    let mut words = report.splitn(3, ' ');
+    let mut word = || words.next().unwrap_or_default();
+    let (method, path, body) = (word(), word(), word());
+    clouds.send("calm", &method.parse().expect("a method"), path, body)
+}
