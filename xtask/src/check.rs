@@ -1,10 +1,11 @@
-//! What must be clean before a commit: formatting and lints. Components are linted for the target that
+//! What must be clean before a commit: formatting, lints and what the programs are built from. Components are linted for the target that
 //! they run on.
 
 use anyhow::Result;
 
 use crate::cargo::{self, WASM_TARGET};
 use crate::layout::crates_in;
+use crate::supply_chain;
 
 pub(crate) fn run() -> Result<()> {
     cargo::finish(cargo::cargo(["fmt", "--all", "--check"]))?;
@@ -28,5 +29,6 @@ pub(crate) fn run() -> Result<()> {
         components.args(["--package", &package]);
     }
     components.args(["--", "--deny", "warnings"]);
-    cargo::finish(components)
+    cargo::finish(components)?;
+    supply_chain::check()
 }

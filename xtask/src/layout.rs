@@ -1,5 +1,5 @@
 //! The layout in `target/dist`: the programs, the plugins and the default policy, each where the
-//! supervisor looks for it relative to its own place.
+//! supervisor looks for it relative to its own place, and the list of what they are made of.
 //!
 //! The supervisor and its compiler are built by separate cargo invocations: one alone would unify
 //! wasmtime's features and put the code generator into the resident process.
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::cargo::{self, Steps, WASM_TARGET};
-use crate::simulate;
+use crate::{sbom, simulate};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -101,6 +101,7 @@ pub(crate) fn build_in(arguments: &Arguments, steps: &mut Steps) -> Result<Layou
         profile
     };
     install_programs_of_cloud(&layout, profile, cloud_profile)?;
+    sbom::write(&layout.folder)?;
     Ok(layout)
 }
 

@@ -8,6 +8,7 @@ mod cargo;
 mod check;
 mod chromium;
 mod docker_address;
+mod fuzz;
 mod host_stand_ins;
 mod interrupted;
 mod layout;
@@ -19,8 +20,10 @@ mod processes;
 mod reachable_docker;
 mod run;
 mod samples;
+mod sbom;
 mod shells_for_tests;
 mod simulate;
+mod supply_chain;
 mod test;
 
 use std::process::ExitCode;
@@ -56,8 +59,12 @@ enum Command {
     /// Start the PostgreSQL server of the tests and keep it until Ctrl-C
     #[command(hide = true)]
     PostgresForTests,
-    /// Check formatting and lints, as continuous integration does
+    /// Check formatting, lints and dependencies, as continuous integration does
     Check,
+    /// Feed parsers, statements and endpoints of the cloud with what nobody would send
+    Fuzz(fuzz::Arguments),
+    /// Check the dependencies alone: licences, sources, second and withdrawn versions, known weaknesses
+    Dependencies,
 }
 
 fn main() -> ExitCode {
@@ -72,6 +79,8 @@ fn main() -> ExitCode {
         Command::DockerForTests => private_docker::run_in_foreground(),
         Command::PostgresForTests => private_postgres::run_in_foreground(),
         Command::Check => check::run(),
+        Command::Fuzz(arguments) => fuzz::run(&arguments),
+        Command::Dependencies => supply_chain::check(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,182 @@
+//! What the programs are built from, held against `deny.toml` by cargo-deny: licences, sources, second versions
+//! of a crate, withdrawn versions, and known weaknesses.
+//!
+//! Known weaknesses are a git repository that is not on crates.io. Where it cannot be reached the rest is still
+//! checked, and a line says what was not.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::cargo;
+
+/// The version of cargo-deny whose answers we know.
+const VERSION: &str = "0.20.2";
+/// The RustSec advisories, by the address that `deny.toml` has.
+const ADVISORIES: &str = "https://github.com/RustSec/advisory-db";
+/// One of a crate that does not exist.
+const ADVISORY: &str = "```toml
+[advisory]
+id = \"RUSTSEC-1970-0001\"
+package = \"nothing\"
+date = \"2026-01-01\"
+
+[versions]
+patched = []
+```
+
+# Nothing
+
+Stands in for the advisories where they cannot be reached.
+";
+/// How long the advisories may take to answer before they count as out of reach.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) fn check() -> Result<()> {
+    let program = cargo_deny()?;
+    let mut check = Command::new(program);
+    check.current_dir(cargo::repository());
+    if are_advisories_reachable()? {
+        check.args(["check", "--hide-inclusion-graph"]);
+        return cargo::finish(check);
+    }
+    let stand_in = StandIn::make()?;
+    stand_in.give_to(&mut check);
+    // Exceptions in `deny.toml` name advisories that are not here.
+    check.args([
+        "check",
+        "--hide-inclusion-graph",
+        "--allow",
+        "unknown-advisory",
+    ]);
+    cargo::finish(check)?;
+    println!(
+        "\nNOT CHECKED: known weaknesses of dependencies. {ADVISORIES} cannot be reached from here; licences, \
+         sources, second versions and withdrawn versions were checked.\n"
+    );
+    Ok(())
+}
+
+/// The program, built once into the target folder where nobody has installed this version.
+fn cargo_deny() -> Result<PathBuf> {
+    let tools = cargo::target_folder().join("tools");
+    let ours = tools.join("bin/cargo-deny");
+    for program in [PathBuf::from("cargo-deny"), ours.clone()] {
+        if version_of(&program).as_deref() == Some(VERSION) {
+            return Ok(program);
+        }
+    }
+    println!("building cargo-deny {VERSION}, once");
+    let building = tools.join("building");
+    // It runs for seconds, so that optimising it costs more than it saves.
+    let mut install = cargo::cargo(["install", "cargo-deny", "--locked", "--debug", "--force"]);
+    install
+        .args(["--version", VERSION, "--root"])
+        .arg(&tools)
+        .arg("--target-dir")
+        .arg(&building)
+        .env("CARGO_PROFILE_DEV_DEBUG", "0");
+    cargo::finish(install)?;
+    fs::remove_dir_all(&building)
+        .with_context(|| format!("failed to remove `{}`", building.display()))?;
+    Ok(ours)
+}
+
+/// The version that a cargo-deny says it is; nothing where there is none.
+fn version_of(program: &Path) -> Option<String> {
+    let output = Command::new(program).arg("--version").output().ok()?;
+    let said = String::from_utf8(output.stdout).ok()?;
+    Some(said.trim().strip_prefix("cargo-deny ")?.to_owned())
+}
+
+fn are_advisories_reachable() -> Result<bool> {
+    let mut asking = Command::new("git")
+        .args(["ls-remote", "--exit-code", ADVISORIES, "refs/heads/main"])
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .context("failed to start `git`; is it installed?")?;
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = asking.try_wait()? {
+            return Ok(status.success());
+        }
+        if begun.elapsed() > PATIENCE {
+            asking.kill()?;
+            asking.wait()?;
+            return Ok(false);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A database of advisories that says nothing of any crate: cargo-deny looks for withdrawn versions only where it
+/// has a database, and refuses one that is empty.
+struct StandIn {
+    repository: PathBuf,
+}
+
+impl StandIn {
+    fn make() -> Result<Self> {
+        let repository = cargo::target_folder().join("tools/no-advisories");
+        clear(&repository)?;
+        clear(&cargo::repository().join("target/advisory-dbs"))?;
+        let folder = repository.join("crates/nothing");
+        fs::create_dir_all(&folder)
+            .with_context(|| format!("failed to make `{}`", folder.display()))?;
+        fs::write(folder.join("RUSTSEC-1970-0001.md"), ADVISORY)?;
+        for arguments in [
+            &["init", "--quiet", "--initial-branch=main"][..],
+            &["add", "crates"],
+            &["commit", "--quiet", "--message=None"],
+        ] {
+            let status = Command::new("git")
+                .current_dir(&repository)
+                .args(["-c", "user.name=xtask", "-c", "user.email=xtask@localhost"])
+                .args(arguments)
+                .status()
+                .context("failed to start `git`; is it installed?")?;
+            if !status.success() {
+                bail!("`git {}` failed ({status})", arguments.join(" "));
+            }
+        }
+        Ok(StandIn { repository })
+    }
+
+    /// Has git take it for the real one.
+    fn give_to(&self, command: &mut Command) {
+        let here = format!("url.file://{}.insteadOf", self.repository.display());
+        command
+            .env("GIT_CONFIG_COUNT", "1")
+            .env("GIT_CONFIG_KEY_0", here)
+            .env("GIT_CONFIG_VALUE_0", ADVISORIES);
+    }
+}
+
+impl Drop for StandIn {
+    fn drop(&mut self) {
+        // A later check must not take the copy for the real one.
+        for folder in [
+            self.repository.clone(),
+            cargo::repository().join("target/advisory-dbs"),
+        ] {
+            if let Err(error) = clear(&folder) {
+                eprintln!("{error:#}");
+            }
+        }
+    }
+}
+
+fn clear(folder: &Path) -> Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("failed to remove `{}`", folder.display()))
+        }
+        _ => Ok(()),
+    }
+}
