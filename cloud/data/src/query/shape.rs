@@ -148,6 +148,10 @@ impl<'a> Compiler<'a> {
         if is_page && self.dialect == Dialect::Sqlite && is_numbered(row.resource) {
             select.expr(row.column("id"));
             let page = mem::replace(&mut select, from(row.resource.table, &row.alias));
+            let page = match options.skip {
+                Some(skip) => self.skipped(page, options.top, skip)?,
+                None => page,
+            };
             select.and_where(row.column("id").in_subquery(page));
             self.ordered(&mut select, &scope, options)?;
         }
@@ -322,6 +326,27 @@ impl<'a> Compiler<'a> {
         if let Some(skip) = options.skip {
             select.offset(bounded(skip));
         }
+    }
+
+    /// The numbers of a page behind those that are passed over, on SQLite. Its 3.51 makes a join of an `EXISTS`, and
+    /// an `OFFSET` beside it then counts a row once for each that it is joined with: so rows are found by one
+    /// statement and passed over by another.
+    fn skipped(
+        &self,
+        mut found: SelectStatement,
+        top: Option<u64>,
+        skip: u64,
+    ) -> Result<SelectStatement, Fault> {
+        let top = top.unwrap_or(u64::MAX);
+        found
+            .limit(bounded(top.saturating_add(skip)))
+            .reset_offset();
+        let mut page = SelectStatement::new();
+        page.column(Alias::new("id"))
+            .from_subquery(found, Alias::new(self.unused_name()?))
+            .limit(bounded(top))
+            .offset(bounded(skip));
+        Ok(page)
     }
 
     /// The fields of a row's object, in their order.
