@@ -22,7 +22,7 @@ const BETWEEN: usize = 60;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What was acknowledged: of tags and variables, which number a device has.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 struct Acknowledged {
     tags: BTreeSet<String>,
     variables: BTreeSet<String>,
@@ -168,13 +168,8 @@ async fn nothing_that_was_acknowledged_is_lost_when_the_program_is_killed() {
         for writer in writing {
             writer.await.expect("a writer that sees no other answer");
         }
-        check(
-            &cloud,
-            &token,
-            &devices,
-            &acknowledged.lock().expect("the list"),
-        )
-        .await;
+        let all = acknowledged.lock().expect("the list").clone();
+        check(&cloud, &token, &devices, &all).await;
         cloud.end().await;
         whole(&url).await;
     })
