@@ -30,6 +30,10 @@ impl Record {
         self.0.insert(field, value);
     }
 
+    pub(crate) fn remove(&mut self, field: &str) {
+        self.0.remove(field);
+    }
+
     pub(crate) fn set_number(&mut self, field: &'static str, number: i64) {
         self.set(field, Taken::Integer(number));
     }

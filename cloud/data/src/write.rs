@@ -20,7 +20,7 @@ mod older;
 mod refusal;
 mod request;
 
-use resources::{Branding, Method, Model, Resource, Source};
+use resources::{Branding, Method, Model, Resource, Role, Source};
 
 pub(crate) use cascade::Going;
 pub(crate) use change::Change;
@@ -125,6 +125,17 @@ impl<'a> Writer<'a> {
     /// The actor that asks, where it is one.
     pub(crate) fn actor(&self) -> Option<i64> {
         self.setting.caller.actor()
+    }
+
+    /// Whether it is a device that asks, by its key.
+    pub(crate) fn is_device(&self) -> bool {
+        matches!(
+            self.setting.caller,
+            Caller::Holder {
+                role: Role::DeviceKey,
+                ..
+            }
+        )
     }
 
     pub(crate) fn is_platform(&self) -> bool {

@@ -27,6 +27,9 @@ pub struct Field {
     pub check: Option<Check>,
     /// A link to a row that is made with this one and goes with it (its actor).
     pub owns: bool,
+    /// A link to what the row is of: its organization, fleet or device. It is led elsewhere only by whoever may change
+    /// both what it led to and what it leads to, beside the row.
+    pub belongs: bool,
     /// What it says, for the documentation.
     pub doc: &'static str,
 }
@@ -140,6 +143,10 @@ pub enum Writer {
     Client,
     /// Whoever makes the row; it stays as it is then.
     Creator,
+    /// Whoever may change the row, but no device.
+    People,
+    /// As [`Writer::People`], and a device until it first asks what it should run: what it was set up with says so.
+    Provisioning,
     /// Device keys, and the platform.
     Device,
     /// The platform alone.
@@ -162,6 +169,7 @@ impl Field {
             input: None,
             check: None,
             owns: false,
+            belongs: false,
             doc: "",
         }
     }
@@ -231,6 +239,12 @@ impl Field {
     pub(crate) const fn owned(mut self) -> Self {
         self.owns = true;
         self.never_null().by(Writer::Platform)
+    }
+
+    /// See [`Field::belongs`].
+    pub(crate) const fn belongs(mut self) -> Self {
+        self.belongs = true;
+        self
     }
 
     /// See [`Writer`].

@@ -146,7 +146,7 @@ fn annotate(xml: &mut Xml, field: &Field) {
     let term = match field.writer {
         Writer::Platform | Writer::Device => "Core.Computed",
         Writer::Creator => "Core.Immutable",
-        Writer::Client | Writer::Input => return,
+        Writer::Client | Writer::People | Writer::Provisioning | Writer::Input => return,
     };
     xml.empty("Annotation", &[("Term", term), ("Bool", "true")]);
 }

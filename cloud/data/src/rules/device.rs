@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use resources::{Taken, split_os_version};
+use resources::{Taken, Writer as Word, split_os_version};
 use semver::Version;
 
 use super::system_release::{self, os_version};
@@ -10,7 +10,7 @@ use super::{fleet, history, installs, random};
 use crate::effect::DeviceGone;
 use crate::record::AT_ONCE;
 use crate::statement::sql;
-use crate::write::{Change, WriteError, Writer};
+use crate::write::{Change, WriteError, Writer, known};
 
 pub(super) async fn before_create(
     writer: &mut Writer<'_>,
@@ -59,6 +59,9 @@ pub(super) async fn before_change(
 }
 
 async fn before_one_change(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), WriteError> {
+    if writer.is_device() {
+        only_while_it_is_set_up(change)?;
+    }
     take_os_variant(change);
     note_events(change, writer.now());
     if change.alters("belongs_to__application") {
@@ -97,6 +100,23 @@ pub(super) async fn after_change(
         .map(|change| change.id)
         .collect();
     installs::of_devices(writer, &retargeted).await
+}
+
+/// What a device was set up with may name and pin it, until it asks for the first time what it should run. From then on
+/// that is passed over, as all else is that is people's to say.
+fn only_while_it_is_set_up(change: &mut Change) -> Result<(), WriteError> {
+    if change
+        .old
+        .number("changed_api_heartbeat_state_on__date")
+        .is_some()
+    {
+        for field in known("device")?.fields.iter() {
+            if field.writer == Word::Provisioning {
+                change.new.remove(field.name);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// What is told of devices that go.

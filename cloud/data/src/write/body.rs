@@ -68,7 +68,8 @@ impl Writer<'_> {
             return field.name != "id";
         };
         match field.writer {
-            Word::Client | Word::Input => true,
+            Word::Client | Word::Input | Word::Provisioning => true,
+            Word::People => *role != Role::DeviceKey,
             Word::Creator => what == For::Create,
             Word::Device => self.reports || role == Role::DeviceKey,
             Word::Platform => false,
@@ -111,7 +112,11 @@ impl Writer<'_> {
         self.by_default(resource, &mut fresh)?;
         for (_, field) in stored(resource) {
             let stays = values.has(field.name) || !self.has_say(field, For::Change);
-            if stays || field.writer != Word::Client {
+            let is_theirs = matches!(
+                field.writer,
+                Word::Client | Word::People | Word::Provisioning
+            );
+            if stays || !is_theirs {
                 continue;
             }
             match fresh.get(field.name) {

@@ -107,6 +107,7 @@ impl Writer<'_> {
                 inputs: inputs.clone(),
             })
             .collect();
+        self.check_both_ends(resource, &changes).await?;
         rules::before_change(self, resource, &mut changes).await?;
         let now = self.now();
         for change in &mut changes {

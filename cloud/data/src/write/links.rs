@@ -1,10 +1,12 @@
 //! What links that are written may lead to.
 
+use std::collections::BTreeSet;
+
 use resources::{Method, OnDelete, Resource, Role, Rows, Taken, Type};
 
 use sea_query::{Alias, Expr, ExprTrait, Query};
 
-use super::{WriteError, Writer, known};
+use super::{Change, WriteError, Writer, known};
 use crate::query::{self, Caller};
 use crate::record::Record;
 
@@ -42,6 +44,38 @@ impl Writer<'_> {
             };
             if !found && !self.is_its_own(to, *id).await? {
                 return Err(self.hidden(resource, name, to, *id, method));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a row is of gives it away, and what it is to be of takes it: the caller may change both.
+    pub(super) async fn check_both_ends(
+        &mut self,
+        resource: &'static Resource,
+        changes: &[Change],
+    ) -> Result<(), WriteError> {
+        if self.is_platform() {
+            return Ok(());
+        }
+        for field in resource.fields.iter().filter(|field| field.belongs) {
+            let Type::Link { to, .. } = field.kind else {
+                continue;
+            };
+            let mut ends = BTreeSet::new();
+            for change in changes.iter().filter(|change| change.alters(field.name)) {
+                ends.extend(change.old.number(field.name));
+                ends.extend(change.new.number(field.name));
+            }
+            for end in ends {
+                let select = match query::permitted(&self.setting, to, end, Method::Update) {
+                    Ok(select) => select,
+                    Err(query::QueryError::NoRights(_)) => return Err(WriteError::NoRights),
+                    Err(error) => return Err(error.into()),
+                };
+                if self.transaction.id(&select).await?.is_none() {
+                    return Err(WriteError::NoRights);
+                }
             }
         }
         Ok(())

@@ -6,6 +6,7 @@ mod catalogue;
 mod cloud;
 mod devices;
 mod effects;
+mod ends;
 mod every;
 mod fleets;
 mod people;

@@ -30,20 +30,29 @@ fn device() -> Resource {
                 .default(Default::Uuid)
                 .by(Writer::Creator),
         )
-        .field(short("local_id").doc("for whoever made it to find it by"))
+        .field(
+            short("local_id")
+                .by(Writer::People)
+                .doc("for whoever made it to find it by"),
+        )
         .field(
             short("device_name")
                 .never_null()
                 .check(Check::OneLine)
+                .by(Writer::Provisioning)
                 .doc("two words joined by `-` unless another is given"),
         )
-        .field(text("note", 1_000_000).doc("for people"))
-        .field(link("is_of__device_type", "device_type", OnDelete::Refuse).required())
-        .field(link(
-            "belongs_to__application",
-            "application",
-            OnDelete::Cascade,
-        ));
+        .field(text("note", 1_000_000).by(Writer::People).doc("for people"))
+        .field(
+            link("is_of__device_type", "device_type", OnDelete::Refuse)
+                .required()
+                .by(Writer::People),
+        )
+        .field(
+            link("belongs_to__application", "application", OnDelete::Cascade)
+                .by(Writer::People)
+                .belongs(),
+        );
     let fields = what_it_may_do(what_it_should_be(what_it_says(how_it_is_reached(fields))));
     fields
         .unique(["uuid"])
@@ -124,7 +133,7 @@ fn how_it_is_reached(device: Resource) -> Resource {
                 .doc("the same as is_connected_to_vpn"),
         )
         .field(time("last_connectivity_event").by(Writer::Platform))
-        .field(time("is_locked_until__date"))
+        .field(time("is_locked_until__date").by(Writer::People))
         .field(
             text("public_address", 50)
                 .by(Writer::Platform)
@@ -233,6 +242,7 @@ fn what_it_should_be(device: Resource) -> Resource {
     device
         .field(
             link("is_pinned_on__release", "release", OnDelete::Refuse)
+                .by(Writer::Provisioning)
                 .doc("runs this one, whatever its fleet runs"),
         )
         .field(
@@ -246,10 +256,12 @@ fn what_it_should_be(device: Resource) -> Resource {
                 "release",
                 OnDelete::Refuse,
             )
+            .by(Writer::People)
             .doc("its operating system"),
         )
         .field(
             link("should_be_managed_by__release", "release", OnDelete::Refuse)
+                .by(Writer::People)
                 .doc("its supervisor"),
         )
 }
@@ -260,15 +272,24 @@ fn what_it_may_do(device: Resource) -> Resource {
         .field(
             flag("is_active")
                 .default(Default::Boolean(true))
+                .by(Writer::People)
                 .doc("whether it is in use"),
         )
         .field(flag("is_frozen").constant(Constant::Boolean(false)))
-        .field(flag("is_web_accessible").doc("where the type of its fleet has that"))
-        .field(time("is_accessible_by_support_until__date"))
+        .field(
+            flag("is_web_accessible")
+                .by(Writer::People)
+                .doc("where the type of its fleet has that"),
+        )
+        .field(time("is_accessible_by_support_until__date").by(Writer::People))
         .field(link("belongs_to__user", "user", OnDelete::SetNull).by(Writer::Platform))
         .field(short("latitude").by(Writer::Platform))
         .field(short("longitude").by(Writer::Platform))
-        .field(short("custom_latitude").doc("where people say it is"))
-        .field(short("custom_longitude"))
+        .field(
+            short("custom_latitude")
+                .by(Writer::People)
+                .doc("where people say it is"),
+        )
+        .field(short("custom_longitude").by(Writer::People))
         .field(short("location").by(Writer::Platform))
 }

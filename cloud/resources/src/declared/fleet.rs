@@ -52,7 +52,11 @@ fn application() -> Resource {
                 .by(Writer::Platform)
                 .doc("handle of the organization, `/`, name of the fleet, in lower case; unique"),
         )
-        .field(link("organization", "organization", OnDelete::Cascade).required())
+        .field(
+            link("organization", "organization", OnDelete::Cascade)
+                .required()
+                .belongs(),
+        )
         .field(link("is_for__device_type", "device_type", OnDelete::Refuse).required())
         .field(
             link("application_type", "application_type", OnDelete::Refuse)
@@ -163,7 +167,11 @@ fn hosted_on() -> Resource {
         "application__can_use__application_as_host",
         "that devices of a fleet may have an operating system of that other fleet",
     )
-    .field(link("application", "application", OnDelete::Cascade).required())
+    .field(
+        link("application", "application", OnDelete::Cascade)
+            .required()
+            .belongs(),
+    )
     .field(
         link(
             "can_use__application_as_host",

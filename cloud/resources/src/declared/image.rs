@@ -14,7 +14,11 @@ fn image() -> Resource {
         .field(time("start_timestamp").required())
         .field(time("end_timestamp"))
         .field(text("dockerfile", 1_000_000))
-        .field(link("is_a_build_of__service", "service", OnDelete::Cascade).required())
+        .field(
+            link("is_a_build_of__service", "service", OnDelete::Cascade)
+                .required()
+                .belongs(),
+        )
         .field(Field::new("image_size", Type::BigInteger).doc("bytes"))
         .field(
             text("is_stored_at__image_location", 255)
@@ -52,7 +56,11 @@ fn release_image() -> Resource {
     Resource::new("release_image", "that an image is part of a release")
         .also("image__is_part_of__release")
         .field(link("image", "image", OnDelete::Cascade).required())
-        .field(link("is_part_of__release", "release", OnDelete::Cascade).required())
+        .field(
+            link("is_part_of__release", "release", OnDelete::Cascade)
+                .required()
+                .belongs(),
+        )
         .link_also("release", "release", "is_part_of__release")
         .link_also("contains__image", "image", "image")
         .unique(["image", "is_part_of__release"])
@@ -81,7 +89,11 @@ fn image_label() -> Resource {
         "a label that a release gives to containers of an image",
     )
     .also("release_image__has__label_name")
-    .field(link("release_image", "release_image", OnDelete::Cascade).required())
+    .field(
+        link("release_image", "release_image", OnDelete::Cascade)
+            .required()
+            .belongs(),
+    )
     .field(words("label_name", 1, 255).required())
     .field(text("value", 300).required())
     .unique(["release_image", "label_name"])

@@ -88,6 +88,7 @@ fn organization_membership() -> Resource {
     .field(
         link("user", "user", OnDelete::Cascade)
             .required()
+            .by(Writer::Creator)
             .doc("a new row may give `username` instead"),
     )
     .field(
@@ -96,7 +97,8 @@ fn organization_membership() -> Resource {
             "organization",
             OnDelete::Cascade,
         )
-        .required(),
+        .required()
+        .by(Writer::Creator),
     )
     .field(
         link(
@@ -127,9 +129,10 @@ fn user_application_membership() -> Resource {
     .field(
             link("user", "user", OnDelete::Cascade)
                 .required()
+                .by(Writer::Creator)
                 .doc("a new row may give `username` instead"),
         )
-    .field(link("is_member_of__application", "application", OnDelete::Cascade).required())
+    .field(link("is_member_of__application", "application", OnDelete::Cascade).required().by(Writer::Creator))
     .field(super::team::role())
     .link_also("application", "application", "is_member_of__application")
     .unique(["user", "is_member_of__application"])

@@ -177,7 +177,7 @@ fn api_key() -> Resource {
 fn user_public_key() -> Resource {
     Resource::new("user__has__public_key", "an SSH key of a user")
         .also("user_public_key")
-        .field(link("user", "user", OnDelete::Cascade).required())
+        .field(link("user", "user", OnDelete::Cascade).required().by(Writer::Creator))
         .field(words("title", 1, 120).required())
         .field(words("public_key", 1, 2850).required())
         .people(Methods::ALL, Rows::Where("user eq @user"))

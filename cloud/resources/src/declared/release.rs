@@ -21,7 +21,11 @@ pub(super) const BUILD_STATUS: &[&str] = &[
 
 fn release() -> Resource {
     Resource::new("release", "a version of what a fleet runs")
-        .field(link("belongs_to__application", "application", OnDelete::Cascade).required())
+        .field(
+            link("belongs_to__application", "application", OnDelete::Cascade)
+                .required()
+                .belongs(),
+        )
         .field(
             words("commit", 1, 40)
                 .required()
@@ -191,7 +195,7 @@ const FILE: usize = 4096;
 fn release_asset() -> Resource {
     Resource::new("release_asset", "a file beside a release")
         .also("release__has__asset_key")
-        .field(link("release", "release", OnDelete::Cascade).required())
+        .field(link("release", "release", OnDelete::Cascade).required().belongs())
         .field(words("asset_key", 1, 255).required())
         .field(
             json("asset", FILE)

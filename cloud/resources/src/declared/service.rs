@@ -17,7 +17,11 @@ pub(super) fn all() -> Vec<Resource> {
 fn service() -> Resource {
     Resource::new("service", "one of the services of a fleet")
         .also("application__has__service_name")
-        .field(link("application", "application", OnDelete::Cascade).required())
+        .field(
+            link("application", "application", OnDelete::Cascade)
+                .required()
+                .belongs(),
+        )
         .field(
             words("service_name", 1, 63)
                 .check(Check::ServiceName)
@@ -40,7 +44,11 @@ fn service() -> Resource {
 fn service_label() -> Resource {
     Resource::new("service_label", "a label of a service's containers")
         .also("service__has__label_name")
-        .field(link("service", "service", OnDelete::Cascade).required())
+        .field(
+            link("service", "service", OnDelete::Cascade)
+                .required()
+                .belongs(),
+        )
         .field(words("label_name", 1, 255).required())
         .field(text("value", 300).required())
         .unique(["service", "label_name"])
@@ -52,7 +60,7 @@ fn service_install() -> Resource {
     Resource::new("service_install", "that a device is to run a service")
         .also("device__installs__service")
         .also("device__installs__application__has__service_name")
-        .field(link("device", "device", OnDelete::Cascade).required())
+        .field(link("device", "device", OnDelete::Cascade).required().belongs())
         .field(link("installs__service", "service", OnDelete::Cascade).required())
         .link_also("service", "service", "installs__service")
         .unique(["device", "installs__service"])
@@ -110,7 +118,11 @@ fn image_install() -> Resource {
         "an image on a device, and how it fares there",
     )
     .also("device__installs__image")
-    .field(link("device", "device", OnDelete::Cascade).required())
+    .field(
+        link("device", "device", OnDelete::Cascade)
+            .required()
+            .belongs(),
+    )
     .field(link("installs__image", "image", OnDelete::Cascade).required())
     .field(time("install_date").required())
     .field(int("download_progress").by(Writer::Device).doc("percent"))

@@ -35,7 +35,7 @@ fn tag(
     longest_value: usize,
 ) -> Resource {
     Resource::new(name, doc)
-        .field(link(of, of, OnDelete::Cascade).required())
+        .field(link(of, of, OnDelete::Cascade).required().belongs())
         .field(
             words("tag_key", 1, longest_key)
                 .check(Check::TagKey)

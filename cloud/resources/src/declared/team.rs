@@ -4,7 +4,7 @@
 //! was given, in the role that it was given there.
 
 use crate::access::{Methods, Rows};
-use crate::field::{Field, OnDelete, link, short, words};
+use crate::field::{Field, OnDelete, Writer, link, short, words};
 use crate::resource::Resource;
 
 pub(super) fn all() -> Vec<Resource> {
@@ -57,7 +57,8 @@ fn team() -> Resource {
                 "organization",
                 OnDelete::Cascade,
             )
-            .required(),
+            .required()
+            .belongs(),
         )
         .unique(["belongs_to__organization", "name"])
         .many("team_membership", "team_membership", "is_member_of__team")
@@ -75,9 +76,14 @@ fn team_membership() -> Resource {
         .field(
             link("user", "user", OnDelete::Cascade)
                 .required()
+                .by(Writer::Creator)
                 .doc("a new row may give `username` instead"),
         )
-        .field(link("is_member_of__team", "team", OnDelete::Cascade).required())
+        .field(
+            link("is_member_of__team", "team", OnDelete::Cascade)
+                .required()
+                .by(Writer::Creator),
+        )
         .link_also("team", "team", "is_member_of__team")
         .unique(["user", "is_member_of__team"])
         .people(Methods::ALL, Rows::Through("is_member_of__team"))
@@ -93,8 +99,8 @@ fn team_application_access() -> Resource {
         "team_application_access",
         "that a fleet is shared with a team",
     )
-    .field(link("team", "team", OnDelete::Cascade).required())
-    .field(link("grants_access_to__application", "application", OnDelete::Cascade).required())
+    .field(link("team", "team", OnDelete::Cascade).required().by(Writer::Creator))
+    .field(link("grants_access_to__application", "application", OnDelete::Cascade).required().by(Writer::Creator))
     .field(role())
     .link_also(
         "application",

@@ -90,7 +90,7 @@ fn variable(
     let mut called = words("name", 1, 255).required();
     called.check = check;
     Resource::new(name, doc)
-        .field(link(of, of, OnDelete::Cascade).required())
+        .field(link(of, of, OnDelete::Cascade).required().belongs())
         .field(called)
         .field(text("value", 100_000).required().check(Check::OneLine))
         .unique([of, "name"])

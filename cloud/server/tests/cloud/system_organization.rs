@@ -111,7 +111,7 @@ async fn c2_administrators_of_the_cloud_alone_join_the_organization_of_the_syste
         assert_eq!(status, StatusCode::OK);
         assert_eq!(ann.rows(&format!("{its}?$select=is_system")).await, [json!({ "is_system": true })]);
         // And whoever joined may leave.
-        let left = format!("/v7/organization_membership?$filter=is_member_of__organization/any(o:o/handle eq 'platform_os')");
+        let left = "/v7/organization_membership?$filter=is_member_of__organization/any(o:o/handle eq 'platform_os')".to_owned();
         let (status, why) = ann.answer(ann.ask(Method::DELETE, &left)).await;
         assert_eq!(status, StatusCode::OK, "{why}");
         assert_eq!(ann.rows("/v7/organization?$select=id").await.len(), 1);
