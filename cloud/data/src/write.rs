@@ -129,13 +129,7 @@ impl<'a> Writer<'a> {
 
     /// Whether it is a device that asks, by its key.
     pub(crate) fn is_device(&self) -> bool {
-        matches!(
-            self.setting.caller,
-            Caller::Holder {
-                role: Role::DeviceKey,
-                ..
-            }
-        )
+        self.setting.caller.role() == Some(Role::DeviceKey)
     }
 
     pub(crate) fn is_platform(&self) -> bool {

@@ -169,7 +169,7 @@ impl Action {
 /// That a role may do something with some rows of a resource. What it may do with a resource is what all of
 /// its grants allow together, and those of [`Role::Guest`]. A row that is made or changed must be one that
 /// the role may do that with afterwards as well, and a link that is written must lead to a row that the
-/// role may read, unless it leads to a user (who is made a member before anybody there may see them).
+/// role may read.
 #[derive(Debug, Clone)]
 pub struct Grant {
     /// Who.

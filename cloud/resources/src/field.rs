@@ -21,6 +21,8 @@ pub struct Field {
     pub writer: Writer,
     /// Nobody reads it through the data API, nor filters or orders by it.
     pub secret: bool,
+    /// Of those who read the row, whom it is shown to. To the others it is null, in filters and orders as well.
+    pub readers: Readers,
     /// What becomes of it in a request of an older version; see [`Version::written`](crate::Version::written).
     pub input: Option<Input>,
     /// What its text has to be beside of its type.
@@ -136,6 +138,18 @@ pub enum Default {
     Uuid,
 }
 
+/// Whom a field is shown to, of those who read the row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readers {
+    /// All of them.
+    OfTheRow,
+    /// Those who may change the row as well, and devices.
+    Changers,
+    /// Those for whom this filter holds, which may use what rules may
+    /// ([`Rows::Where`](crate::Rows::Where)).
+    Where(&'static str),
+}
+
 /// Whose word a field takes. Others' is ignored, as unknown fields are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writer {
@@ -166,6 +180,7 @@ impl Field {
             default: Default::None,
             writer: Writer::Client,
             secret: false,
+            readers: Readers::OfTheRow,
             input: None,
             check: None,
             owns: false,
@@ -256,6 +271,12 @@ impl Field {
     /// Nobody reads it.
     pub(crate) const fn secret(mut self) -> Self {
         self.secret = true;
+        self
+    }
+
+    /// See [`Readers`].
+    pub(crate) const fn read_by(mut self, readers: Readers) -> Self {
+        self.readers = readers;
         self
     }
 

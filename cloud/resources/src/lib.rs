@@ -26,7 +26,7 @@ mod written;
 pub use access::{Action, Grant, Method, Methods, Permit, Role, Rows};
 pub use branding::Branding;
 pub use check::Check;
-pub use field::{Column, Constant, Default, Field, Input, OnDelete, Type, Writer};
+pub use field::{Column, Constant, Default, Field, Input, OnDelete, Readers, Type, Writer};
 pub use key_scope::{KeyLimits, KeyScope, of_fleet};
 pub use model::{Model, v7};
 pub use release_version::{Finality, NoVersion, ReleaseVersion, split_os_version};

@@ -8,7 +8,7 @@ use odata::{
     Arithmetic, Comparison, Count, Expression, Function, Lambda, Operand, PathSegment,
     PropertyPath, Quantifier,
 };
-use resources::{Method, Navigation, Step};
+use resources::{Method, Navigation, Readers, Step};
 use sea_query::{Alias, Expr, ExprTrait, Func, SelectStatement};
 
 use super::fault::Fault;
@@ -414,8 +414,12 @@ impl<'a> Compiler<'a> {
             }
             (None, None) => return Err(no_field(row, name)),
         };
-        let sql = self.field(row, field)?;
-        let value = Typed::new(sql, Kind::of(&field.kind), field.nullable, name.at);
+        let sql = match scope.rule {
+            true => self.kept(row, field)?,
+            false => self.field(row, field)?,
+        };
+        let nullable = field.nullable || field.readers != Readers::OfTheRow;
+        let value = Typed::new(sql, Kind::of(&field.kind), nullable, name.at);
         Ok(Typed {
             longest: longest(&field.kind),
             ..value

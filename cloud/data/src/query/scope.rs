@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use odata::{Key, Literal, Name, Value};
 use resources::{
-    Action, Column, Constant, Field, KeyLimits, Method, Model, Navigation, Resource, Role, Rows,
-    Step, of_fleet,
+    Action, Column, Constant, Field, KeyLimits, Method, Model, Navigation, Readers, Resource, Role,
+    Rows, Step, of_fleet,
 };
 use sea_query::{Expr, ExprTrait};
 
@@ -345,20 +345,23 @@ impl<'a> Compiler<'a> {
         for rows in granted {
             let one = match rows {
                 Rows::All => Rule::All,
-                Rows::Where(text) => {
-                    let mut scope = Scope::of(row.clone());
-                    scope.rule = true;
-                    let rule = parsed(text)?;
-                    Rule::Where {
-                        what: self.condition(&scope, &rule, false)?,
-                        links: links_from_caller(&rule),
-                    }
-                }
+                Rows::Where(text) => self.rule_where(row, text)?,
                 Rows::Through(link) => self.rule_through(role, row, right, link)?,
             };
             together = either(together, one);
         }
         Ok(together)
+    }
+
+    /// The rule that a filter of the model is.
+    fn rule_where(&self, row: &Row<'a>, text: &'static str) -> Result<Rule, Fault> {
+        let mut scope = Scope::of(row.clone());
+        scope.rule = true;
+        let rule = parsed(text)?;
+        Ok(Rule::Where {
+            what: self.condition(&scope, &rule, false)?,
+            links: links_from_caller(&rule),
+        })
     }
 
     /// The rule of the row that a link leads to.
@@ -436,10 +439,31 @@ impl<'a> Compiler<'a> {
             .resource
             .find_field(name)
             .ok_or_else(|| Fault::broken(format!("`{}` has no `{name}`", row.resource.name)))?;
-        self.field(row, field)
+        self.kept(row, field)
     }
 
+    /// What a field of a row is to the caller: null where it is shown to others alone.
     pub(super) fn field(&self, row: &Row<'a>, field: &Field) -> Result<Expr, Fault> {
+        let kept = self.kept(row, field)?;
+        let Some(role) = self.caller.role() else {
+            return Ok(kept);
+        };
+        let shown = match field.readers {
+            Readers::OfTheRow => return Ok(kept),
+            Readers::Changers if role == Role::DeviceKey => return Ok(kept),
+            // A key that is for looking alone sees what its user does.
+            Readers::Changers => self.rule_of(role, row, Method::Update.into())?,
+            Readers::Where(text) => self.rule_where(row, text)?,
+        };
+        Ok(match shown {
+            Rule::All => kept,
+            Rule::Nothing => nothing(Kind::of(&field.kind)),
+            Rule::Where { what, .. } => Expr::case(what, kept).into(),
+        })
+    }
+
+    /// What a field of a row is, whoever asks.
+    pub(super) fn kept(&self, row: &Row<'a>, field: &Field) -> Result<Expr, Fault> {
         match field.column {
             Column::Stored(name) => Ok(row.column(name)),
             Column::Constant(Constant::Null) => Ok(nothing(Kind::of(&field.kind))),

@@ -1,11 +1,12 @@
 //! Organizations and their members (cloud behaviour 1.12, 5.16).
 
-use resources::{Resource, Taken};
+use resources::{Method, Resource, Taken};
 use sea_query::{Alias, Expr, ExprTrait, Query};
 use serde_json::{Map, Value};
 
 use super::affected;
 use crate::database::Dialect;
+use crate::query;
 use crate::record::{self, Record};
 use crate::statement::sql;
 use crate::write::{Change, WriteError, Writer, known};
@@ -27,8 +28,12 @@ pub(crate) async fn member(
     if values.has("user") {
         return Ok(());
     }
+    // The same, whether there is one that the caller does not know or none: nobody finds out here who there is.
     let nobody = || {
-        WriteError::refused("`username`: there is no user of this name; give the number as `user`")
+        WriteError::refused(
+            "`username`: you share neither an organization nor a fleet with a user of this name; invite them by \
+             `organization_invite` or `application_invite`",
+        )
     };
     let field = known("user")?.find_field("username");
     let field = field.ok_or_else(|| WriteError::Broken("a user has no name".to_owned()))?;
@@ -37,6 +42,10 @@ pub(crate) async fn member(
     };
     let there = sql("SELECT id FROM \"user\" WHERE username = ?").with(name.as_str());
     let id = writer.transaction.id(&there).await?.ok_or_else(nobody)?;
+    let known = query::permitted(&writer.setting, "user", id, Method::Read)?;
+    if writer.transaction.id(&known).await?.is_none() {
+        return Err(nobody());
+    }
     values.set_number("user", id);
     Ok(())
 }
@@ -159,6 +168,9 @@ pub(super) async fn before_organization_goes(
     writer: &mut Writer<'_>,
     organizations: &[i64],
 ) -> Result<(), WriteError> {
+    if writer.is_platform() {
+        return Ok(());
+    }
     for some in organizations.chunks(record::AT_ONCE) {
         let system = sql("SELECT id FROM organization WHERE id IN (?) AND is_system = TRUE");
         if writer

@@ -69,7 +69,7 @@ impl Writer<'_> {
         };
         match field.writer {
             Word::Client | Word::Input | Word::Provisioning => true,
-            Word::People => *role != Role::DeviceKey,
+            Word::People => role != Role::DeviceKey,
             Word::Creator => what == For::Create,
             Word::Device => self.reports || role == Role::DeviceKey,
             Word::Platform => false,

@@ -11,8 +11,7 @@ use crate::query::{self, Caller};
 use crate::record::Record;
 
 impl Writer<'_> {
-    /// Each link leads to a row that the caller may read, or is; to any user, who is made a member before anybody
-    /// there may see them.
+    /// Each link leads to a row that the caller may read, or is.
     pub(super) async fn check_links(
         &mut self,
         resource: &'static Resource,
@@ -31,7 +30,7 @@ impl Writer<'_> {
             }
             let setting = match to {
                 // An address that is invited was given as such, and has a row only because of that.
-                "user" | "invitee" => query::Setting {
+                "invitee" => query::Setting {
                     caller: &Caller::Platform,
                     ..self.setting
                 },

@@ -38,7 +38,8 @@ impl Owner {
 #[derive(Deserialize)]
 struct Row {
     name: String,
-    value: String,
+    /// Null to those who may not change it.
+    value: Option<String>,
     #[serde(default)]
     service: Vec<ServiceName>,
     #[serde(default)]
@@ -55,7 +56,7 @@ struct Install {
 #[derive(Debug, Serialize)]
 struct Variable {
     name: String,
-    value: String,
+    value: Option<String>,
     /// `environment` or `config`.
     kind: &'static str,
     /// `fleet` or `device`: where it is set.
@@ -124,7 +125,10 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, of: &Of) -> Result<()> 
         &all,
         &[
             ("NAME", |one| (one.name.clone(), Mood::Plain)),
-            ("VALUE", |one| (one.value.clone(), Mood::Plain)),
+            ("VALUE", |one| match &one.value {
+                Some(value) => (value.clone(), Mood::Plain),
+                None => ("hidden".to_owned(), Mood::Quiet),
+            }),
             ("KIND", |one| (one.kind.to_owned(), Mood::Quiet)),
             ("OF", |one| (one.of.to_owned(), Mood::Quiet)),
             ("SERVICE", |one| {

@@ -95,6 +95,11 @@ fn device() -> Resource {
             Action::SshHost,
             Rows::Through("belongs_to__application"),
         )
+        .people_action(
+            Action::ReadTargetState,
+            Rows::Through("belongs_to__application"),
+        )
+        .action(Role::DeviceKey, Action::ReadTargetState, ITSELF)
         .action(Role::DeviceKey, Action::WriteLog, ITSELF)
         .action(Role::DeviceKey, Action::CloudLink, ITSELF)
         .action(Role::DeviceKey, Action::SupervisorProxyWrite, ITSELF)

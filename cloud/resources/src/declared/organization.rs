@@ -15,8 +15,6 @@ pub(super) fn all() -> Vec<Resource> {
     ]
 }
 
-const CHANGES: Methods = Methods::CREATE.and(Methods::UPDATE).and(Methods::DELETE);
-
 fn organization() -> Resource {
     Resource::new("organization", "whom fleets belong to")
         .field(words("name", 1, 100).required())
@@ -88,8 +86,7 @@ fn organization_membership() -> Resource {
     .field(
         link("user", "user", OnDelete::Cascade)
             .required()
-            .by(Writer::Creator)
-            .doc("a new row may give `username` instead"),
+            .by(Writer::Creator),
     )
     .field(
         link(
@@ -112,7 +109,11 @@ fn organization_membership() -> Resource {
     .link_also("organization", "organization", "is_member_of__organization")
     .link_also("includes__user", "user", "user")
     .unique(["user", "is_member_of__organization"])
-    .people(Methods::ALL, Rows::Through("is_member_of__organization"))
+    // Members come by invites that they accept, which are no request for a row of this.
+    .people(
+        Methods::READ.and(Methods::UPDATE).and(Methods::DELETE),
+        Rows::Through("is_member_of__organization"),
+    )
     // Whoever wants to may leave.
     .people(
         Methods::READ.and(Methods::DELETE),
@@ -130,7 +131,7 @@ fn user_application_membership() -> Resource {
             link("user", "user", OnDelete::Cascade)
                 .required()
                 .by(Writer::Creator)
-                .doc("a new row may give `username` instead"),
+                .doc("a new row may give `username` instead: of somebody who accepted an invite of the organization"),
         )
     .field(link("is_member_of__application", "application", OnDelete::Cascade).required().by(Writer::Creator))
     .field(super::team::role())
@@ -138,9 +139,20 @@ fn user_application_membership() -> Resource {
     .unique(["user", "is_member_of__application"])
     .people(Methods::READ, Rows::Through("is_member_of__application"))
     .people(
-        CHANGES,
+        Methods::UPDATE.and(Methods::DELETE),
         Rows::Where(
             "is_member_of__application/any(a:a/organization/any(o:o/organization_membership/any(m:m/user eq @user and m/organization_membership_role/any(r:r/name eq 'administrator'))))",
+        ),
+    )
+    // With others than these by an invite, which they accept.
+    .people(
+        Methods::CREATE,
+        Rows::Where(
+            "is_member_of__application/any(a:a/organization/any(o:\
+             o/organization_membership/any(m:m/user eq @user and m/organization_membership_role/any(r:r/name eq 'administrator')) \
+             and (o/organization_membership/any(k:k/user eq user) \
+             or o/application/any(f:f/user_application_membership/any(k:k/user eq user and k/id ne id)) \
+             or o/team/any(t:t/team_membership/any(k:k/user eq user)))))",
         ),
     )
     .people(Methods::DELETE, Rows::Where("user eq @user"))

@@ -2,7 +2,7 @@
 
 use crate::access::{Action, Methods, Role, Rows};
 use crate::check::Check;
-use crate::field::{OnDelete, Writer, flag, link, short, text, time, word, words};
+use crate::field::{OnDelete, Readers, Writer, flag, link, short, text, time, word, words};
 use crate::key_scope::KeyScope;
 use crate::resource::Resource;
 
@@ -40,7 +40,15 @@ fn user() -> Resource {
                 .check(Check::Username)
                 .doc("unique; what is no word character becomes `_`, and letters lower case"),
         )
-        .field(words("email", 5, 254).check(Check::Email).doc("unique, whatever its case"))
+        .field(
+            words("email", 5, 254)
+                .check(Check::Email)
+                .read_by(Readers::Where(
+                    "id eq @user \
+                     or organization_membership/any(m:m/is_member_of__organization/any(o:o/organization_membership/any(x:x/user eq @user and x/organization_membership_role/any(r:r/name eq 'administrator'))))",
+                ))
+                .doc("unique, whatever its case; null to others than the user and administrators of an organization that both are in"),
+        )
         .field(short("password").by(Writer::Platform).secret())
         .field(short("jwt_secret").by(Writer::Platform).secret())
         .field(

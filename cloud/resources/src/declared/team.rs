@@ -77,7 +77,7 @@ fn team_membership() -> Resource {
             link("user", "user", OnDelete::Cascade)
                 .required()
                 .by(Writer::Creator)
-                .doc("a new row may give `username` instead"),
+                .doc("a new row may give `username` instead: of somebody who accepted an invite of the organization"),
         )
         .field(
             link("is_member_of__team", "team", OnDelete::Cascade)
@@ -86,7 +86,21 @@ fn team_membership() -> Resource {
         )
         .link_also("team", "team", "is_member_of__team")
         .unique(["user", "is_member_of__team"])
-        .people(Methods::ALL, Rows::Through("is_member_of__team"))
+        .people(
+            Methods::READ.and(Methods::UPDATE).and(Methods::DELETE),
+            Rows::Through("is_member_of__team"),
+        )
+        // Whoever accepted an invite of the organization, to itself or to one of its fleets.
+        .people(
+            Methods::CREATE,
+            Rows::Where(
+                "is_member_of__team/any(t:t/belongs_to__organization/any(o:\
+                 o/organization_membership/any(m:m/user eq @user and m/organization_membership_role/any(r:r/name eq 'administrator')) \
+                 and (o/organization_membership/any(k:k/user eq user) \
+                 or o/application/any(f:f/user_application_membership/any(k:k/user eq user)) \
+                 or o/team/any(g:g/team_membership/any(k:k/user eq user and k/id ne id)))))",
+            ),
+        )
         // Whoever wants to may leave.
         .people(
             Methods::READ.and(Methods::DELETE),

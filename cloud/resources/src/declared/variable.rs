@@ -2,7 +2,7 @@
 
 use crate::access::{Methods, Role, Rows};
 use crate::check::Check;
-use crate::field::{OnDelete, link, text, words};
+use crate::field::{OnDelete, Readers, link, text, words};
 use crate::resource::Resource;
 
 pub(super) fn all() -> Vec<Resource> {
@@ -92,7 +92,13 @@ fn variable(
     Resource::new(name, doc)
         .field(link(of, of, OnDelete::Cascade).required().belongs())
         .field(called)
-        .field(text("value", 100_000).required().check(Check::OneLine))
+        .field(
+            text("value", 100_000)
+                .required()
+                .check(Check::OneLine)
+                .read_by(Readers::Changers)
+                .doc("null to people who may not change it"),
+        )
         .unique([of, "name"])
         .people(Methods::ALL, Rows::Through(of))
 }

@@ -110,7 +110,8 @@ pub(crate) struct Pair {
     pub(crate) id: i64,
     #[serde(alias = "tag_key")]
     pub(crate) name: String,
-    pub(crate) value: String,
+    /// None where it is not shown to whoever looks.
+    pub(crate) value: Option<String>,
 }
 
 /// What there is of a kind with this owner, by name, as the visitor sees it.

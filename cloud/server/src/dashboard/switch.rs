@@ -83,7 +83,7 @@ impl Switch {
         let first = |settings| {
             self.of(branding, settings)
                 .first()
-                .and_then(|it| flag(&it.value))
+                .and_then(|it| flag(it.value.as_deref()?))
         };
         match (first(own), first(fleet)) {
             (Some(on), _) => Stand::Here(on),
@@ -183,7 +183,7 @@ mod tests {
         let pair = |(name, value): &(&str, &str)| Pair {
             id: 1,
             name: (*name).to_owned(),
-            value: (*value).to_owned(),
+            value: Some((*value).to_owned()),
         };
         of.iter().map(pair).collect()
     }

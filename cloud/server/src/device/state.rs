@@ -15,7 +15,7 @@ use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use data::sql;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use resources::{Action, Method};
+use resources::Action;
 
 pub(crate) use remembered::States;
 use remembered::{Remembered, tag};
@@ -160,7 +160,7 @@ async fn found(cloud: &Cloud, uuid: &str) -> Result<Option<Remembered>, Refusal>
     Ok(Some(remembered))
 }
 
-/// Whether the caller may read the device.
+/// Whether the caller may read what the device is to run, with the variables that it holds.
 async fn permitted(cloud: &Cloud, identity: &Identity, device: Known) -> Result<(), Refusal> {
     if device.is_own_key(identity) {
         return Ok(());
@@ -171,7 +171,8 @@ async fn permitted(cloud: &Cloud, identity: &Identity, device: Known) -> Result<
     if cloud.devices.states.is_refused(device.id, actor) {
         return Err(Refusal::Unauthorized);
     }
-    match cloud.may(identity, device, Method::Read).await? {
+    let action = Action::ReadTargetState;
+    match cloud.may_act(identity, device, action).await? {
         true => Ok(()),
         false => {
             cloud.devices.states.refuse(device.id, actor);

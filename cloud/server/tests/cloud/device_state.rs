@@ -417,6 +417,51 @@ async fn c3_settings_of_a_public_fleet_are_not_a_guests() {
 }
 
 #[tokio::test]
+async fn m16_a_device_shows_its_variables_to_those_who_may_change_its_fleet() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        let (ann, device) = (&shop.ann, shop.device(1).await);
+        let body = json!({ "application": shop.fleet, "name": "DB_PASSWORD", "value": "s3cret" });
+        ann.create("application_environment_variable", body).await;
+        let eve = json!({
+            "username": "eve", "email": "eve@other.example", "password": "battery horse",
+        });
+        assert_eq!(ann.send(Method::POST, "/user/register", eve).await.0, StatusCode::CREATED);
+        let given = json!({ "username": "eve", "password": "battery horse" });
+        let token = cloud.ask(Method::POST, "/login_").json(&given).send().await;
+        let eve = cloud.by(token.expect("an answer").text().await.expect("a token"));
+        for (role, expected) in [
+            ("observer", StatusCode::UNAUTHORIZED),
+            ("operator", StatusCode::UNAUTHORIZED),
+            ("developer", StatusCode::OK),
+        ] {
+            let share = sql(
+                "INSERT INTO user_application_membership (created_at, modified_at, \"user\", is_member_of__application, \
+                 application_membership_role) SELECT 1, 1, u.id, ?, r.id FROM \"user\" AS u, \
+                 application_membership_role AS r WHERE u.username = 'eve' AND r.name = ?",
+            );
+            shop.execute(share.with(shop.fleet).with(role)).await;
+            let path = format!("/v7/device({})?$select=id", device.id);
+            assert_eq!(eve.rows(&path).await.len(), 1, "{role}");
+            for version in ["v2", "v3"] {
+                let path = format!("/device/{version}/{}/state", device.uuid);
+                let (status, state) = eve.get(&path).await;
+                // A refusal is remembered for a while.
+                if role != "developer" {
+                    assert_eq!(status, expected, "{role} {path}: {state}");
+                }
+            }
+            let path = format!("/device/v3/fleet/{}/state", shop.uuid);
+            assert_eq!(eve.get(&path).await.0, expected, "{role}");
+            shop.execute(sql("DELETE FROM user_application_membership")).await;
+        }
+        let (state, _) = device.state().await;
+        assert!(state.to_string().contains("s3cret"));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn version_2_tells_the_same_by_numbers() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;

@@ -1,7 +1,8 @@
 //! Organizations, their members, and who is asked to become one (cloud behaviour 1.12, hosted extras of 1.2).
 
 use data::query::Caller;
-use serde_json::json;
+use resources::Role;
+use serde_json::{Value, json};
 
 use super::cloud::{Cloud, conflict, no_rights, on_clouds, refused, with};
 
@@ -38,7 +39,7 @@ async fn an_organization_keeps_an_administrator() {
             .await;
         let body = json!({"user": user(&bob), "is_member_of__organization": organization});
         let bobs = cloud
-            .made(&cloud.ann, "organization_membership", body)
+            .made(&Caller::Platform, "organization_membership", body)
             .await;
         let of = |who: &Caller| {
             let user = user(who);
@@ -140,7 +141,7 @@ async fn who_reaches_a_fleet_through_a_team_does_what_the_role_of_the_team_allow
         let body = json!({"name": "field service", "belongs_to__organization": organization});
         let team = cloud.made(&cloud.ann, "team", body).await;
         let body = json!({"user": user(&bob), "is_member_of__team": team});
-        cloud.made(&cloud.ann, "team_membership", body).await;
+        cloud.made(&Caller::Platform, "team_membership", body).await;
         assert_eq!(may(&cloud, &bob, fleet, device, release).await, nothing);
         let body = json!({"team": team, "grants_access_to__application": fleet});
         let access = cloud
@@ -165,7 +166,8 @@ async fn who_reaches_a_fleet_through_a_team_does_what_the_role_of_the_team_allow
         }
         // He is no administrator: he adds nobody, and gives the team no fleet, not even his own.
         let more = json!({"user": user(&cloud.ann), "is_member_of__team": team});
-        no_rights(cloud.post(&bob, "team_membership", more).await);
+        let added = cloud.post(&bob, "team_membership", more).await;
+        assert!(added.is_err(), "{added:?}");
         let other = cloud
             .get(&bob, "/organization(handle='other')?$select=id")
             .await;
@@ -193,7 +195,7 @@ async fn who_a_fleet_is_shared_with_does_what_the_role_allows() {
         let release = cloud.release(fleet, "aa").await;
         let body = json!({"user": user(&bob), "is_member_of__application": fleet});
         let shared = cloud
-            .made(&cloud.ann, "user_application_membership", body)
+            .made(&Caller::Platform, "user_application_membership", body)
             .await;
         let at = format!("/user_application_membership({shared})");
         let all = [true, true, true, true];
@@ -251,7 +253,7 @@ async fn an_invite_is_made_for_an_address_and_seen_by_administrators_alone() {
         }
         // An ordinary member neither sees it nor makes one.
         let member = json!({"user": user(&bob), "is_member_of__organization": organization});
-        cloud.made(&cloud.ann, "organization_membership", member).await;
+        cloud.made(&Caller::Platform, "organization_membership", member).await;
         for resource in ["organization_invite", "application_invite", "invitee"] {
             assert_eq!(cloud.get(&bob, &format!("/{resource}")).await, json!([]), "{resource}");
         }
@@ -300,6 +302,288 @@ async fn what_everybody_may_know_of_a_public_device_is_little() {
         );
         assert_eq!(row["was_recently_online"], false);
         assert_eq!(row["latitude"], json!(null));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn m2_nobody_is_added_who_has_accepted_no_invite() {
+    on_clouds(|cloud| async move {
+        let (bob, eve) = (
+            cloud.person("bob", None).await,
+            cloud.person("eve", None).await,
+        );
+        let (fleet, other) = (cloud.fleet("pump").await, cloud.fleet("valve").await);
+        let organization = cloud.link("application", fleet, "organization").await;
+        let body = json!({"name": "night shift", "belongs_to__organization": organization});
+        let team = cloud.made(&cloud.ann, "team", body).await;
+        let memberships = [
+            (
+                "organization_membership",
+                "is_member_of__organization",
+                organization,
+            ),
+            (
+                "user_application_membership",
+                "is_member_of__application",
+                other,
+            ),
+            ("team_membership", "is_member_of__team", team),
+        ];
+        let of = |resource: &'static str, link: &str, to: i64, who: (&str, Value)| {
+            (resource, json!({who.0: who.1, link: to}))
+        };
+        let answer = async |(resource, body): (&'static str, Value)| {
+            format!("{:?}", cloud.post(&cloud.ann, resource, body).await)
+        };
+        for (resource, link, to) in memberships {
+            let unknown = answer(of(resource, link, to, ("user", json!(9999)))).await;
+            let bobs = answer(of(resource, link, to, ("user", json!(user(&bob))))).await;
+            assert!(bobs.starts_with("Err"), "{resource}: {bobs}");
+            assert_eq!(
+                bobs.replace(&user(&bob).to_string(), "9999"),
+                unknown,
+                "who is there is not told"
+            );
+            let unknown = answer(of(resource, link, to, ("username", json!("nobody")))).await;
+            let bobs = answer(of(resource, link, to, ("username", json!("bob")))).await;
+            assert!(bobs.starts_with("Err"), "{resource}: {bobs}");
+            assert_eq!(bobs, unknown, "who is there is not told");
+        }
+        // Who accepted an invite to one fleet is known to the organization: the others may follow.
+        let share = json!({"user": user(&bob), "is_member_of__application": fleet});
+        cloud
+            .made(&Caller::Platform, "user_application_membership", share)
+            .await;
+        for (resource, link, to) in memberships {
+            let (resource, body) = of(resource, link, to, ("username", json!("BOB")));
+            let made = cloud.post(&cloud.ann, resource, body).await;
+            if resource == "organization_membership" {
+                no_rights(made);
+            } else {
+                made.unwrap();
+            }
+        }
+        // Another organization of hers does not know him, nor does this one know eve.
+        let body = json!({"name": "other", "handle": "other"});
+        let second = cloud.made(&cloud.ann, "organization", body).await;
+        let body = json!({"name": "day shift", "belongs_to__organization": second});
+        let second = cloud.made(&cloud.ann, "team", body).await;
+        let body = json!({"user": user(&bob), "is_member_of__team": second});
+        no_rights(cloud.post(&cloud.ann, "team_membership", body).await);
+        let body = json!({"user": user(&eve), "is_member_of__team": team});
+        assert!(
+            cloud
+                .post(&cloud.ann, "team_membership", body)
+                .await
+                .is_err()
+        );
+        // And a row that is there becomes nobody else's.
+        let at = format!(
+            "/team_membership(user={},is_member_of__team={team})",
+            user(&bob)
+        );
+        cloud
+            .patch(
+                &cloud.ann,
+                &at,
+                json!({"user": user(&eve), "is_member_of__team": second}),
+            )
+            .await
+            .unwrap();
+        assert_eq!(
+            cloud
+                .count(&format!("team_membership?$filter=user eq {}", user(&eve)))
+                .await,
+            0
+        );
+        assert_eq!(
+            cloud
+                .count(&format!(
+                    "team_membership?$filter=is_member_of__team eq {second}"
+                ))
+                .await,
+            0
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn m2_addresses_are_shown_to_their_owner_and_to_administrators_of_both() {
+    on_clouds(|cloud| async move {
+        let fleet = cloud.fleet("pump").await;
+        let organization = cloud.link("application", fleet, "organization").await;
+        let (bob, eve) = (
+            cloud.person("bob", None).await,
+            cloud.person("eve", None).await,
+        );
+        let member = json!({"user": user(&bob), "is_member_of__organization": organization});
+        cloud
+            .made(&Caller::Platform, "organization_membership", member)
+            .await;
+        let share = json!({"user": user(&eve), "is_member_of__application": fleet});
+        cloud
+            .made(&Caller::Platform, "user_application_membership", share)
+            .await;
+        let (ann, bob, eve) = (("ann", cloud.ann.clone()), ("bob", bob), ("eve", eve));
+        let key = Caller::Holder {
+            role: Role::UserKey,
+            actor: None,
+            user: Some(user(&bob.1)),
+        };
+        for ((name, caller), of, expected) in [
+            (&ann, &ann, Some("ann@acme.example")),
+            (&ann, &bob, Some("bob@example.com")),
+            (&ann, &eve, None),
+            (&bob, &bob, Some("bob@example.com")),
+            (&bob, &ann, None),
+            (&bob, &eve, None),
+            (&eve, &eve, Some("eve@example.com")),
+            (&("bob's key", key), &ann, None),
+        ] {
+            let url = format!("/user({})?$select=username,email", user(&of.1));
+            let rows = cloud.get(caller, &url).await;
+            assert_eq!(
+                rows[0],
+                json!({"username": of.0, "email": expected}),
+                "{name} {}",
+                of.0
+            );
+            // Nor is it found by guessing.
+            let address = cloud.field("user", user(&of.1), "email").await;
+            let address = address.as_str().unwrap();
+            for filter in [
+                format!("email eq '{address}'"),
+                format!("startswith(email,'{}')", of.0),
+            ] {
+                let found = cloud
+                    .get(caller, &format!("/user?$select=id&$filter={filter}"))
+                    .await;
+                let expected = usize::from(expected.is_some());
+                assert_eq!(found.as_array().unwrap().len(), expected, "{name} {filter}");
+            }
+            let found = cloud
+                .get(caller, &format!("/user(email='{address}')?$select=id"))
+                .await;
+            assert_eq!(
+                found.as_array().unwrap().len(),
+                usize::from(expected.is_some()),
+                "{name}"
+            );
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn m16_values_of_variables_are_shown_to_those_who_may_change_them() {
+    on_clouds(|cloud| async move {
+        let fleet = cloud.fleet("pump").await;
+        let device = cloud.device(fleet).await;
+        let release = cloud.release(fleet, "aa").await;
+        let service = cloud.service_in(release, "main").await;
+        cloud
+            .set(
+                &format!("/application({fleet})"),
+                json!({"should_be_running__release": release}),
+            )
+            .await;
+        let install = cloud.get(&cloud.ann, "/service_install?$select=id").await[0]["id"].clone();
+        let image = cloud.get(&cloud.ann, "/release_image?$select=id").await[0]["id"].clone();
+        let variables = [
+            (
+                "application_environment_variable",
+                "application",
+                json!(fleet),
+                "A",
+                false,
+            ),
+            (
+                "application_config_variable",
+                "application",
+                json!(fleet),
+                "PLATFORM_A",
+                false,
+            ),
+            (
+                "build_environment_variable",
+                "application",
+                json!(fleet),
+                "A",
+                false,
+            ),
+            (
+                "service_environment_variable",
+                "service",
+                json!(service),
+                "A",
+                false,
+            ),
+            (
+                "image_environment_variable",
+                "release_image",
+                image,
+                "A",
+                false,
+            ),
+            (
+                "device_environment_variable",
+                "device",
+                json!(device),
+                "A",
+                true,
+            ),
+            (
+                "device_config_variable",
+                "device",
+                json!(device),
+                "PLATFORM_A",
+                true,
+            ),
+            (
+                "device_service_environment_variable",
+                "service_install",
+                install,
+                "A",
+                true,
+            ),
+        ];
+        for (resource, of, to, name, _) in &variables {
+            let body = json!({*of: to, "name": name, "value": "s3cret"});
+            cloud.made(&cloud.ann, resource, body).await;
+        }
+        let who = cloud.person("bob", None).await;
+        let share = json!({"user": user(&who), "is_member_of__application": fleet});
+        let share = cloud
+            .made(&Caller::Platform, "user_application_membership", share)
+            .await;
+        for role in ["observer", "operator", "developer"] {
+            let body = json!({"application_membership_role": fleet_role(&cloud, role).await});
+            cloud
+                .platform_sets("user_application_membership", share, body)
+                .await;
+            for (resource, _, _, _, is_of_device) in &variables {
+                let sees = role == "developer" || (role == "operator" && *is_of_device);
+                let rows = cloud.get(&who, &format!("/{resource}?$select=value")).await;
+                let value = if sees { json!("s3cret") } else { json!(null) };
+                assert_eq!(rows, json!([{"value": value}]), "{role} {resource}");
+                let guessed = format!("/{resource}/$count?$filter=startswith(value,'s3')");
+                assert_eq!(
+                    cloud.get(&who, &guessed).await,
+                    i64::from(sees),
+                    "{role} {resource}"
+                );
+            }
+        }
+        let key = cloud.device_key(device).await;
+        for (resource, ..) in variables
+            .iter()
+            .filter(|one| one.0 != "build_environment_variable")
+        {
+            let rows = cloud.get(&key, &format!("/{resource}?$select=value")).await;
+            assert_eq!(rows, json!([{"value": "s3cret"}]), "{resource}");
+        }
     })
     .await;
 }

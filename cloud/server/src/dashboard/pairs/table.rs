@@ -78,8 +78,11 @@ impl Table<'_> {
             tr id={ (resource) "-" (row.pair.id) } {
                 th scope="row" { code { (row.pair.name) } }
                 td data-label="Value" {
-                    @if row.pair.value.is_empty() { span.none { "Empty" } }
-                    @else { code.value { (row.pair.value) } }
+                    @match row.pair.value.as_deref() {
+                        None => span.none { "Hidden" },
+                        Some("") => span.none { "Empty" },
+                        Some(value) => code.value { (value) },
+                    }
                 }
                 @if services { td data-label="Service" { (row.service.as_deref().unwrap_or("All")) } }
                 @if sources {
@@ -106,7 +109,11 @@ impl Table<'_> {
             Some(_) => ("Override", "/dashboard/pairs".to_owned()),
         };
         // Another value makes another editor: an open one does not show what was there before.
-        let id = format!("{resource}-{}-{:x}", pair.id, hash(&pair.value));
+        let id = format!(
+            "{resource}-{}-{:x}",
+            pair.id,
+            hash(pair.value.as_deref().unwrap_or_default())
+        );
         html! {
             details id={ "edit-" (id) } {
                 summary { (word) span.hidden { " " (pair.name) } }
@@ -117,7 +124,7 @@ impl Table<'_> {
                         input type="hidden" name="name" value=(pair.name);
                     }
                     label { "Value of " (pair.name)
-                        input name="value" value=(pair.value) autocomplete="off" spellcheck="false" id={ "value-" (id) };
+                        input name="value" value=[pair.value.as_deref()] autocomplete="off" spellcheck="false" id={ "value-" (id) };
                     }
                     div.answer role="status" id={ "answer-" (id) } data-keep {}
                     div.buttons {
