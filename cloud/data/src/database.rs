@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use futures::Stream;
 use sqlx::Connection as _;
-use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use tokio::sync::{mpsc, watch};
@@ -34,6 +33,9 @@ const AHEAD: usize = 64;
 /// How long rows may be streamed, however fast the database has them.
 const LONGEST_STREAM: Duration = Duration::from_secs(60);
 
+/// How long each statement may take that brings the tables up to date.
+const MIGRATION: Duration = Duration::from_secs(3600);
+
 /// Which of the databases it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
@@ -43,25 +45,78 @@ pub enum Dialect {
     Postgres,
 }
 
-/// How a database is used.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Connections at most. In SQLite those that read; there is one more that writes.
+/// Whose statements they are. Each has connections of its own: a person's long list or a guest's odd question keeps no
+/// device from its state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Pool {
+    /// Polls and reports of devices, credentials, and what the cloud does by itself.
+    Devices,
+    /// The data API and the dashboard, for whoever has a credential.
+    People,
+    /// The data API without one.
+    Guests,
+}
+
+/// What the statements of one pool may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolOptions {
+    /// Connections at most. In SQLite those that read; there is one more that writes, for all.
     pub connections: u32,
     /// How long a request waits for a connection.
     pub wait: Duration,
     /// How long a statement may take.
     pub statement_timeout: Duration,
+}
+
+/// How a database is used.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Of [`Pool::Devices`].
+    pub devices: PoolOptions,
+    /// Of [`Pool::People`].
+    pub people: PoolOptions,
+    /// Of [`Pool::Guests`].
+    pub guests: PoolOptions,
+    /// How long a statement may take while it keeps all others from writing: SQLite has one writer.
+    pub write_timeout: Duration,
     /// How many statements of a connection stay prepared.
     pub prepared: usize,
 }
 
+impl Options {
+    /// All pools with so many connections.
+    #[must_use]
+    pub fn with_connections(mut self, connections: u32) -> Self {
+        for pool in [&mut self.devices, &mut self.people, &mut self.guests] {
+            pool.connections = connections;
+        }
+        self
+    }
+
+    /// All statements with so much time.
+    #[must_use]
+    pub fn with_statement_timeout(mut self, timeout: Duration) -> Self {
+        for pool in [&mut self.devices, &mut self.people, &mut self.guests] {
+            pool.statement_timeout = timeout;
+        }
+        self.write_timeout = timeout;
+        self
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
+        let pool = |connections, wait, statement_timeout| PoolOptions {
+            connections,
+            wait: Duration::from_secs(wait),
+            statement_timeout: Duration::from_secs(statement_timeout),
+        };
         Options {
-            connections: 16,
-            wait: Duration::from_secs(30),
-            statement_timeout: Duration::from_secs(60),
+            devices: pool(8, 30, 10),
+            // A list of a hundred thousand devices takes as long as its reader does.
+            people: pool(8, 30, 20),
+            guests: pool(2, 5, 2),
+            write_timeout: Duration::from_secs(10),
             prepared: 400,
         }
     }
@@ -74,6 +129,8 @@ type Listener = Box<dyn Fn(&[Effect]) + Send + Sync>;
 #[derive(Clone)]
 pub struct Database {
     pools: Pools,
+    /// Whose statements these are.
+    pool: Pool,
     listener: Arc<OnceLock<Listener>>,
     /// How often this program wrote anything.
     written: Arc<watch::Sender<u64>>,
@@ -82,10 +139,32 @@ pub struct Database {
 #[derive(Clone)]
 enum Pools {
     Sqlite {
-        readers: Arc<Readers>,
+        readers: OfEach<Arc<Readers>>,
         writer: Writer,
     },
-    Postgres(PgPool),
+    Postgres(OfEach<PgPool>),
+}
+
+/// What there is of each pool.
+#[derive(Clone)]
+struct OfEach<T> {
+    devices: T,
+    people: T,
+    guests: T,
+}
+
+impl<T> OfEach<T> {
+    fn of(&self, pool: Pool) -> &T {
+        match pool {
+            Pool::Devices => &self.devices,
+            Pool::People => &self.people,
+            Pool::Guests => &self.guests,
+        }
+    }
+
+    fn all(&self) -> [&T; 3] {
+        [&self.devices, &self.people, &self.guests]
+    }
 }
 
 /// Statements that read, by any connection that is free.
@@ -94,11 +173,14 @@ macro_rules! reads {
         $(async fn $name(&self, built: Built) -> Result<$answer, DataError> {
             match &self.pools {
                 Pools::Sqlite { readers, .. } => {
-                    let mut reader = readers.reader().await?;
+                    let mut reader = readers.of(self.pool).reader().await?;
                     let result = Connection::Sqlite(reader.connection()?).$call(built).await;
                     reader.done(result)
                 }
-                Pools::Postgres(pool) => Connection::PostgresPool(pool).$call(built).await,
+                Pools::Postgres(pools) => {
+                    let pool = pools.of(self.pool);
+                    Connection::PostgresPool(pool).$call(built).await
+                }
             }
         })*
     };
@@ -124,11 +206,24 @@ impl Database {
         };
         let database = Database {
             pools,
+            pool: Pool::Devices,
             listener: Arc::default(),
             written: Arc::default(),
         };
         crate::schema::migrate(&database, resources::v7()).await?;
+        if let Pools::Sqlite { writer, .. } = &database.pools {
+            writer.hold_to(options.write_timeout);
+        }
         Ok(database)
+    }
+
+    /// The same database, by the connections of a pool.
+    #[must_use]
+    pub fn by(&self, pool: Pool) -> Self {
+        Database {
+            pool,
+            ..self.clone()
+        }
     }
 
     /// Which of the databases it is.
@@ -256,13 +351,16 @@ impl Database {
     {
         match &self.pools {
             Pools::Sqlite { readers, .. } => {
-                let mut reader = readers.reader().await?;
+                let mut reader = readers.of(self.pool).reader().await?;
                 let result = Connection::Sqlite(reader.connection()?)
                     .each_text(built, take)
                     .await;
                 reader.done(result)
             }
-            Pools::Postgres(pool) => Connection::PostgresPool(pool).each_text(built, take).await,
+            Pools::Postgres(pools) => {
+                let pool = pools.of(self.pool);
+                Connection::PostgresPool(pool).each_text(built, take).await
+            }
         }
     }
 
@@ -283,7 +381,10 @@ impl Database {
                 let lost = |_| DataError::Lost(sqlx::Error::WorkerCrashed);
                 committed.map_err(lost).flatten().map(|()| rows)
             }
-            Pools::Postgres(pool) => Connection::PostgresPool(pool).execute(built).await,
+            Pools::Postgres(pools) => {
+                let pool = pools.of(self.pool);
+                Connection::PostgresPool(pool).execute(built).await
+            }
         };
         self.tell(&[]);
         rows
@@ -297,7 +398,7 @@ impl Database {
     pub async fn begin(&self) -> Result<Transaction, DataError> {
         let inner = match &self.pools {
             Pools::Sqlite { writer, .. } => Inner::Sqlite(writer.turn().await?),
-            Pools::Postgres(pool) => Inner::Postgres(pool.begin().await?),
+            Pools::Postgres(pools) => Inner::Postgres(pools.of(self.pool).begin().await?),
         };
         Ok(Transaction::new(inner, self.clone()))
     }
@@ -308,10 +409,16 @@ impl Database {
             Pools::Sqlite {
                 readers, writer, ..
             } => {
-                readers.close().await;
+                for readers in readers.all() {
+                    readers.close().await;
+                }
                 writer.close().await;
             }
-            Pools::Postgres(pool) => pool.close().await,
+            Pools::Postgres(pools) => {
+                for pool in pools.all() {
+                    pool.close().await;
+                }
+            }
         }
     }
 }
@@ -332,23 +439,24 @@ impl Pools {
             // What was answered with success is there after a loss of power as well; the weaker `NORMAL`
             // loses the last transactions then, and devices would be told one thing before and another after.
             .synchronous(SqliteSynchronous::Full)
-            .busy_timeout(options.wait)
+            .busy_timeout(options.devices.wait)
             .pragma("journal_size_limit", "67108864")
             .statement_cache_capacity(options.prepared);
         let open = |source| DataError::Open {
             url: url.to_owned(),
             source,
         };
-        // The writer comes first: it makes the file.
-        let writer = Writer::open(connect.clone(), options.wait, options.statement_timeout)
+        // The writer comes first: it makes the file. Bringing the tables up to date takes as long as it takes.
+        let writer = Writer::open(connect.clone(), options.devices.wait, MIGRATION)
             .await
             .map_err(open)?;
-        let readers = Readers::new(
-            connect.pragma("query_only", "ON"),
-            options.connections,
-            options.wait,
-            options.statement_timeout,
-        );
+        let connect = connect.pragma("query_only", "ON");
+        let readers = |pool: PoolOptions| Readers::new(connect.clone(), pool);
+        let readers = OfEach {
+            devices: readers(options.devices),
+            people: readers(options.people),
+            guests: readers(options.guests),
+        };
         Ok(Pools::Sqlite { readers, writer })
     }
 
@@ -361,16 +469,23 @@ impl Pools {
             .map_err(open)?
             .application_name("fleet-cloud")
             .statement_cache_capacity(options.prepared)
-            .options([
-                (
-                    "statement_timeout",
-                    options.statement_timeout.as_millis().to_string(),
-                ),
-                // Statements with the rules of access in them look dear enough to PostgreSQL to be compiled first, which
-                // takes seconds for what is read in milliseconds.
-                ("jit", "off".to_owned()),
-            ]);
-        let pool: PgPoolOptions = PoolOptions::new()
+            // Statements with the rules of access in them look dear enough to PostgreSQL to be compiled first, which
+            // takes seconds for what is read in milliseconds.
+            .options([("jit", "off")]);
+        // The first one tries the address out.
+        let devices = Self::postgres_pool(&connect, options.devices);
+        devices.acquire().await.map_err(open)?;
+        Ok(Pools::Postgres(OfEach {
+            devices,
+            people: Self::postgres_pool(&connect, options.people),
+            guests: Self::postgres_pool(&connect, options.guests),
+        }))
+    }
+
+    fn postgres_pool(connect: &PgConnectOptions, options: PoolOptions) -> PgPool {
+        let timeout = options.statement_timeout.as_millis().to_string();
+        let connect = connect.clone().options([("statement_timeout", timeout)]);
+        let pool: PgPoolOptions = sqlx::pool::PoolOptions::new()
             .max_connections(options.connections)
             .acquire_timeout(options.wait)
             // A round trip before each statement would cost more than most statements.
@@ -383,9 +498,7 @@ impl Pools {
                     Ok(true)
                 })
             });
-        Ok(Pools::Postgres(
-            pool.connect_with(connect).await.map_err(open)?,
-        ))
+        pool.connect_lazy_with(connect)
     }
 }
 

@@ -28,7 +28,7 @@ mod transaction;
 pub mod write;
 mod writer;
 
-pub use database::{Database, Dialect, Options};
+pub use database::{Database, Dialect, Options, Pool, PoolOptions};
 pub use effect::{DeviceGone, Effect};
 pub use error::DataError;
 pub use row::Row;

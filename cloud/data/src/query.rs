@@ -29,7 +29,7 @@ use sea_query::{Expr, SelectStatement};
 
 pub use caller::Caller;
 use fault::{Fault, FaultKind};
-use scope::{Compiler, Right, Row, Scope};
+use scope::{Compiler, FIRST_TABLE, Right, Row, Scope};
 use shape::Expansion;
 use sql::{exists, from};
 
@@ -123,6 +123,12 @@ pub fn rows(
     writing(&compiler, request, method)
         .map(|(resource, select)| (resource.table, select))
         .map_err(|fault| explained(fault, path, query))
+}
+
+/// Of the rows that a statement of [`rows`] lists, those with these ids alone.
+pub(crate) fn among(select: &mut SelectStatement, ids: &[i64]) {
+    let id = sql::column(FIRST_TABLE, "id");
+    select.and_where(sea_query::ExprTrait::is_in(id, ids.iter().copied()));
 }
 
 /// The record of an id as the caller sees it with the default fields: no row where it does not.

@@ -73,6 +73,10 @@ async fn check_version(transaction: &mut Transaction) -> Result<bool, DataError>
 /// No other program that starts does what follows until the transaction ends.
 pub(crate) async fn alone(transaction: &mut Transaction) -> Result<(), DataError> {
     if transaction.dialect() == Dialect::Postgres {
+        // Tables of many rows take their time, and so does waiting for another program that starts.
+        transaction
+            .script("SET LOCAL statement_timeout = 0")
+            .await?;
         let lock = Built::new("SELECT 1 FROM pg_advisory_xact_lock($1)", [LOCK.into()]);
         transaction.row(&lock).await?;
     }

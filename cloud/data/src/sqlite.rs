@@ -12,6 +12,7 @@ use sqlx::sqlite::{LockedSqliteHandle, SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::database::PoolOptions;
 use crate::error::DataError;
 
 /// Instructions between two looks at the clock: some hundred microseconds.
@@ -109,17 +110,12 @@ pub(crate) struct Reader {
 }
 
 impl Readers {
-    pub(crate) fn new(
-        options: SqliteConnectOptions,
-        connections: u32,
-        wait: Duration,
-        timeout: Duration,
-    ) -> Arc<Self> {
-        let connections = usize::try_from(connections).unwrap_or(1).max(1);
+    pub(crate) fn new(options: SqliteConnectOptions, pool: PoolOptions) -> Arc<Self> {
+        let connections = usize::try_from(pool.connections).unwrap_or(1).max(1);
         Arc::new(Readers {
             options,
-            wait,
-            timeout,
+            wait: pool.wait,
+            timeout: pool.statement_timeout,
             permits: Arc::new(Semaphore::new(connections)),
             free: Mutex::default(),
         })

@@ -95,10 +95,7 @@ pub async fn drop_postgres(url: &str) {
 }
 
 async fn open(url: &str) -> Database {
-    let options = Options {
-        connections: 6,
-        ..Options::default()
-    };
+    let options = Options::default().with_connections(6);
     Database::open(url, &options)
         .await
         .expect("a database that opens")

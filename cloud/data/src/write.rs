@@ -49,6 +49,8 @@ pub struct Writer<'a> {
     pub(crate) reports: bool,
     /// What was uploaded with the request.
     pub(crate) file: Option<&'a File>,
+    /// Of the rows that the request means, these alone: they were chosen before the transaction began.
+    pub(crate) chosen: Option<&'a [i64]>,
 }
 
 impl<'a> Writer<'a> {
@@ -66,6 +68,7 @@ impl<'a> Writer<'a> {
             environment,
             reports: false,
             file: None,
+            chosen: None,
         }
     }
 

@@ -7,7 +7,7 @@
 //! for its turn as the others do: so a group is as long as the line was when its first transaction ended.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -31,8 +31,8 @@ struct Shared {
     options: SqliteConnectOptions,
     /// How long one waits for a turn.
     wait: Duration,
-    /// How long a statement may take.
-    timeout: Duration,
+    /// How long a statement may take, in milliseconds.
+    timeout: AtomicU64,
     deadline: Arc<Deadline>,
     /// Waiting here is fair, while SQLite's own way is to try again and again.
     held: Arc<Mutex<Held>>,
@@ -100,15 +100,21 @@ impl Writer {
         let shared = Shared {
             options,
             wait,
-            timeout,
+            timeout: AtomicU64::default(),
             deadline: Arc::default(),
             held: Arc::default(),
             waiting: AtomicUsize::new(0),
         };
+        shared.hold_to(timeout);
         shared.held.lock().await.connection = Some(shared.connect().await?);
         Ok(Writer {
             shared: Arc::new(shared),
         })
+    }
+
+    /// How long a statement may take from now on.
+    pub(crate) fn hold_to(&self, timeout: Duration) {
+        self.shared.hold_to(timeout);
     }
 
     /// Waits for a turn, and begins a transaction.
@@ -149,6 +155,15 @@ impl Writer {
 }
 
 impl Shared {
+    fn hold_to(&self, timeout: Duration) {
+        let timeout = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+        self.timeout.store(timeout, Ordering::Relaxed);
+    }
+
+    fn timeout(&self) -> Duration {
+        Duration::from_millis(self.timeout.load(Ordering::Relaxed))
+    }
+
     async fn connect(&self) -> Result<SqliteConnection, sqlx::Error> {
         let mut connection = self.options.connect().await?;
         sqlite::hold_to(&mut connection, self.deadline.clone()).await?;
@@ -188,7 +203,7 @@ impl Turn {
         if self.held.connection.is_none() {
             self.held.connection = Some(self.shared.connect().await?);
         }
-        self.shared.deadline.begin(self.shared.timeout);
+        self.shared.deadline.begin(self.shared.timeout());
         // From here on it is undone where nobody ends it.
         self.held.unfinished = true;
         self.ended = false;
@@ -209,7 +224,7 @@ impl Turn {
     /// # Errors
     /// Where the connection broke.
     pub(crate) fn connection(&mut self) -> Result<&mut SqliteConnection, DataError> {
-        self.shared.deadline.begin(self.shared.timeout);
+        self.shared.deadline.begin(self.shared.timeout());
         self.held.connection()
     }
 
@@ -219,7 +234,7 @@ impl Turn {
     /// [`DataError::Contended`] where another that would have been committed with it failed so badly that the
     /// database undid all of them; nothing is changed then, and it may be tried again.
     pub(crate) async fn commit(mut self) -> Result<(), DataError> {
-        self.shared.deadline.begin(self.shared.timeout);
+        self.shared.deadline.begin(self.shared.timeout());
         let held = &mut *self.held;
         if held.members() > 0 {
             held.run("RELEASE turn").await?;
@@ -242,7 +257,7 @@ impl Turn {
             tokio::spawn(async move {
                 let mut held = shared.held.clone().lock_owned().await;
                 held.settle().await;
-                shared.deadline.begin(shared.timeout);
+                shared.deadline.begin(shared.timeout());
                 held.commit().await;
             });
         }
@@ -255,7 +270,7 @@ impl Turn {
 
     /// Undoes it at once.
     pub(crate) async fn rollback(mut self) {
-        self.shared.deadline.begin(self.shared.timeout);
+        self.shared.deadline.begin(self.shared.timeout());
         self.held.settle().await;
         self.ended = true;
     }

@@ -46,7 +46,7 @@ pub(crate) const LONG_ANSWER: usize = 256 << 10;
 pub(crate) const UNREAD_BYTES: (usize, usize) = (64 << 20, 256 << 20);
 /// Answers too long for memory, which keep a statement of the database open: of one caller, and of all. It has twice
 /// as many connections.
-pub(crate) const STREAMED_ANSWERS: (usize, usize) = (2, 8);
+pub(crate) const STREAMED_ANSWERS: (usize, usize) = (2, 4);
 
 /// What connections are held to.
 #[derive(Debug, Clone, Copy)]

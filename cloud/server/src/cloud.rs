@@ -20,6 +20,7 @@ use crate::password;
 use crate::reach::Reach;
 use crate::registry::Registry;
 use crate::session::Sessions;
+use crate::shares::Shares;
 
 /// What every request works with. Clones are the same one.
 pub(crate) type Shared = Arc<Cloud>;
@@ -33,6 +34,8 @@ pub(crate) struct Cloud {
     pub(crate) sessions: Sessions,
     pub(crate) keys: Keys,
     pub(crate) limits: RateLimits,
+    /// Who is at the database.
+    pub(crate) shares: Shares,
     /// Who waits for the hash of a password.
     pub(crate) passwords: password::Line,
     pub(crate) long_answers: LongAnswers,

@@ -52,6 +52,7 @@ async fn answer(cloud: &Cloud, request: Request) -> Result<Response, Refusal> {
         && let Some(of) = rest.strip_suffix("/canAccess")
     {
         let body = body::object(&parts.headers, body, MAX_QUESTION).await?;
+        let _share = cloud.share(&identity, &parts).await?;
         return can_access::can_access(cloud, &identity, version, of, query, &body).await;
     }
     if rest == "/$batch" {
@@ -70,7 +71,9 @@ async fn answer(cloud: &Cloud, request: Request) -> Result<Response, Refusal> {
                     origin: &clients::address(cloud, &parts.headers),
                     payer: &payer(&identity, &parts),
                 };
-                get(cloud, &identity.caller, asked, &parts.headers).await
+                let share = cloud.share(&identity, &parts).await?;
+                let response = get(cloud, &identity.caller, asked, &parts.headers).await?;
+                Ok(share.until_sent(response))
             }
             _ => {
                 let allowed = "GET, HEAD, POST, PATCH, PUT, DELETE, OPTIONS";
@@ -106,6 +109,7 @@ async fn answer(cloud: &Cloud, request: Request) -> Result<Response, Refusal> {
         file: form.file.as_ref(),
         origin: &origin,
     };
+    let _share = cloud.share(&identity, &parts).await?;
     let answer = change(cloud, &identity.caller, asked).await;
     if let Some(file) = &form.file {
         // Where no row has taken it.
@@ -183,11 +187,11 @@ async fn get(
     };
     match query::read(&setting, asked.request, asked.path, asked.query)? {
         Read::Records(select) => {
-            let rows = cloud.database.stream(&select);
+            let rows = cloud.database_of(caller).stream(&select);
             listing::listing(rows, headers, &cloud.long_answers, asked.payer).await
         }
         Read::Count(select) => {
-            let row = cloud.database.row(&select).await?;
+            let row = cloud.database_of(caller).row(&select).await?;
             let count = match row {
                 Some(row) => row.id(0)?,
                 None => 0,

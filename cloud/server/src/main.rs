@@ -46,6 +46,7 @@ mod request_log;
 mod router;
 mod run;
 mod session;
+mod shares;
 
 use anyhow::Result;
 use arguments::{Arguments, Command};

@@ -29,6 +29,7 @@ use crate::reach::Reach;
 use crate::registry::Registry;
 use crate::router::router;
 use crate::session::Sessions;
+use crate::shares::Shares;
 use crate::{connections, first_start, open_files, password, reach, release_asset};
 
 /// How long requests that are under way have when the program is to end.
@@ -169,6 +170,7 @@ async fn assembled(configuration: Configuration, database: Database) -> Result<C
         sessions,
         keys: Keys::default(),
         limits: RateLimits::of(&configuration.limits),
+        shares: Shares::default(),
         passwords: password::Line::default(),
         long_answers: LongAnswers::default(),
         reach: Reach::default(),
@@ -190,6 +192,7 @@ async fn tidying(cloud: Arc<Cloud>, stop: CancellationToken) {
     let mut times = interval(TIDY);
     while stop.run_until_cancelled(times.tick()).await.is_some() {
         cloud.limits.tidy();
+        cloud.shares.tidy();
     }
 }
 

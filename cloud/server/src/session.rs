@@ -113,10 +113,7 @@ mod tests {
     async fn m11_first_starts_of_several_replicas_agree_on_the_secret() {
         on_both_at(|url, _| async move {
             let starts = (0..8).map(|_| async {
-                let options = Options {
-                    connections: 2,
-                    ..Options::default()
-                };
+                let options = Options::default().with_connections(2);
                 let database = Database::open(&url, &options).await.expect("a database");
                 let sessions = Sessions::of(&database).await.expect("a secret");
                 database.close().await;

@@ -18,6 +18,9 @@ use super::value::{Kind, Typed};
 use super::{Caller, computed};
 use crate::Dialect;
 
+/// The name of the first table of a statement, whose rows it is about.
+pub(super) const FIRST_TABLE: &str = "t0";
+
 /// Makes one statement.
 pub(super) struct Compiler<'a> {
     pub(super) model: &'a Model,

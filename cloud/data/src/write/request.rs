@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use odata::{Address, Key, Literal, Request, ResourcePath};
-use resources::{Method, Resource, Version};
+use resources::{Method, Resource, Source, Version};
 use serde_json::{Map, Value};
 
 use super::{Environment, WriteError, Writer};
@@ -72,8 +73,14 @@ pub async fn write(
     write: Write<'_>,
 ) -> Result<Written, WriteError> {
     let mut retries = Retries::default();
+    let chosen = chosen(database, setting, write)
+        .await
+        .map_err(|error| write.in_its_names(error))?;
+    if let (Some([]), Verb::Delete) = (chosen.as_deref(), write.verb) {
+        return Ok(Written::Changed(0));
+    }
     loop {
-        match once(database, environment, setting, write).await {
+        match once(database, environment, setting, write, chosen.as_deref()).await {
             Err(Failure::Before(WriteError::Data(error))) if retries.again(&error) => {}
             // Somebody else made the row between the look for it and the making.
             Err(Failure::Before(WriteError::Conflict(_)))
@@ -84,6 +91,40 @@ pub async fn write(
             Ok(written) => return Ok(written),
         }
     }
+}
+
+/// How long rows are chosen by a filter before the transaction that changes them begins.
+const CHOOSING: Duration = Duration::from_secs(5);
+/// Rows that are looked at again by their numbers.
+const LISTED: usize = 1000;
+
+/// The rows that a request with a filter means, as of now, found without keeping anybody from writing. The transaction
+/// looks at them once more, at those alone where they are few.
+async fn chosen(
+    database: &Database,
+    setting: Setting<'_>,
+    write: Write<'_>,
+) -> Result<Option<Vec<i64>>, WriteError> {
+    let method = match write.verb {
+        Verb::Patch => Method::Update,
+        Verb::Delete => Method::Delete,
+        Verb::Post | Verb::Put => return Ok(None),
+    };
+    let path = addressed(write)?;
+    let named = write.resource(&path.resource.text)?;
+    let is_list = path.key.is_none() && write.request.options.filter.is_some();
+    if !is_list || named.source != Source::Table {
+        return Ok(None);
+    }
+    let setting = write.setting(setting);
+    if !query::any_right(&setting, named.name, method)? {
+        return Err(WriteError::NoRights);
+    }
+    let (_, select) = query::rows(&setting, write.request, method, write.path, write.query)?;
+    let rows = tokio::time::timeout(CHOOSING, database.rows(&select)).await;
+    let rows = rows.map_err(|_| DataError::TooSlow(sqlx::Error::PoolTimedOut))??;
+    let ids: Result<Vec<i64>, DataError> = rows.iter().map(|row| row.id(0)).collect();
+    Ok(Some(ids?).filter(|ids| ids.len() <= LISTED))
 }
 
 /// When a request failed.
@@ -105,10 +146,12 @@ async fn once(
     environment: &Environment,
     setting: Setting<'_>,
     write: Write<'_>,
+    chosen: Option<&[i64]>,
 ) -> Result<Written, Failure> {
     let mut transaction = database.begin().await?;
     let mut writer = Writer::new(&mut transaction, setting, environment);
     writer.file = write.file;
+    writer.chosen = chosen;
     let written = match write.verb {
         Verb::Post => writer.post(write).await?,
         Verb::Patch => writer.patch(write).await?,
@@ -218,13 +261,16 @@ impl Writer<'_> {
     ) -> Result<(&'static str, Vec<i64>), WriteError> {
         let named = write.resource(&path(write)?.resource.text)?;
         let resource: &'static Resource = self.table(named.table, method)?;
-        let (_, select) = query::rows(
+        let (_, mut select) = query::rows(
             &write.setting(self.setting),
             write.request,
             method,
             write.path,
             write.query,
         )?;
+        if let Some(chosen) = self.chosen {
+            query::among(&mut select, chosen);
+        }
         let mut ids = self.transaction.ids(&select).await?;
         if self.transaction.dialect() == Dialect::Postgres && !ids.is_empty() {
             // Not in one statement: PostgreSQL would look at a row that it had to wait for once more, yet at

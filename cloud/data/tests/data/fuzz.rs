@@ -83,10 +83,7 @@ impl Databases {
             };
             let mut all = Vec::new();
             for url in std::iter::once(&sqlite).chain(&postgres) {
-                let options = Options {
-                    connections: 2,
-                    ..Options::default()
-                };
+                let options = Options::default().with_connections(2);
                 let database = Database::open(url, &options).await.expect("a database");
                 fixture::cloud(&database).await;
                 all.push(database);

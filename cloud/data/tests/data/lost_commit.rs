@@ -51,10 +51,7 @@ async fn m15_a_commit_whose_connection_was_lost_is_told() {
         let (server, name) = rest.split_once('/').unwrap();
         let cuts = Arc::new(Mutex::new(false));
         let way = way_to(server.to_owned(), cuts.clone()).await;
-        let options = Options {
-            connections: 2,
-            ..Options::default()
-        };
+        let options = Options::default().with_connections(2);
         let by_way = format!("{user}@{way}/{name}");
         let database = Database::open(&by_way, &options).await.unwrap();
         let told = Arc::new(Mutex::new(0));

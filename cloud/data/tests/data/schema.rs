@@ -281,10 +281,8 @@ async fn a_table_that_does_not_fit_is_refused_with_what_does_not() {
 #[tokio::test]
 async fn a_statement_that_takes_too_long_is_cut_short() {
     on_both_at(|url, _| async move {
-        let options = Options {
-            statement_timeout: std::time::Duration::from_millis(300),
-            ..Options::default()
-        };
+        let timeout = std::time::Duration::from_millis(300);
+        let options = Options::default().with_statement_timeout(timeout);
         let database = Database::open(&url, &options).await.unwrap();
         let endless = "WITH RECURSIVE n(x) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT x + 1 FROM n) \
                        SELECT count(*) FROM n";
@@ -361,11 +359,9 @@ async fn programs_that_make_a_secret_at_once_get_the_same_one() {
 async fn a_statement_that_nobody_waits_for_gives_its_connection_back() {
     on_both_at(|url, _| async move {
         // Its limit is far off: it must end because whoever asked went away.
-        let options = Options {
-            connections: 2,
-            statement_timeout: std::time::Duration::from_secs(3600),
-            ..Options::default()
-        };
+        let options = Options::default()
+            .with_connections(2)
+            .with_statement_timeout(std::time::Duration::from_secs(3600));
         let database = Database::open(&url, &options).await.unwrap();
         if database.dialect() == data::Dialect::Postgres {
             // There the server notices when the connection is closed.
@@ -423,6 +419,39 @@ async fn a_database_that_a_newer_program_used_is_refused_until_it_is_restored() 
         let select = data::sql("SELECT value FROM platform_setting WHERE name = 'schema version'");
         let texts = database.texts(&select).await.unwrap();
         assert_ne!(texts, [Some("0".to_owned())]);
+    })
+    .await;
+}
+
+/// Guests who hold all of their connections hold nobody else's.
+#[tokio::test]
+async fn h4_what_guests_ask_keeps_nobody_else_waiting() {
+    on_both_at(|url, _| async move {
+        let mut options = Options::default();
+        options.guests.statement_timeout = std::time::Duration::from_secs(2);
+        let database = Database::open(&url, &options).await.unwrap();
+        let endless = "WITH RECURSIVE n(x) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT x + 1 FROM n) \
+                       SELECT count(*) FROM n";
+        let guests: Vec<_> = (0..options.guests.connections)
+            .map(|_| {
+                let guests = database.by(data::Pool::Guests);
+                tokio::spawn(async move { guests.rows(&Built::new(endless, [])).await })
+            })
+            .collect();
+        for pool in [data::Pool::People, data::Pool::Devices] {
+            for _ in 0..4 {
+                let fine = database.by(pool).texts(&Built::new("SELECT 'fine'", [])).await;
+                assert_eq!(fine.unwrap(), [Some("fine".to_owned())]);
+            }
+        }
+        for guest in &guests {
+            assert!(!guest.is_finished(), "they are at it");
+        }
+        for guest in guests {
+            let error = guest.await.unwrap().unwrap_err();
+            assert!(matches!(error, DataError::TooSlow(_)), "{error:?}");
+        }
+        database.close().await;
     })
     .await;
 }

@@ -71,7 +71,7 @@ impl Visitor {
         let Read::Records(select) = query::read(&setting, &request, path, query)? else {
             return Err(broken(format!("{path} lists no rows")));
         };
-        let texts = cloud.database.texts(&select).await?;
+        let texts = cloud.database_of(self.caller()).texts(&select).await?;
         let length: usize = texts.iter().flatten().map(String::len).sum();
         if length > MOST {
             return Err(broken(format!(
@@ -120,7 +120,7 @@ impl Visitor {
         let Read::Count(select) = query::read(&setting, &request, &path, query)? else {
             return Err(broken(format!("{path} counts nothing")));
         };
-        match cloud.database.row(&select).await? {
+        match cloud.database_of(self.caller()).row(&select).await? {
             Some(row) => Ok(row.id(0)?),
             None => Ok(0),
         }
@@ -139,7 +139,11 @@ impl Visitor {
     ) -> Result<bool, Problem> {
         let setting = cloud.setting(self.caller());
         match query::permitted(&setting, resource, id, method) {
-            Ok(select) => Ok(cloud.database.row(&select).await?.is_some()),
+            Ok(select) => Ok(cloud
+                .database_of(self.caller())
+                .row(&select)
+                .await?
+                .is_some()),
             Err(QueryError::NoRights(_)) => Ok(false),
             Err(error) => Err(error.into()),
         }
@@ -174,7 +178,8 @@ impl Visitor {
             file: None,
         };
         let setting = cloud.setting(self.caller());
-        Ok(write(&cloud.database, &cloud.environment, setting, wanted).await?)
+        let database = cloud.database_of(self.caller());
+        Ok(write(&database, &cloud.environment, setting, wanted).await?)
     }
 
     /// Changes the one row at `path` (`/device(7)`).

@@ -57,7 +57,8 @@ pub(super) async fn can_access(
     };
     let setting = cloud.setting_of(&identity.caller, version);
     let reads = query::rows(&setting, &parsed, resources::Method::Read, &whole, query)?;
-    let Some(row) = cloud.database.row(&reads.1).await? else {
+    let database = cloud.database_of(&identity.caller);
+    let Some(row) = database.row(&reads.1).await? else {
         return Err(Refusal::Unauthorized);
     };
     let id = row.id(0)?;
@@ -65,7 +66,7 @@ pub(super) async fn can_access(
         Asked::Method(method) => query::permitted(&setting, reads.0, id, method)?,
         Asked::Action(action) => query::permitted_action(&setting, reads.0, id, action)?,
     };
-    match cloud.database.row(&permitted).await? {
+    match database.row(&permitted).await? {
         Some(_) => Ok(json_answer(
             StatusCode::OK,
             json!({ "d": [{ "id": id }] }).to_string(),

@@ -71,7 +71,14 @@ pub(super) async fn change(
         file: asked.file,
     };
     let setting = cloud.setting(caller);
-    match write(&cloud.database, &cloud.environment, setting, wanted).await {
+    match write(
+        &cloud.database_of(caller),
+        &cloud.environment,
+        setting,
+        wanted,
+    )
+    .await
+    {
         Ok(Written::Changed(_)) if shape.says_ok => Ok(json_answer(StatusCode::OK, "\"OK\"")),
         Ok(Written::Changed(_)) => Ok(StatusCode::OK.into_response()),
         Ok(Written::Created { resource, id }) => created(cloud, caller, &asked, resource, id).await,
@@ -97,7 +104,7 @@ async fn created(
         // A row that its maker may not read is answered by its id.
         false => match query::record(&setting, resource, id) {
             Ok(select) => cloud
-                .database
+                .database_of(caller)
                 .texts(&select)
                 .await?
                 .into_iter()

@@ -92,10 +92,7 @@ async fn every_replica_signs_with_the_key_of_the_database() {
 async fn m11_first_starts_of_several_replicas_agree_on_the_registrys_key() {
     data::testing::on_both_at(|url, _| async move {
         let starts = (0..8).map(|_| async {
-            let options = data::Options {
-                connections: 2,
-                ..data::Options::default()
-            };
+            let options = data::Options::default().with_connections(2);
             let database = data::Database::open(&url, &options)
                 .await
                 .expect("a database");

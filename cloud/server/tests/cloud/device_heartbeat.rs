@@ -22,10 +22,7 @@ async fn until_it_is(shop: &Shop<'_>, device: &Device<'_>, wanted: &str) {
 
 /// When the device counts as silent, in milliseconds.
 async fn deadline(shop: &Shop<'_>, device: &Device<'_>) -> Option<i64> {
-    let options = Options {
-        connections: 2,
-        ..Options::default()
-    };
+    let options = Options::default().with_connections(2);
     let database = Database::open(&shop.cloud.database, &options)
         .await
         .expect("the database");

@@ -147,10 +147,7 @@ impl Clouds {
 
 /// A database of SQLite holds what SQLite says it has to; PostgreSQL sees to that itself.
 pub(crate) async fn whole(url: &str) {
-    let options = Options {
-        connections: 1,
-        ..Options::default()
-    };
+    let options = Options::default().with_connections(1);
     let database = Database::open(url, &options).await.expect("the database");
     if database.dialect() == Dialect::Sqlite {
         for (statement, expected) in [

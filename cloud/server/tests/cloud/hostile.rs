@@ -167,10 +167,7 @@ impl World {
             names.trust(who, by.token);
         }
         Self::furnish_the_lair(cloud, &mut names).await;
-        let options = Options {
-            connections: 2,
-            ..Options::default()
-        };
+        let options = Options::default().with_connections(2);
         let database = Database::open(&cloud.database, &options).await;
         let database = database.expect("the database");
         World {

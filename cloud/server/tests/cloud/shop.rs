@@ -103,10 +103,7 @@ impl<'a> Shop<'a> {
 
     /// What a statement finds or does in the database, behind the cloud's back.
     pub(crate) async fn execute(&self, statement: Sql) -> u64 {
-        let options = Options {
-            connections: 2,
-            ..Options::default()
-        };
+        let options = Options::default().with_connections(2);
         let database = Database::open(&self.cloud.database, &options)
             .await
             .expect("the database");

@@ -45,9 +45,8 @@ pub(crate) async fn agree(url: &str, caller: &Caller, requests: &[&str]) {
 
 async fn open(url: &str, prepared: usize) -> Database {
     let options = Options {
-        connections: 1,
         prepared,
-        ..Options::default()
+        ..Options::default().with_connections(1)
     };
     Database::open(url, &options).await.expect("a database")
 }

@@ -151,3 +151,45 @@ async fn nobody_is_pinned_on_a_release_that_fails_at_the_same_moment() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn h7_a_filter_that_takes_long_keeps_nobody_from_writing() {
+    on_clouds(|cloud| async move {
+        let device = cloud.device(cloud.fleet("pump").await).await;
+        let insert = data::sql(
+            "INSERT INTO device_tag (id, created_at, modified_at, device, tag_key, value) \
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 250) \
+             SELECT 100000 + i, 0, 0, ?, 'k' || CAST(i AS TEXT), 'x' FROM n",
+        );
+        let database = &cloud.database;
+        database.execute(&insert.with(device)).await.unwrap();
+        let mut filter = "value eq 'nothing'".to_owned();
+        for level in 0..4 {
+            filter = match level {
+                0 => format!("device_tag/any(t0:t0/{filter})"),
+                _ => format!("device_tag/any(t{level}:t{level}/device/{filter})"),
+            };
+        }
+        let key = cloud.device_key(device).await;
+        let slow = tokio::spawn({
+            let cloud = cloud.clone();
+            async move {
+                let url = format!("/device?$filter={filter}");
+                cloud.patch(&key, &url, json!({"status": "x"})).await
+            }
+        });
+        // It has begun before the first of these ends.
+        for _ in 0..10 {
+            let mut transaction = database.begin().await.unwrap();
+            let touch = data::sql("UPDATE device SET modified_at = 1 WHERE id = ?").with(device);
+            transaction.execute(&touch).await.unwrap();
+            transaction.commit().await.unwrap();
+        }
+        if database.dialect() == data::Dialect::Sqlite {
+            assert!(!slow.is_finished(), "nobody waited for it");
+        }
+        let done = slow.await.unwrap();
+        assert!(matches!(done, Ok(0) | Err(WriteError::Data(_))), "{done:?}");
+    })
+    .await;
+}

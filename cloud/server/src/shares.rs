@@ -1,0 +1,127 @@
+//! What of the database one caller may use: which connections, and how many of them at a time.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::body::HttpBody as _;
+use axum::response::Response;
+use data::query::Caller;
+use data::{Database, Pool};
+use http::request::Parts;
+use http_body_util::BodyExt as _;
+use resources::Role;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::answer::Refusal;
+use crate::charge::payer;
+use crate::cloud::Cloud;
+use crate::credential::Identity;
+use crate::limits::Payer;
+
+/// Requests of a person at the database at a time, by whichever session or key; more of them wait. Half of the
+/// connections of [`Pool::People`].
+const OF_A_PERSON: usize = 4;
+/// Of a device or a fleet, which have less to ask.
+const OF_A_KEY: usize = 2;
+/// Of one network without a credential. Half of the connections of [`Pool::Guests`].
+const OF_GUESTS: usize = 1;
+/// How long a request waits for those before it.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// Who is at the database.
+#[derive(Default)]
+pub(crate) struct Shares {
+    taken: Mutex<HashMap<Payer, Arc<Semaphore>>>,
+}
+
+/// One caller's turn at the database, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Share {
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Shares {
+    async fn share(&self, payer: Payer, most: usize) -> Result<Share, Refusal> {
+        let turns = self
+            .taken()
+            .entry(payer)
+            .or_insert_with(|| Arc::new(Semaphore::new(most)))
+            .clone();
+        match tokio::time::timeout(WAIT, turns.acquire_owned()).await {
+            Ok(Ok(permit)) => Ok(Share { _permit: permit }),
+            _ => Err(Refusal::TooMany(1)),
+        }
+    }
+
+    /// Forgets whoever asks nothing now.
+    pub(crate) fn tidy(&self) {
+        let mut taken = self.taken();
+        taken.retain(|_, turns| Arc::strong_count(turns) > 1);
+        taken.shrink_to_fit();
+    }
+
+    fn taken(&self) -> MutexGuard<'_, HashMap<Payer, Arc<Semaphore>>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Share {
+    /// Keeps the turn until the answer is sent, where that is still being read from the database.
+    pub(crate) fn until_sent(self, response: Response) -> Response {
+        if response.body().size_hint().exact().is_some() {
+            return response;
+        }
+        response.map(|body| {
+            let sending = body.map_frame(move |frame| {
+                let _held = &self;
+                frame
+            });
+            axum::body::Body::new(sending)
+        })
+    }
+}
+
+impl Cloud {
+    /// The database by the connections that are there for a caller.
+    pub(crate) fn database_of(&self, caller: &Caller) -> Database {
+        self.database.by(match caller.is_guest() {
+            true => Pool::Guests,
+            false => Pool::People,
+        })
+    }
+
+    /// Waits until a caller may ask the database one thing more.
+    ///
+    /// # Errors
+    /// 429 where what it asked before takes too long.
+    pub(crate) async fn share(&self, identity: &Identity, parts: &Parts) -> Result<Share, Refusal> {
+        let most = match identity.role() {
+            Role::Guest => OF_GUESTS,
+            Role::User | Role::UserKey => OF_A_PERSON,
+            Role::ProvisioningKey | Role::DeviceKey | Role::TunnelServer => OF_A_KEY,
+        };
+        let payer = payer(identity, parts);
+        self.shares.share(payer, most).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn h4_one_caller_waits_for_itself_and_for_nobody_else() {
+        let shares = Shares::default();
+        let first = shares.share(Payer::Actor(1), 1).await.expect("a turn");
+        let other = shares.share(Payer::Actor(2), 1).await.expect("another's");
+        let refused = shares.share(Payer::Actor(1), 1).await;
+        assert!(matches!(refused, Err(Refusal::TooMany(_))), "{refused:?}");
+        shares.tidy();
+        assert_eq!(shares.taken().len(), 2, "they are at it");
+        drop((first, other));
+        shares.share(Payer::Actor(1), 1).await.expect("a turn");
+        shares.tidy();
+        assert_eq!(shares.taken().len(), 0);
+    }
+}
