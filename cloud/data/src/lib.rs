@@ -6,6 +6,7 @@
 //! passwords and no tokens.
 #![warn(missing_docs)]
 
+pub mod audit;
 pub mod catalogue;
 mod connection;
 mod database;

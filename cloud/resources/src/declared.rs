@@ -1,5 +1,6 @@
 //! The resources, each declared once.
 
+mod audit;
 mod catalogue;
 mod device;
 mod fleet;
@@ -32,6 +33,7 @@ pub(crate) fn all() -> Vec<Resource> {
         tag::all(),
         variable::all(),
         history::all(),
+        audit::all(),
     ]
     .into_iter()
     .flatten()

@@ -35,8 +35,28 @@ struct File {
     branding: Branding,
     limits: Limits,
     credentials: CredentialSettings,
+    audit: AuditSettings,
     reach: ReachSettings,
     nats: NatsSettings,
+}
+
+/// How much is kept of who did what.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct AuditSettings {
+    /// Days that an event is kept for.
+    pub(crate) days: NonZeroU32,
+    /// Events that are kept; the oldest go.
+    pub(crate) rows: NonZeroU32,
+}
+
+impl Default for AuditSettings {
+    fn default() -> Self {
+        AuditSettings {
+            days: NonZeroU32::MIN.saturating_add(89),
+            rows: NonZeroU32::MIN.saturating_add(999_999),
+        }
+    }
 }
 
 /// How long credentials are good for.
@@ -274,6 +294,7 @@ pub(crate) struct Configuration {
     pub(crate) branding: Branding,
     pub(crate) limits: Limits,
     pub(crate) credentials: CredentialSettings,
+    pub(crate) audit: AuditSettings,
     pub(crate) reach: ReachSettings,
     pub(crate) nats: NatsSettings,
 }
@@ -342,6 +363,7 @@ impl Configuration {
             branding: file.branding,
             limits: file.limits,
             credentials: file.credentials,
+            audit: file.audit,
             reach: file.reach,
             nats: file.nats,
         })

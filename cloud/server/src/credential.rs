@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use data::audit::{self, Author};
 use data::query::Caller;
 use data::{Database, Effect, sql};
 use http::{HeaderMap, header};
@@ -145,7 +146,17 @@ impl Cloud {
 
     async fn identify_key(&self, hash: [u8; 32]) -> Result<Identity, Refusal> {
         let remember = self.bus.hears_all();
-        self.keys.find(&self.database, hash, remember).await
+        let identity = self.keys.find(&self.database, hash, remember).await?;
+        if let Credential::Key(key) = &identity.credential {
+            audit::made_by(Author {
+                role: identity.role(),
+                actor: identity.actor(),
+                user: identity.user(),
+                credential: "key",
+                credential_id: Some(key.id),
+            });
+        }
+        Ok(identity)
     }
 
     /// What the credential of an earlier request makes of its holder now.
@@ -187,6 +198,13 @@ impl Cloud {
         if now - row.id(2)? >= USED {
             self.note_use(claims.session, now);
         }
+        audit::made_by(Author {
+            role: Role::User,
+            actor: Some(row.id(0)?),
+            user: Some(claims.id),
+            credential: "session",
+            credential_id: Some(claims.session),
+        });
         Ok(Identity {
             caller: Caller::Holder {
                 role: Role::User,

@@ -13,6 +13,7 @@
 
 pub(crate) mod account;
 mod assets;
+mod audit;
 pub(crate) mod data;
 mod device;
 pub(crate) mod fleet;
@@ -49,6 +50,7 @@ pub(crate) fn routes(cloud: &Shared) -> Router<Shared> {
         .merge(switch::routes())
         .merge(release::routes())
         .merge(account::routes())
+        .merge(audit::routes())
         .merge(assets::routes())
         .fallback(async || Problem::nothing_here())
         .layer(CompressionLayer::new())

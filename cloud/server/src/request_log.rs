@@ -6,6 +6,7 @@ use std::time::Instant;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
+use data::audit;
 use http::{HeaderName, HeaderValue};
 use tracing::Instrument as _;
 
@@ -31,14 +32,16 @@ pub(crate) async fn note(
     let from = request
         .extensions()
         .get::<ConnectInfo<SocketAddr>>()
-        .map(|ConnectInfo(from)| from.to_string())
-        .unwrap_or_default();
+        .map(|ConnectInfo(from)| *from);
+    let address = from.map(|from| from.ip().to_canonical().to_string());
+    let from = from.map(|from| from.to_string()).unwrap_or_default();
     let method = request.method().clone();
     // The query may have a key in it.
     let path = request.uri().path().to_owned();
     let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
     let begun = Instant::now();
-    let mut response = next.run(request).instrument(span.clone()).await;
+    let request = audit::from_address(address.unwrap_or_default(), next.run(request));
+    let mut response = request.instrument(span.clone()).await;
     let status = response.status().as_u16();
     let milliseconds = begun.elapsed().as_millis();
     // Thousands of devices that ask and find nothing new are not worth a line each.

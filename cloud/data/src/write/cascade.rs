@@ -11,7 +11,7 @@ use resources::{Column, Field, Method, OnDelete, Resource, Source, Type};
 use super::{WriteError, Writer, model};
 use crate::database::Dialect;
 use crate::error::DataError;
-use crate::record;
+use crate::record::{self, Record};
 use crate::rules;
 
 /// Rows that go, by resource.
@@ -40,6 +40,8 @@ impl Writer<'_> {
                 .script("SET CONSTRAINTS ALL DEFERRED")
                 .await?;
         }
+        self.audit("delete", resource, ids, &Record::default())
+            .await?;
         record::delete(self.transaction, resource.name, ids).await?;
         for (owned, ids) in owned_of(&going) {
             if owned != resource.name {

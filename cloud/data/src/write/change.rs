@@ -129,6 +129,7 @@ impl Writer<'_> {
         self.check_still_permitted(resource, &ids, Method::Update)
             .await?;
         rules::after_change(self, resource, &changes).await?;
+        self.audit("change", resource, &ids, &values).await?;
         Ok(u64::try_from(ids.len()).unwrap_or(u64::MAX))
     }
 

@@ -32,6 +32,7 @@ impl Writer<'_> {
         said: Said,
     ) -> Result<i64, WriteError> {
         let Said { values, inputs, .. } = said;
+        let told = values.clone();
         body::require(resource, &values)?;
         self.check_links(resource, &values, Method::Create).await?;
         let mut change = Change {
@@ -52,6 +53,7 @@ impl Writer<'_> {
         self.check_still_permitted(resource, &[change.id], Method::Create)
             .await?;
         rules::after_create(self, resource, &change).await?;
+        self.audit("create", resource, &[change.id], &told).await?;
         Ok(change.id)
     }
 

@@ -121,6 +121,7 @@ const PROMISED: &[(&str, &[&str])] = &[
     ("application_membership_role", &["name"]),
     ("application_tag", &["application,tag_key"]),
     ("application_type", &["slug"]),
+    ("audit_event", &[]),
     ("build_environment_variable", &["application,name"]),
     ("cpu_architecture", &["slug"]),
     ("device", &["uuid", "actor"]),

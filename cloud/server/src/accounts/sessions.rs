@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use axum::extract::{ConnectInfo, Request, State};
 use axum::response::{IntoResponse, Response};
+use data::audit::{self, Author, Event};
 use data::write::Writer;
 use data::{Transaction, sql};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use resources::Role;
 use serde::Deserialize;
 use serde_json::{Map, json};
 use tokio::time::interval;
@@ -22,6 +24,7 @@ use super::verification::{Claim, Verified, verified};
 use crate::answer::Refusal;
 use crate::body;
 use crate::cloud::{Cloud, Shared, now};
+use crate::configuration::AuditSettings;
 use crate::credential::{Credential, Identity};
 use crate::session::Claims;
 
@@ -29,7 +32,7 @@ use crate::session::Claims;
 const MOST: i64 = 100;
 /// Characters of what a client calls itself.
 const USER_AGENT: usize = 255;
-/// Between two looks for sessions that are over.
+/// Between two looks for what is over.
 const TIDY: Duration = Duration::from_secs(3600);
 
 #[derive(Deserialize)]
@@ -134,6 +137,20 @@ pub(crate) async fn begin(
     );
     let forget = forget.with(user.user).with(session).with(MOST - 1);
     transaction.execute(&forget).await?;
+    let author = Author {
+        role: Role::User,
+        actor: None,
+        user: Some(user.user),
+        credential: "session",
+        credential_id: Some(session),
+    };
+    let event = Event {
+        verb: "sign-in",
+        resource: "user",
+        ids: &[user.user],
+        fields: None,
+    };
+    audit::note(transaction, Some(&author), event, now).await?;
     let claims = Claims {
         id: user.user,
         session,
@@ -209,13 +226,18 @@ async fn of_session(cloud: &Cloud, parts: &Parts) -> Result<Claims, Refusal> {
     }
 }
 
-/// Forgets sessions that are over, until it is told to stop.
+/// Forgets sessions that are over and old audit events, until it is told to stop.
 pub(crate) async fn tidying(cloud: Arc<Cloud>, stop: CancellationToken) {
     let mut times = interval(TIDY);
     while stop.run_until_cancelled(times.tick()).await.is_some() {
         let over = sql("DELETE FROM user_session WHERE expires_at <= ?").with(now());
         if let Err(error) = cloud.database.execute(&over).await {
             tracing::warn!(%error, "sessions that are over were not deleted; they are tried again in an hour");
+        }
+        let AuditSettings { days, rows } = cloud.configuration.audit;
+        let before = now() - i64::from(days.get()) * 24 * 60 * 60 * 1000;
+        if let Err(error) = audit::tidy(&cloud.database, before, rows.get().into()).await {
+            tracing::warn!(%error, "old audit events were not deleted; they are tried again in an hour");
         }
     }
 }

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use axum::extract::{ConnectInfo, Request, State};
 use axum::response::Response;
+use data::audit::{self, Event};
 use data::sql;
 use data::write::Writer;
 use http::StatusCode;
@@ -188,6 +189,13 @@ pub(crate) async fn password_changed(
             .with(now())
             .with(user);
     transaction.execute(&update).await?;
+    let event = Event {
+        verb: "new-password",
+        resource: "user",
+        ids: &[user],
+        fields: None,
+    };
+    audit::note(&mut transaction, None, event, now()).await?;
     let sessions = sql("SELECT id FROM user_session WHERE \"user\" = ?").with(user);
     let sessions = transaction.ids(&sessions).await?;
     let keys = sql(

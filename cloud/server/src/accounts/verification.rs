@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use data::{Sql, sql};
+use data::{Sql, audit, sql};
 use resources::Check;
 
 use crate::answer::Refusal;
@@ -84,6 +84,8 @@ pub(crate) async fn verified(
         user => {
             if let Some(user) = user {
                 count_failure(cloud, user.user).await?;
+                let address = from.to_canonical().to_string();
+                audit::note_failed_sign_in(&cloud.database, user.user, &address, now()).await?;
             }
             Err(Refusal::Unauthorized)
         }

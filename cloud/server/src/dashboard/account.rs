@@ -68,7 +68,7 @@ async fn page(State(cloud): State<Shared>, visitor: Visitor) -> Result<Response,
     let sessions = sessions_part(&cloud, &visitor).await?;
     let main = html! {
         h1 { "Account" }
-        p { "Signed in as " strong { (visitor.name) } "." }
+        p { "Signed in as " strong { (visitor.name) } ". " a href="/dashboard/audit" { "Audit log" } }
         section.stack aria-labelledby="keys" {
             h2 id="keys" { "API keys" }
             p.faint { "For programs: a key may do what you may, or less, until you delete it. It never changes people, organizations or keys." }

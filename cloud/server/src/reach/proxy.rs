@@ -12,17 +12,18 @@ use std::time::Duration;
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
+use data::audit::{self, Event};
 use data::query::{self, QueryError};
 use futures::{StreamExt, stream};
 use http::{Method, StatusCode, Uri};
 use resources::Action;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use super::ask::{Addressed, Question, Unanswered, addressed, ask};
 use crate::answer::{Refusal, json as json_answer};
 use crate::body;
-use crate::cloud::{Cloud, Shared};
+use crate::cloud::{Cloud, Shared, now};
 use crate::credential::Identity;
 use crate::lease::{Lease, Need};
 use asked::{Asked, Whom};
@@ -87,6 +88,7 @@ async fn passed(cloud: Shared, identity: &Identity, asked: Asked) -> Result<Resp
     }
     if question.method != Method::GET && question.method != Method::HEAD {
         permitted(&cloud, identity, &whom, &online).await?;
+        note(&cloud, &whom, &online, &question).await?;
     }
     let mut devices = addressed(&cloud.database, &online).await?;
     match (whom.is_one(), devices.pop()) {
@@ -153,6 +155,31 @@ async fn permitted(
         }
     }
     Ok(())
+}
+
+/// Notes that somebody has devices do something: of the fleet, where that alone is named.
+async fn note(
+    cloud: &Cloud,
+    whom: &Whom,
+    online: &[i64],
+    question: &Question,
+) -> Result<(), Refusal> {
+    let path = question.path.split('?').next().unwrap_or_default();
+    let fields = json!({ "method": question.method.as_str(), "path": path }).to_string();
+    let fleet = whom.whole_fleet();
+    let event = Event {
+        verb: "ask",
+        resource: match fleet {
+            Some(_) => "application",
+            None => "device",
+        },
+        ids: match &fleet {
+            Some(fleet) => std::slice::from_ref(fleet),
+            None => online,
+        },
+        fields: Some(&fields),
+    };
+    Ok(audit::note_alone(&cloud.database, None, event, now()).await?)
 }
 
 /// How long a device may take to the head of its answer (cloud behaviour 4.6).

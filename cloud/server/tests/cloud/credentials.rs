@@ -1,6 +1,7 @@
 //! What credentials are held to in hostile hands: tests are named after the findings that they close
 //! (docs/security.md).
 
+mod audit;
 mod keys;
 mod refusals;
 mod sessions;

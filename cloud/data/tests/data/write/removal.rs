@@ -12,7 +12,11 @@ async fn a_fleet_goes_with_everything_of_it() {
         let counts = || async {
             let mut counts = Vec::new();
             for resource in resources::v7().resources() {
-                let kept = ["device_history", "user__has_direct_access_to__application"];
+                let kept = [
+                    "audit_event",
+                    "device_history",
+                    "user__has_direct_access_to__application",
+                ];
                 if !kept.contains(&resource.name) {
                     counts.push((resource.name, cloud.count(resource.name).await));
                 }

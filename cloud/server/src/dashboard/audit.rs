@@ -1,0 +1,104 @@
+//! What was done in the visitor's organizations, and by the visitor.
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::form::Search;
+use super::page::{Page, Section};
+use super::problem::Problem;
+use super::show;
+use super::visitor::Visitor;
+use crate::cloud::Shared;
+
+/// Events on the page.
+const MOST: usize = 100;
+const PLACE: &str = "/dashboard/audit";
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new().route("/audit", get(page))
+}
+
+#[derive(Deserialize)]
+struct Event {
+    id: i64,
+    created_at: String,
+    verb: String,
+    resource: String,
+    row_id: Option<i64>,
+    fields: Option<Value>,
+    times: i64,
+    user_name: Option<String>,
+    credential: Option<String>,
+    credential_id: Option<i64>,
+    address: Option<String>,
+}
+
+/// `GET /dashboard/audit?before=<id>`: the newest events that the visitor may see, or those before one.
+async fn page(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    Search(search): Search,
+) -> Result<Response, Problem> {
+    let before = search.text("before").parse::<i64>().unwrap_or(i64::MAX);
+    let query = format!(
+        "$select=id,created_at,verb,resource,row_id,fields,times,user_name,credential,credential_id,address\
+         &$filter=id lt {before}&$orderby=id desc&$top={MOST}"
+    );
+    let events: Vec<Event> = visitor.rows(&cloud, "/audit_event", &query).await?;
+    let older = events.last().filter(|_| events.len() == MOST);
+    let main = html! {
+        h1 { "Audit log" }
+        p.faint { "What was done in the organizations that you administer, and what you did yourself." }
+        @if events.is_empty() {
+            p.empty { "Nothing yet." }
+        } @else {
+            table.rows {
+                caption.hidden { "Events, the newest first" }
+                thead { tr {
+                    th scope="col" { "When" } th scope="col" { "Who" } th scope="col" { "What" }
+                    th scope="col" { "Said" } th scope="col" { "From" }
+                } }
+                tbody { @for event in &events { (row(event)) } }
+            }
+        }
+        @if let Some(oldest) = older {
+            p { a.button href={ (PLACE) "?before=" (oldest.id) } { "Older events" } }
+        }
+    };
+    Ok(Page {
+        visitor: &visitor,
+        section: Section::Account,
+        title: "Audit log",
+        above: vec![("Account", "/dashboard/account".to_owned())],
+        live: None,
+        main,
+    }
+    .into_response())
+}
+
+fn row(event: &Event) -> Markup {
+    let said = event.fields.as_ref().map(Value::to_string);
+    html! {
+        tr id={ "event-" (event.id) } {
+            td data-label="When" { (show::time(Some(&event.created_at))) }
+            td data-label="Who" {
+                (event.user_name.as_deref().unwrap_or("No user"))
+                @if let (Some(kind), Some(id)) = (&event.credential, event.credential_id) {
+                    span.under { "by " (kind) " " (id) }
+                }
+            }
+            th scope="row" data-label="What" {
+                (event.verb) " " (event.resource)
+                @if let Some(id) = event.row_id { " " (id) }
+                @if event.times > 1 { span.under { (event.times) " times" } }
+            }
+            td data-label="Said" { (said.unwrap_or_default()) }
+            td data-label="From" { (event.address.as_deref().unwrap_or_default()) }
+        }
+    }
+}
