@@ -2,6 +2,14 @@
 
 use sqlx::error::ErrorKind;
 
+/// What SQLite says of statements that are beyond its limits; it has no code of its own for them.
+const COMPLEX: [&str; 4] = [
+    "too many SQL variables",
+    "Expression tree is too large",
+    "parser stack overflow",
+    "too many terms",
+];
+
 /// What PostgreSQL is made to fail with where an answer grows larger than it may.
 pub(crate) const TOO_MUCH: &str = "answer too large: ";
 
@@ -70,6 +78,9 @@ pub enum DataError {
     /// Rows were not taken for as long as any statement may be open.
     #[error("the rows were not read in time")]
     Unread,
+    /// The statement has more values or parts than the database takes in one.
+    #[error("the request has more values or conditions than one statement may; ask in parts")]
+    TooComplex(#[source] sqlx::Error),
     /// The connection to the database was lost.
     #[error("the connection to the database was lost")]
     Lost(#[source] sqlx::Error),
@@ -130,6 +141,13 @@ impl From<sqlx::Error> for DataError {
                 // The server shuts down, or is not up yet.
                 Some("57P01" | "57P02" | "57P03") => DataError::Lost(error),
                 Some("53300") => DataError::Busy(error),
+                Some("1") if COMPLEX.iter().any(|it| database.message().contains(it)) => {
+                    DataError::TooComplex(error)
+                }
+                // PostgreSQL's class of its own limits.
+                Some(code) if code.len() == 5 && code.starts_with("54") => {
+                    DataError::TooComplex(error)
+                }
                 // SQLite: a value is too long for it.
                 Some("18") => DataError::TooLarge(error),
                 Some("22007") if database.message().contains(TOO_MUCH) => {

@@ -59,9 +59,9 @@ impl From<DataError> for Refusal {
             DataError::Busy(_) => {
                 Refusal::Unavailable("the database is busy; try again".to_owned())
             }
-            error @ (DataError::OutOfRange(_) | DataError::TooLarge(_)) => {
-                Refusal::Wrong(error.to_string())
-            }
+            error @ (DataError::OutOfRange(_)
+            | DataError::TooLarge(_)
+            | DataError::TooComplex(_)) => Refusal::Wrong(error.to_string()),
             error @ DataError::TooSlow(_) => Refusal::Unavailable(error.to_string()),
             error => Refusal::Fault(error.into()),
         }

@@ -206,3 +206,104 @@ async fn k3_conditions_that_go_back_and_forth_are_refused() {
     })
     .await;
 }
+
+/// Bytes of a query; what percent-encoding adds comes to it.
+const LONG: usize = 40_000;
+
+/// A text as often as it fits into a long query, with something between.
+fn full(of: &str, between: &str) -> String {
+    let encoded = |text: &str| text.len() + 2 * text.matches([' ', '\'']).count();
+    let times = LONG / (encoded(of) + encoded(between));
+    vec![of; times].join(between)
+}
+
+/// Filters of any shape, as long as they may be.
+fn filters() -> Vec<String> {
+    let ones = vec!["1"; 999].join(",");
+    let nested = |begin: &str, inner: &str, end: &str, times: usize| {
+        format!("{}{inner}{}", begin.repeat(times), end.repeat(times))
+    };
+    let wide_and_deep = (0..30).fold("id eq 1".to_owned(), |inner, level| {
+        let join = if level % 2 == 0 { " and " } else { " or " };
+        format!("({inner}{join}{})", vec!["id ne 2"; 40].join(join))
+    });
+    let text = "x".repeat(LONG);
+    vec![
+        full(&format!("id in ({ones})"), " or "),
+        full("1 eq 1", " and "),
+        format!("not({})", full("id eq null", " or ")),
+        nested("(", "id eq 1", ")", 31),
+        nested("not(", "id eq 1", ")", 15),
+        nested("(1 eq 1) eq (", "id eq 1", ")", 30),
+        nested("true in (", "id eq 1", ")", 30),
+        nested("", "id in (1,2) in (true,false) in (true)", "", 1),
+        wide_and_deep,
+        format!("contains(slug,'{text}')"),
+        format!("slug eq '{text}'"),
+        full("endswith(slug,'a')", " or "),
+        full("startswith(tolower(slug),'a')", " or "),
+        full("indexof(slug,'a') add 1 eq 2", " or "),
+        nested("tolower(", "slug", ")", 30) + " eq 'a'",
+        nested("concat(slug,", "slug", ")", 30) + " eq 'a'",
+        nested("round(", "1.5", ")", 30) + " eq 2",
+        nested("-(", "id", ")", 30) + " eq 2",
+        nested("replace(", "slug", ",'a','aa')", 20) + " eq 'a'",
+        full("id mul id mul id gt 1", " or "),
+        full("is_of__cpu_architecture/slug eq 'amd64'", " or "),
+        full("is_of__cpu_architecture/any(c:c/slug eq 'amd64')", " or "),
+        full("is_of__cpu_architecture/device_type/$count gt 1", " or "),
+        full("year(created_at) eq 2026", " and "),
+        full("created_at gt datetime'2026-01-01T00:00:00Z'", " and "),
+        full("cast(id,'Edm.String') eq '5'", " or "),
+        full("slug in ('a',name,null,slug)", " or "),
+        "'".repeat(LONG / 3),
+        "(".repeat(LONG),
+        "\u{e9}".repeat(LONG / 6),
+    ]
+}
+
+#[tokio::test]
+async fn sixty_kilobytes_of_query_of_any_shape_are_answered_or_refused() {
+    on_both(async |cloud| {
+        let signed_in = cloud.sign_in().await;
+        let mut paths: Vec<String> = filters()
+            .into_iter()
+            .map(|filter| format!("/v7/device_type?$select=id&$filter={filter}"))
+            .collect();
+        let ones = vec!["1"; 999].join(",");
+        let counted = format!("is_of__cpu_architecture/device_type/$count($filter=id in ({ones}))");
+        paths.extend([
+            format!(
+                "/v7/device_type?$top=1&$select=id&$orderby={}",
+                full(&counted, ",")
+            ),
+            format!("/v7/device_type?$orderby={}", full("slug desc", ",")),
+            format!("/v7/device_type?$select={}", full("slug", ",")),
+            format!(
+                "/v7/device_type?$expand={}",
+                full("is_of__cpu_architecture", ",")
+            ),
+            format!(
+                "/v7/device_type?$expand={}",
+                full("is_of__cpu_architecture", "/")
+            ),
+            format!("/v7/device_type?{}", full("@a=1", "&")),
+            format!("/v7/device_type{}", full("/is_of__cpu_architecture", "")),
+            format!("/v7/device_type({})", full("id=1", ",")),
+            format!("/v5/device_type?$filter={}", full("slug eq 'a'", " or ")),
+        ]);
+        for path in &paths {
+            let before = cloud.memory();
+            let (status, body) = asked(&cloud, path).await;
+            let fine = [StatusCode::OK, StatusCode::BAD_REQUEST];
+            assert!(fine.contains(&status), "{path:.120}: {status} {body:.300}");
+            let begun = Instant::now();
+            let (status, body) = signed_in.get(path).await;
+            assert!(fine.contains(&status), "{path:.120}: {status} {body:.300}");
+            assert!(begun.elapsed() < SOON, "{path:.120}: {:?}", begun.elapsed());
+            let more = cloud.memory().saturating_sub(before);
+            assert!(more < MEMORY, "{path:.120}: {more}");
+        }
+    })
+    .await;
+}
