@@ -15,6 +15,7 @@ mod error;
 pub mod file;
 pub mod generation;
 pub mod query;
+pub mod quota;
 mod record;
 mod row;
 mod rules;

@@ -156,7 +156,20 @@ pub fn permitted(
     id: i64,
     method: Method,
 ) -> Result<SelectStatement, QueryError> {
-    may(setting, resource, id, method.into())
+    may(setting, resource, Some(id), method.into())
+}
+
+/// Whether there is any row with which the caller may do this: the id of one, or no row.
+///
+/// # Errors
+/// See [`QueryError`].
+pub fn permitted_any(
+    setting: &Setting<'_>,
+    resource: &str,
+    method: Method,
+) -> Result<SelectStatement, QueryError> {
+    let mut select = may(setting, resource, None, method.into())?;
+    Ok(select.limit(1).take())
 }
 
 /// Whether the caller may do something else with the row of an id: the id, or no row.
@@ -169,23 +182,23 @@ pub fn permitted_action(
     id: i64,
     action: Action,
 ) -> Result<SelectStatement, QueryError> {
-    may(setting, resource, id, Right::Action(action))
+    may(setting, resource, Some(id), Right::Action(action))
 }
 
 fn may(
     setting: &Setting<'_>,
     resource: &str,
-    id: i64,
+    id: Option<i64>,
     right: Right,
 ) -> Result<SelectStatement, QueryError> {
     let options = Options::default();
     let mut compiler = compiler(setting, &options);
-    compiler.for_one_row = true;
+    compiler.for_one_row = id.is_some();
     let one = || {
         let row = compiler.row(known(&compiler, resource)?)?;
         let mut select = from(row.resource.table, &row.alias);
         select
-            .and_where(sea_query::ExprTrait::eq(row.column("id"), id))
+            .and_where_option(id.map(|id| sea_query::ExprTrait::eq(row.column("id"), id)))
             .and_where_option(compiler.permitted(&row, right, false, 0)?);
         Ok(shape::identified(select, &row))
     };

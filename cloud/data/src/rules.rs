@@ -26,6 +26,7 @@ use resources::Resource;
 pub(crate) use system_release::drop_those_of_strangers;
 
 use crate::effect::Effect;
+use crate::quota;
 use crate::record;
 use crate::write::{Change, Going, WriteError, Writer};
 
@@ -115,8 +116,22 @@ pub(crate) async fn after_change(
         }
         _ => {}
     }
+    for change in changes {
+        if GROWING.iter().any(|field| change.new.has(field)) {
+            quota::check(writer, resource.name, change.id).await?;
+        }
+    }
     affected::by_change(writer, resource, changes).await
 }
+
+/// Fields that may make an organization or a row have more than before: what it holds, and whose it is.
+const GROWING: [&str; 5] = [
+    "value",
+    "file",
+    "asset",
+    "belongs_to__application",
+    "organization",
+];
 
 /// Rows are about to be deleted, by a request for these themselves.
 pub(crate) async fn before_remove(

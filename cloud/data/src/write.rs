@@ -29,6 +29,7 @@ pub use request::{Verb, Write, Written, write};
 
 use crate::file::File;
 use crate::query::{self, Caller, Setting};
+use crate::quota::Quotas;
 use crate::transaction::Transaction;
 
 /// What of writes is configured.
@@ -38,6 +39,8 @@ pub struct Environment {
     pub branding: Branding,
     /// The host (and port) of the registry, which locations of images begin with.
     pub registry: String,
+    /// What organizations may keep.
+    pub quotas: Quotas,
 }
 
 /// Changes rows in a transaction, for one caller.

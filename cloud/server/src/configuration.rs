@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use data::quota::Quotas;
 use ipnet::IpNet;
 use resources::Branding;
 use serde::Deserialize;
@@ -34,6 +35,7 @@ struct File {
     trusted_proxies: Vec<IpNet>,
     branding: Branding,
     limits: Limits,
+    quotas: Quotas,
     credentials: CredentialSettings,
     audit: AuditSettings,
     reach: ReachSettings,
@@ -293,6 +295,8 @@ pub(crate) struct Configuration {
     pub(crate) trusted_proxies: Vec<IpNet>,
     pub(crate) branding: Branding,
     pub(crate) limits: Limits,
+    /// What organizations may keep, unless they are given others.
+    pub(crate) quotas: Quotas,
     pub(crate) credentials: CredentialSettings,
     pub(crate) audit: AuditSettings,
     pub(crate) reach: ReachSettings,
@@ -334,6 +338,13 @@ impl Configuration {
         {
             bail!("`{url}` is no address of this cloud; it begins with `https://` or `http://`");
         }
+        let listen: SocketAddr = listen;
+        if public_url.is_none() && !listen.ip().to_canonical().is_loopback() {
+            bail!(
+                "`public_url` is missing (`--public-url`, `https://cloud.example.com`): whoever comes from other \
+                 machines is given addresses of this cloud, which must not be of the asker's choice"
+            );
+        }
         let bus = given.bus.or(file.bus).filter(|bus| !bus.is_empty());
         let database = given
             .database
@@ -362,6 +373,7 @@ impl Configuration {
             trusted_proxies: file.trusted_proxies,
             branding: file.branding,
             limits: file.limits,
+            quotas: file.quotas,
             credentials: file.credentials,
             audit: file.audit,
             reach: file.reach,
@@ -415,6 +427,11 @@ mod tests {
             ..Serve::default()
         };
         assert!(refused(config).contains("/none/such"));
+        let listen = Serve {
+            listen: Some("0.0.0.0:80".to_owned()),
+            ..Serve::default()
+        };
+        assert!(refused(listen).contains("`public_url` is missing"));
         let bus = Serve {
             bus: Some("nats://127.0.0.1".to_owned()),
             ..Serve::default()

@@ -91,7 +91,7 @@ async fn answer(cloud: &Cloud, request: Request) -> Result<Response, Refusal> {
         _ if release_asset::is_form(&parts.headers)
             && release_asset::is_addressed(version, &parsed) =>
         {
-            release_asset::read(cloud, &parts.headers, body).await?
+            release_asset::read(cloud, &identity.caller, &parts.headers, body).await?
         }
         _ => Form {
             fields: body::object(&parts.headers, body, most).await?,

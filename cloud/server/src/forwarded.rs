@@ -5,12 +5,31 @@ use std::net::{IpAddr, SocketAddr};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use ipnet::IpNet;
 
 use crate::cloud::Shared;
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
+
+/// A browser that was here by an encrypted address comes by no other for a year.
+const ENCRYPTED: HeaderValue = HeaderValue::from_static("max-age=31536000");
+
+/// Tells browsers to come by an encrypted address alone, where that is what people are told.
+pub(crate) async fn encrypted(
+    State(cloud): State<Shared>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let mut response = next.run(request).await;
+    let url = cloud.configuration.public_url.as_deref();
+    if url.is_some_and(|url| url.starts_with("https://")) {
+        response
+            .headers_mut()
+            .insert(header::STRICT_TRANSPORT_SECURITY, ENCRYPTED);
+    }
+    response
+}
 
 /// Puts in the place of a trusted proxy's address the one that it asks for, so that limits and the log are of
 /// callers rather than of the proxy. Who comes past the proxies is sent to the address that people are told, where

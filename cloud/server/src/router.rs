@@ -8,7 +8,9 @@ use axum::routing::{any, get, patch, post};
 use http::StatusCode;
 use tower_http::compression::CompressionLayer;
 
-use crate::accounts::{cloud_administrators, invitations, keys, sessions, users, whoami};
+use crate::accounts::{
+    cloud_administrators, invitations, keys, organization_quotas, sessions, users, whoami,
+};
 use crate::clients::{access, device_types, download_config, settings, tunnel_server};
 use crate::cloud::Shared;
 use crate::device::{logs, register, report, state, tags};
@@ -40,6 +42,10 @@ pub(crate) fn router(cloud: Shared) -> Router {
         .route(
             "/cloud/v1/system-organization",
             post(cloud_administrators::join_system_organization),
+        )
+        .route(
+            "/cloud/v1/organization/{id}/quotas",
+            get(organization_quotas::read).patch(organization_quotas::change),
         )
         .route("/user/v1/whoami", get(whoami::user))
         .route("/actor/v1/whoami", get(whoami::actor))
@@ -114,6 +120,7 @@ pub(crate) fn router(cloud: Shared) -> Router {
         .merge(dashboard::routes(&cloud))
         .layer(from_fn_with_state(cloud.clone(), request_log::note))
         .layer(from_fn_with_state(cloud.clone(), forwarded::look))
+        .layer(from_fn_with_state(cloud.clone(), forwarded::encrypted))
         .with_state(cloud)
 }
 

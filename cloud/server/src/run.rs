@@ -183,6 +183,7 @@ async fn assembled(configuration: Configuration, database: Database) -> Result<C
         environment: Environment {
             branding,
             registry: registry.unwrap_or_else(|| "registry.invalid".to_owned()),
+            quotas: configuration.quotas,
         },
         configuration,
     })

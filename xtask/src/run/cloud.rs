@@ -54,6 +54,7 @@ impl Cloud {
             .args(["serve", "--listen", &at.to_string()])
             .args(["--database", &kept.database()])
             .args(["--registry", &registry_at.to_string()])
+            .args(["--public-url", &format!("http://{at}")])
             .args(["--admin-email", EMAIL, "--admin-password", PASSWORD])
             .env(
                 "RUST_LOG",

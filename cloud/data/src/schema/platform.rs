@@ -3,11 +3,12 @@
 use resources::OnDelete;
 
 use super::declared::{Column, Kind, Link, Table, index};
-use crate::{file, generation};
+use crate::{file, generation, quota};
 
 /// All of them.
-pub(super) fn tables() -> [Table; 7] {
+pub(super) fn tables() -> [Table; 8] {
     [
+        quotas(),
         settings(),
         generations(),
         heartbeats(),
@@ -25,6 +26,21 @@ fn settings() -> Table {
         name: table.to_owned(),
         columns: vec![id(), text("name"), text("value")],
         indexes: vec![index(table, &["name"], true)],
+    }
+}
+
+/// See [`crate::quota`].
+fn quotas() -> Table {
+    let table = quota::TABLE;
+    Table {
+        name: table.to_owned(),
+        columns: vec![
+            id(),
+            going_with("organization", "organization"),
+            text("name"),
+            number("value"),
+        ],
+        indexes: vec![index(table, &["organization", "name"], true)],
     }
 }
 

@@ -7,7 +7,7 @@ use super::body::{self, For, Said};
 use super::change::{Change, never_null};
 use super::{WriteError, Writer, known};
 use crate::record::{self, Record, stored};
-use crate::rules;
+use crate::{quota, rules};
 
 impl Writer<'_> {
     /// Makes a row as a body says, in the caller's name; its id.
@@ -53,6 +53,7 @@ impl Writer<'_> {
         self.check_still_permitted(resource, &[change.id], Method::Create)
             .await?;
         rules::after_create(self, resource, &change).await?;
+        quota::check(self, resource.name, change.id).await?;
         self.audit("create", resource, &[change.id], &told).await?;
         Ok(change.id)
     }

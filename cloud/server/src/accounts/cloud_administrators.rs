@@ -61,7 +61,7 @@ pub(crate) async fn join_system_organization(
 ///
 /// # Errors
 /// 401 where it is somebody else, another credential, or the sign-in is a while ago.
-async fn administrator(cloud: &Cloud, identity: &Identity) -> Result<i64, Refusal> {
+pub(super) async fn administrator(cloud: &Cloud, identity: &Identity) -> Result<i64, Refusal> {
     let Credential::Session(claims) = &identity.credential else {
         return Err(Refusal::Unauthorized);
     };

@@ -8,10 +8,12 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use bytes::{Buf as _, BytesMut};
 use data::file::{File, PIECE};
+use data::query::{self, Caller};
 use futures::{Stream, StreamExt as _};
 use http::{HeaderMap, header};
 use multer::{Field, Multipart};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use resources::Method;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
@@ -55,8 +57,14 @@ fn kind(headers: &HeaderMap) -> Option<&str> {
 /// Reads a form; its file is in the database then, and nobody's.
 ///
 /// # Errors
-/// Where it is too large, or no form; nothing of it is kept then.
-pub(crate) async fn read(cloud: &Cloud, headers: &HeaderMap, body: Body) -> Result<Form, Refusal> {
+/// Where it is too large, or no form, or a file of a release that is not the caller's to change; nothing of it is kept
+/// then.
+pub(crate) async fn read(
+    cloud: &Cloud,
+    caller: &Caller,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Form, Refusal> {
     let most = cloud.configuration.limits.release_asset;
     let announced = headers
         .get(header::CONTENT_LENGTH)
@@ -74,6 +82,7 @@ pub(crate) async fn read(cloud: &Cloud, headers: &HeaderMap, body: Body) -> Resu
     let form = Multipart::new(unhurried(body, taken.clone()), boundary);
     let mut reading = Reading {
         cloud,
+        caller,
         form,
         taken,
         file: None,
@@ -133,6 +142,7 @@ fn unhurried(
 
 struct Reading<'a> {
     cloud: &'a Cloud,
+    caller: &'a Caller,
     form: Multipart<'static>,
     /// Bytes of parts that were read.
     taken: Arc<AtomicU64>,
@@ -158,6 +168,7 @@ impl Reading<'_> {
                 if self.file.is_some() {
                     return Err(Refusal::Wrong(format!("`{FILE}` is there twice")));
                 }
+                self.check_right(&fields).await?;
                 self.file(part).await?;
                 fields.insert(name, Value::Object(Map::new()));
                 continue;
@@ -181,6 +192,21 @@ impl Reading<'_> {
             fields.insert(name, Value::String(text));
         }
         Ok(fields)
+    }
+
+    /// The file is for a release that the caller may change; where the form names it later, or the address does, for
+    /// any such release.
+    async fn check_right(&self, fields: &Map<String, Value>) -> Result<(), Refusal> {
+        let setting = self.cloud.setting(self.caller);
+        let release = fields.get("release").and_then(Value::as_str);
+        let select = match release.and_then(|release| release.trim().parse().ok()) {
+            Some(release) => query::permitted(&setting, "release", release, Method::Update)?,
+            None => query::permitted_any(&setting, "release", Method::Update)?,
+        };
+        match self.cloud.database.row(&select).await? {
+            Some(_) => Ok(()),
+            None => Err(Refusal::Unauthorized),
+        }
     }
 
     async fn next(&self, part: &mut Field<'_>) -> Result<Option<Bytes>, Refusal> {

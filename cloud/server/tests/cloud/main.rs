@@ -30,6 +30,7 @@ mod invitations;
 mod killed;
 mod memberships;
 mod proxies;
+mod quotas;
 mod reach;
 mod registry;
 mod release_assets;

@@ -69,7 +69,12 @@ async fn who_comes_past_the_proxies_is_sent_to_the_encrypted_address() {
             "https://fleet.example/v7/device?$select=id&$filter=uuid%20eq%20%27a%2Fb%27"
         );
         for path in ["/ping", "/health"] {
-            assert_eq!(get(path).await.status(), StatusCode::OK);
+            let answer = get(path).await;
+            assert_eq!(answer.status(), StatusCode::OK);
+            assert_eq!(
+                answer.headers()["strict-transport-security"],
+                "max-age=31536000"
+            );
         }
     })
     .await;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use data::catalogue::{CATALOGUE, FirstUser};
 use data::query::{self, Caller, Read, Setting};
+use data::quota::Quotas;
 use data::testing::on_both;
 use data::write::{Environment, Verb, Write, WriteError, Writer, Written, write};
 use data::{Database, Effect};
@@ -36,6 +37,7 @@ impl Cloud {
         let environment = Environment {
             branding: Branding::default(),
             registry: "registry.example".to_owned(),
+            quotas: Quotas::default(),
         };
         let catalogue = CATALOGUE.parse().expect("the catalogue");
         database

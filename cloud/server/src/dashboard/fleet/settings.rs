@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::together::update_now;
 use super::{Fleet, Tab};
+use crate::answer::Refusal;
 use crate::cloud::{Cloud, Shared};
 use crate::dashboard::form::{End, Form, Number};
 use crate::dashboard::live::{Part, follow};
@@ -48,6 +49,7 @@ async fn page(
                 }
             }
             (people(&cloud, &visitor, &fleet).await?)
+            (quotas(&cloud, &visitor, &fleet).await?)
         }
         section.stack aria-labelledby="tags" {
             h2 id="tags" { "Tags" }
@@ -158,6 +160,37 @@ async fn people(cloud: &Cloud, visitor: &Visitor, fleet: &Fleet) -> Result<Marku
             (list(&members))
             h3 { "Shared with" }
             @if shared.is_empty() { p.faint { "Nobody else." } } @else { (list(&shared)) }
+        }
+    })
+}
+
+/// What the organization keeps, and how much it may.
+async fn quotas(cloud: &Cloud, visitor: &Visitor, fleet: &Fleet) -> Result<Markup, Problem> {
+    let path = format!("/application({})", fleet.id);
+    let query = "$select=id&$expand=organization($select=id,name)";
+    let owner: Owner = visitor.row(cloud, &path, query).await?;
+    let Some(organization) = owner.organization.first() else {
+        return Ok(html! {});
+    };
+    let defaults = &cloud.environment.quotas;
+    let found = cloud.database.quotas(organization.id, defaults).await;
+    let found = found.map_err(Refusal::from).map_err(Problem)?;
+    Ok(html! {
+        section.card.stack aria-labelledby="quotas" {
+            h2 id="quotas" { "Quotas" }
+            p.faint { "What " strong { (organization.name) } " keeps, and how much it may. An administrator of the cloud changes it." }
+            table {
+                thead { tr { th scope="col" { "Of" } th scope="col" { "Used" } th scope="col" { "Limit" } } }
+                tbody {
+                    @for usage in &found {
+                        tr {
+                            th scope="row" { (usage.quota.title()) }
+                            td { @if let Some(kept) = usage.kept { (kept) } @else { span.faint { "each" } } }
+                            td { (usage.most) }
+                        }
+                    }
+                }
+            }
         }
     })
 }

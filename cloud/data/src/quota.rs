@@ -1,0 +1,455 @@
+//! How much an organization may keep, and a device or another row of it.
+//!
+//! What is kept is counted in the transaction that adds to it, by indexes, and refused where it is more than the quota.
+//! Requests that add at the same moment do not see each other: an organization may come over its quota by as many rows
+//! as there are connections to the database. The cloud's defaults are configured; an administrator of the cloud gives
+//! an organization others.
+
+use serde::Deserialize;
+
+use crate::database::{Database, Dialect};
+use crate::error::DataError;
+use crate::statement::{Built, sql};
+use crate::transaction::Transaction;
+use crate::write::{WriteError, Writer};
+
+/// The table of quotas that single organizations have.
+pub(crate) const TABLE: &str = "organization_quota";
+
+/// What an organization may keep, unless it is given others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Quotas {
+    /// Fleets of an organization.
+    pub fleets: u32,
+    /// Devices in all of its fleets.
+    pub devices: u32,
+    /// Releases of all of its fleets.
+    pub releases: u32,
+    /// Files beside them.
+    pub release_assets: u32,
+    /// Bytes of these files.
+    pub release_asset_bytes: u64,
+    /// Tags of one device, fleet or release.
+    pub tags: u32,
+    /// Bytes of their values.
+    pub tag_bytes: u64,
+    /// Variables of one kind of one device, fleet, service or image.
+    pub variables: u32,
+    /// Bytes of their values.
+    pub variable_bytes: u64,
+}
+
+impl Default for Quotas {
+    fn default() -> Self {
+        Quotas {
+            fleets: 1000,
+            devices: 50_000,
+            releases: 50_000,
+            release_assets: 10_000,
+            release_asset_bytes: 20_000_000_000,
+            tags: 500,
+            tag_bytes: 1 << 20,
+            variables: 1000,
+            variable_bytes: 4 << 20,
+        }
+    }
+}
+
+/// One of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quota {
+    /// [`Quotas::fleets`]
+    Fleets,
+    /// [`Quotas::devices`]
+    Devices,
+    /// [`Quotas::releases`]
+    Releases,
+    /// [`Quotas::release_assets`]
+    ReleaseAssets,
+    /// [`Quotas::release_asset_bytes`]
+    ReleaseAssetBytes,
+    /// [`Quotas::tags`]
+    Tags,
+    /// [`Quotas::tag_bytes`]
+    TagBytes,
+    /// [`Quotas::variables`]
+    Variables,
+    /// [`Quotas::variable_bytes`]
+    VariableBytes,
+}
+
+impl Quota {
+    /// All of them; those that are counted for the whole organization first.
+    pub const ALL: [Quota; 9] = [
+        Quota::Fleets,
+        Quota::Devices,
+        Quota::Releases,
+        Quota::ReleaseAssets,
+        Quota::ReleaseAssetBytes,
+        Quota::Tags,
+        Quota::TagBytes,
+        Quota::Variables,
+        Quota::VariableBytes,
+    ];
+
+    /// As requests, settings and messages call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Quota::Fleets => "fleets",
+            Quota::Devices => "devices",
+            Quota::Releases => "releases",
+            Quota::ReleaseAssets => "release_assets",
+            Quota::ReleaseAssetBytes => "release_asset_bytes",
+            Quota::Tags => "tags",
+            Quota::TagBytes => "tag_bytes",
+            Quota::Variables => "variables",
+            Quota::VariableBytes => "variable_bytes",
+        }
+    }
+
+    /// As people read it.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Quota::Fleets => "Fleets",
+            Quota::Devices => "Devices",
+            Quota::Releases => "Releases",
+            Quota::ReleaseAssets => "Files beside releases",
+            Quota::ReleaseAssetBytes => "Bytes of these files",
+            Quota::Tags => "Tags of a device, fleet or release",
+            Quota::TagBytes => "Bytes of these tags",
+            Quota::Variables => "Variables of a device, fleet or service",
+            Quota::VariableBytes => "Bytes of these variables",
+        }
+    }
+
+    /// The one of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Quota::ALL.into_iter().find(|quota| quota.name() == name)
+    }
+
+    /// What an organization has of it that was given no other.
+    #[must_use]
+    pub fn default(self, quotas: &Quotas) -> u64 {
+        match self {
+            Quota::Fleets => quotas.fleets.into(),
+            Quota::Devices => quotas.devices.into(),
+            Quota::Releases => quotas.releases.into(),
+            Quota::ReleaseAssets => quotas.release_assets.into(),
+            Quota::ReleaseAssetBytes => quotas.release_asset_bytes,
+            Quota::Tags => quotas.tags.into(),
+            Quota::TagBytes => quotas.tag_bytes,
+            Quota::Variables => quotas.variables.into(),
+            Quota::VariableBytes => quotas.variable_bytes,
+        }
+    }
+
+    /// How much the organization `{of}` keeps, where it is counted for the whole of it.
+    fn kept(self, dialect: Dialect) -> Option<&'static str> {
+        match self {
+            Quota::Fleets => Some("SELECT count(*) FROM application WHERE organization = {of}"),
+            Quota::Devices => Some(
+                "SELECT count(*) FROM device WHERE belongs_to__application IN \
+                 (SELECT id FROM application WHERE organization = {of})",
+            ),
+            Quota::Releases => Some(
+                "SELECT count(*) FROM release WHERE belongs_to__application IN \
+                 (SELECT id FROM application WHERE organization = {of})",
+            ),
+            Quota::ReleaseAssets => Some(
+                "SELECT count(*) FROM release_asset WHERE release IN (SELECT id FROM release \
+                 WHERE belongs_to__application IN (SELECT id FROM application WHERE organization = {of}))",
+            ),
+            Quota::ReleaseAssetBytes => Some(match dialect {
+                Dialect::Sqlite => {
+                    "SELECT coalesce(sum(CASE WHEN json_valid(asset) THEN json_extract(asset, '$.size') END), 0) FROM release_asset WHERE release IN \
+                     (SELECT id FROM release WHERE belongs_to__application IN \
+                     (SELECT id FROM application WHERE organization = {of}))"
+                }
+                Dialect::Postgres => {
+                    "SELECT CAST(coalesce(sum(CAST(substring(asset FROM '\"size\":([0-9]{1,18})') AS bigint)), 0) AS bigint) \
+                     FROM release_asset WHERE release IN (SELECT id FROM release WHERE belongs_to__application IN \
+                     (SELECT id FROM application WHERE organization = {of}))"
+                }
+            }),
+            Quota::Tags | Quota::TagBytes | Quota::Variables | Quota::VariableBytes => None,
+        }
+    }
+}
+
+/// Rows that count.
+struct QuotaRule {
+    resource: &'static str,
+    /// The organization of the row `{row}`.
+    organization: &'static str,
+    /// The link to the row that they are counted for, where that is not the organization.
+    owner: Option<&'static str>,
+    number: Quota,
+    bytes: Option<Quota>,
+}
+
+const OF_FLEET: &str = "SELECT organization FROM application WHERE id = {row}";
+const OF_DEVICE: &str = "SELECT a.organization FROM device AS d \
+    JOIN application AS a ON a.id = d.belongs_to__application WHERE d.id = {row}";
+const OF_RELEASE: &str = "SELECT a.organization FROM release AS r \
+    JOIN application AS a ON a.id = r.belongs_to__application WHERE r.id = {row}";
+
+const RULES: [QuotaRule; 14] = [
+    whole("application", OF_FLEET, Quota::Fleets, None),
+    whole("device", OF_DEVICE, Quota::Devices, None),
+    whole("release", OF_RELEASE, Quota::Releases, None),
+    whole(
+        "release_asset",
+        "SELECT a.organization FROM release_asset AS x JOIN release AS r ON r.id = x.release \
+         JOIN application AS a ON a.id = r.belongs_to__application WHERE x.id = {row}",
+        Quota::ReleaseAssets,
+        Some(Quota::ReleaseAssetBytes),
+    ),
+    tag(
+        "device_tag",
+        "device",
+        "SELECT a.organization FROM device_tag AS x JOIN device AS d ON d.id = x.device \
+         JOIN application AS a ON a.id = d.belongs_to__application WHERE x.id = {row}",
+    ),
+    tag(
+        "application_tag",
+        "application",
+        "SELECT a.organization FROM application_tag AS x JOIN application AS a ON a.id = x.application \
+         WHERE x.id = {row}",
+    ),
+    tag(
+        "release_tag",
+        "release",
+        "SELECT a.organization FROM release_tag AS x JOIN release AS r ON r.id = x.release \
+         JOIN application AS a ON a.id = r.belongs_to__application WHERE x.id = {row}",
+    ),
+    variable(
+        "device_config_variable",
+        "device",
+        "SELECT a.organization FROM device_config_variable AS x JOIN device AS d ON d.id = x.device \
+         JOIN application AS a ON a.id = d.belongs_to__application WHERE x.id = {row}",
+    ),
+    variable(
+        "device_environment_variable",
+        "device",
+        "SELECT a.organization FROM device_environment_variable AS x JOIN device AS d ON d.id = x.device \
+         JOIN application AS a ON a.id = d.belongs_to__application WHERE x.id = {row}",
+    ),
+    variable(
+        "device_service_environment_variable",
+        "service_install",
+        "SELECT a.organization FROM device_service_environment_variable AS x \
+         JOIN service_install AS i ON i.id = x.service_install JOIN device AS d ON d.id = i.device \
+         JOIN application AS a ON a.id = d.belongs_to__application WHERE x.id = {row}",
+    ),
+    variable(
+        "application_config_variable",
+        "application",
+        "SELECT a.organization FROM application_config_variable AS x JOIN application AS a ON a.id = x.application \
+         WHERE x.id = {row}",
+    ),
+    variable(
+        "application_environment_variable",
+        "application",
+        "SELECT a.organization FROM application_environment_variable AS x \
+         JOIN application AS a ON a.id = x.application WHERE x.id = {row}",
+    ),
+    variable(
+        "build_environment_variable",
+        "application",
+        "SELECT a.organization FROM build_environment_variable AS x JOIN application AS a ON a.id = x.application \
+         WHERE x.id = {row}",
+    ),
+    variable(
+        "service_environment_variable",
+        "service",
+        "SELECT a.organization FROM service_environment_variable AS x JOIN service AS s ON s.id = x.service \
+         JOIN application AS a ON a.id = s.application WHERE x.id = {row}",
+    ),
+];
+
+const fn whole(
+    resource: &'static str,
+    organization: &'static str,
+    number: Quota,
+    bytes: Option<Quota>,
+) -> QuotaRule {
+    QuotaRule {
+        resource,
+        organization,
+        owner: None,
+        number,
+        bytes,
+    }
+}
+
+const fn tag(resource: &'static str, owner: &'static str, organization: &'static str) -> QuotaRule {
+    QuotaRule {
+        resource,
+        organization,
+        owner: Some(owner),
+        number: Quota::Tags,
+        bytes: Some(Quota::TagBytes),
+    }
+}
+
+const fn variable(
+    resource: &'static str,
+    owner: &'static str,
+    organization: &'static str,
+) -> QuotaRule {
+    QuotaRule {
+        resource,
+        organization,
+        owner: Some(owner),
+        number: Quota::Variables,
+        bytes: Some(Quota::VariableBytes),
+    }
+}
+
+impl QuotaRule {
+    /// The statement that answers how much there is of a quota, and which one the organization was given.
+    fn statement(&self, quota: Quota, row: i64, dialect: Dialect) -> Built {
+        let organization = format!("({})", self.organization);
+        let kept = match (self.owner, quota.kept(dialect)) {
+            (_, Some(kept)) => kept.replace("{of}", &organization),
+            (owner, None) => {
+                let resource = self.resource;
+                let owner = owner.unwrap_or("id");
+                let what = match Some(quota) == self.bytes {
+                    true => "CAST(coalesce(sum(length(value)), 0) AS bigint)",
+                    false => "count(*)",
+                };
+                format!(
+                    "SELECT {what} FROM {resource} WHERE {owner} = (SELECT {owner} FROM {resource} WHERE id = {{row}})"
+                )
+            }
+        };
+        let text = format!(
+            "SELECT ({kept}), (SELECT value FROM {TABLE} WHERE organization = {organization} AND name = '{}')",
+            quota.name()
+        );
+        let row_is = match dialect {
+            Dialect::Sqlite => "?1",
+            Dialect::Postgres => "$1",
+        };
+        Built::new(text.replace("{row}", row_is), [row.into()])
+    }
+}
+
+/// Nothing is more than it may be now that this row was made, or that it was changed.
+///
+/// # Errors
+/// [`WriteError::Forbidden`] names the quota.
+pub(crate) async fn check(
+    writer: &mut Writer<'_>,
+    resource: &str,
+    row: i64,
+) -> Result<(), WriteError> {
+    let Some(counted) = RULES.iter().find(|counted| counted.resource == resource) else {
+        return Ok(());
+    };
+    let dialect = writer.transaction.dialect();
+    for quota in [Some(counted.number), counted.bytes].into_iter().flatten() {
+        let statement = counted.statement(quota, row, dialect);
+        let Some(found) = writer.transaction.row(&statement).await? else {
+            continue;
+        };
+        let kept = u64::try_from(found.number(0)?.unwrap_or_default()).unwrap_or_default();
+        let given = found.number(1)?.and_then(|given| u64::try_from(given).ok());
+        let most = given.unwrap_or_else(|| quota.default(&writer.environment.quotas));
+        if kept > most {
+            let whose = match counted.owner {
+                None => "the organization".to_owned(),
+                Some(owner) => format!("the {}", owner.replace('_', " ")),
+            };
+            return Err(WriteError::Forbidden(format!(
+                "{whose} may have {most} by the quota `{}`, and this would make it {kept}; an administrator of the \
+                 cloud can give the organization another quota",
+                quota.name()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What an organization has of a quota.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QuotaUsage {
+    /// Which.
+    pub quota: Quota,
+    /// How much it may keep.
+    pub most: u64,
+    /// Whether an administrator of the cloud gave it this one.
+    pub given: bool,
+    /// How much it keeps, where that is counted for the whole organization.
+    pub kept: Option<u64>,
+}
+
+impl Database {
+    /// What an organization has of each quota.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn quotas(
+        &self,
+        organization: i64,
+        defaults: &Quotas,
+    ) -> Result<Vec<QuotaUsage>, DataError> {
+        let dialect = self.dialect();
+        let mut all = Vec::new();
+        for quota in Quota::ALL {
+            let of = match dialect {
+                Dialect::Sqlite => "?1",
+                Dialect::Postgres => "$1",
+            };
+            let kept = quota.kept(dialect).unwrap_or("SELECT CAST(NULL AS bigint)");
+            let text = format!(
+                "SELECT ({}), (SELECT value FROM {TABLE} WHERE organization = {of} AND name = '{}')",
+                kept.replace("{of}", of),
+                quota.name()
+            );
+            let row = self.row(&Built::new(text, [organization.into()])).await?;
+            let number = |at| -> Result<Option<u64>, DataError> {
+                let number = row.as_ref().map(|row| row.number(at)).transpose()?;
+                Ok(number
+                    .flatten()
+                    .and_then(|number| u64::try_from(number).ok()))
+            };
+            let given = number(1)?;
+            all.push(QuotaUsage {
+                quota,
+                most: given.unwrap_or_else(|| quota.default(defaults)),
+                given: given.is_some(),
+                kept: number(0)?,
+            });
+        }
+        Ok(all)
+    }
+}
+
+/// Gives an organization a quota of its own, or, where it is none, takes it back to the default.
+///
+/// # Errors
+/// Where the database fails.
+pub async fn give(
+    transaction: &mut Transaction,
+    organization: i64,
+    quota: Quota,
+    most: Option<i64>,
+) -> Result<(), DataError> {
+    let before = sql("DELETE FROM organization_quota WHERE organization = ? AND name = ?");
+    transaction
+        .execute(&before.with(organization).with(quota.name()))
+        .await?;
+    if let Some(most) = most {
+        let give =
+            sql("INSERT INTO organization_quota (organization, name, value) VALUES (?, ?, ?)");
+        let give = give.with(organization).with(quota.name()).with(most);
+        transaction.execute(&give).await?;
+    }
+    Ok(())
+}
