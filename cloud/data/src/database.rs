@@ -446,6 +446,7 @@ impl Pools {
             url: url.to_owned(),
             source,
         };
+        keep_private(path).map_err(|error| open(sqlx::Error::Io(error)))?;
         // The writer comes first: it makes the file. Bringing the tables up to date takes as long as it takes.
         let writer = Writer::open(connect.clone(), options.devices.wait, MIGRATION)
             .await
@@ -500,6 +501,45 @@ impl Pools {
             });
         pool.connect_lazy_with(connect)
     }
+}
+
+/// Sees to it that nobody else on the machine reads the database: not the file, which is made where it is missing, and
+/// not what SQLite keeps beside it, which gets the permissions of the file.
+fn keep_private(path: &str) -> std::io::Result<()> {
+    use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+    let made = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path);
+    match made {
+        Ok(_) => return Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(error),
+    }
+    for path in [
+        path.to_owned(),
+        format!("{path}-wal"),
+        format!("{path}-shm"),
+    ] {
+        let Ok(about) = std::fs::metadata(&path) else {
+            continue;
+        };
+        if !about.is_file() || about.permissions().mode() & 0o077 == 0 {
+            continue;
+        }
+        let private = std::fs::Permissions::from_mode(0o600);
+        match std::fs::set_permissions(&path, private) {
+            Ok(()) => tracing::info!(
+                "{path} could be read by others on this machine; now it is the owner's alone"
+            ),
+            Err(error) => tracing::warn!(
+                %error,
+                "{path} can be read by others on this machine; `chmod 600` it"
+            ),
+        }
+    }
+    Ok(())
 }
 
 /// An address as it may be shown.

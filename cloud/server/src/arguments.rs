@@ -18,6 +18,10 @@ pub(crate) enum Command {
     Serve(Box<Serve>),
     /// Print the certificate that the registry is to trust (`rootcertbundle`), in PEM.
     RegistryCertificate(Box<Serve>),
+    /// Forget the secret that sessions are signed with and the key that tokens for the registry are signed with, while
+    /// the cloud is stopped: it makes new ones when it starts. Everybody signs in again, and the registry has to be
+    /// given its new certificate.
+    RotateSigningKeys(Box<Serve>),
 }
 
 /// Each is also an environment variable and a key of the configuration file; the flag wins over the

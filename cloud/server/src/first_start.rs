@@ -3,11 +3,14 @@
 
 use anyhow::{Context as _, Result};
 use data::catalogue::{CATALOGUE, Catalogue, FirstUser};
-use data::{Database, sql};
+use data::{Database, setting, sql};
 
 use crate::cloud::{Cloud, now};
 use crate::password;
 use crate::session::random_text;
+
+/// Under this name it is kept that there were users.
+const HAD_USERS: &str = "had-users";
 
 /// What somebody has to be told once.
 pub(crate) struct First {
@@ -71,10 +74,32 @@ async fn keep_system_organization(cloud: &Cloud) -> Result<()> {
 
 /// The administrator, where there is no user yet.
 async fn first_user(cloud: &Cloud) -> Result<Option<First>> {
-    if any_user(&cloud.database).await? {
+    let there = any_user(&cloud.database).await?;
+    let mut transaction = cloud.database.begin().await?;
+    let had = setting::read(&mut transaction, HAD_USERS).await?.is_some();
+    if there && !had {
+        setting::write(&mut transaction, HAD_USERS, "yes").await?;
+    }
+    transaction.commit().await?;
+    if there {
+        return Ok(None);
+    }
+    if had {
+        tracing::warn!(
+            "there is no user any more. Where there were some, none is made by itself: whoever keeps the \
+             configuration would be an administrator of what others left. To have one made, delete the row \
+             `{HAD_USERS}` of the table `platform_setting`"
+        );
         return Ok(None);
     }
     let configuration = &cloud.configuration;
+    if let Some(why) = configuration
+        .admin_password
+        .as_deref()
+        .and_then(password::fault)
+    {
+        anyhow::bail!("the password of the administrator (`--admin-password`) is not taken: {why}");
+    }
     let made = match &configuration.admin_password {
         Some(_) => None,
         None => Some(random_text(12)?),
@@ -95,6 +120,9 @@ async fn first_user(cloud: &Cloud) -> Result<Option<First>> {
         .first_user(&administrator, &cloud.environment, now())
         .await
         .context("the administrator cannot be made")?;
+    let mut transaction = cloud.database.begin().await?;
+    setting::write(&mut transaction, HAD_USERS, "yes").await?;
+    transaction.commit().await?;
     // Another replica may have been faster.
     Ok(user.map(|_| First {
         email,

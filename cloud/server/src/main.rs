@@ -57,5 +57,6 @@ fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Serve(given) => run::serve(*given),
         Command::RegistryCertificate(given) => run::print_registry_certificate(*given),
+        Command::RotateSigningKeys(given) => run::rotate_signing_keys(*given),
     }
 }

@@ -16,6 +16,59 @@ use tokio::task::spawn_blocking;
 
 use crate::limits::Network;
 
+/// Characters of a password.
+const LENGTH: std::ops::RangeInclusive<usize> = 8..=1000;
+/// Passwords that are tried first by whoever guesses; those that are too short anyway are left out.
+const WELL_KNOWN: [&str; 32] = [
+    "00000000",
+    "11111111",
+    "12121212",
+    "123123123",
+    "1234567890",
+    "12345678",
+    "123456789",
+    "1q2w3e4r",
+    "1qaz2wsx",
+    "87654321",
+    "abcd1234",
+    "abcdefgh",
+    "admin123",
+    "administrator",
+    "baseball",
+    "changeme",
+    "computer",
+    "football",
+    "iloveyou",
+    "letmein1",
+    "password",
+    "password1",
+    "password123",
+    "princess",
+    "q1w2e3r4",
+    "qwerty123",
+    "qwertyuiop",
+    "starwars",
+    "superman",
+    "trustno1",
+    "welcome1",
+    "whatever",
+];
+
+/// What is wrong with a password that somebody chose.
+pub(crate) fn fault(password: &str) -> Option<String> {
+    if !LENGTH.contains(&password.chars().count()) {
+        return Some(format!(
+            "a password has {} to {} characters",
+            LENGTH.start(),
+            LENGTH.end()
+        ));
+    }
+    let lower = password.to_lowercase();
+    let alike = password.chars().all(|one| password.starts_with(one));
+    (alike || WELL_KNOWN.contains(&lower.as_str()))
+        .then(|| "this password is one of those that are guessed first; choose another".to_owned())
+}
+
 /// Hashes at a time.
 static TURNS: Semaphore = Semaphore::const_new(2);
 /// Places in the line.

@@ -27,7 +27,7 @@ const LIFE: Duration = Duration::from_secs(300);
 /// Clocks of the cloud and the registry may differ by so many seconds.
 const SKEW: i64 = 30;
 /// Under this name the key is kept, the same for every replica.
-const KEPT: &str = "registry-signing-key";
+pub(crate) const KEPT: &str = "registry-signing-key";
 
 /// Who signs tokens for the registry.
 pub(crate) struct Registry {

@@ -30,7 +30,9 @@ use crate::registry::Registry;
 use crate::router::router;
 use crate::session::Sessions;
 use crate::shares::Shares;
-use crate::{connections, first_start, open_files, password, reach, release_asset};
+use crate::{
+    connections, first_start, open_files, password, reach, registry, release_asset, session,
+};
 
 /// How long requests that are under way have when the program is to end.
 const GRACE: Duration = Duration::from_secs(10);
@@ -83,6 +85,36 @@ pub(crate) fn print_registry_certificate(given: Serve) -> Result<()> {
             let registry = Registry::of(&database).await?;
             print!("{}", registry.certificate());
             database.close().await;
+            Ok(())
+        })
+}
+
+/// `fleet-cloud rotate-signing-keys`.
+///
+/// # Errors
+/// Where the database cannot be used.
+pub(crate) fn rotate_signing_keys(given: Serve) -> Result<()> {
+    let configuration = Configuration::of(given)?;
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("no threads can be started")?
+        .block_on(async {
+            let database = Database::open(&configuration.database, &data::Options::default())
+                .await
+                .context("the database cannot be used")?;
+            for name in [session::SECRET, registry::KEPT] {
+                let forget = data::sql("DELETE FROM platform_setting WHERE name = ?").with(name);
+                database
+                    .execute(&forget)
+                    .await
+                    .with_context(|| format!("`{name}` cannot be deleted"))?;
+            }
+            database.close().await;
+            println!(
+                "The signing keys are forgotten. Start the cloud (every replica), and give the registry what \
+                 `fleet-cloud registry-certificate` prints."
+            );
             Ok(())
         })
 }

@@ -13,7 +13,7 @@ pub(crate) const LIFE: i64 = 7 * 24 * 60 * 60;
 /// How long somebody counts as having just signed in, in milliseconds: 20 minutes.
 const FRESH: i64 = 20 * 60 * 1000;
 /// Under this name the signing secret is kept, the same for every replica.
-const SECRET: &str = "session-signing-secret";
+pub(crate) const SECRET: &str = "session-signing-secret";
 
 /// What a token says.
 #[derive(Debug, Clone, Serialize, Deserialize)]

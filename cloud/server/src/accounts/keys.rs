@@ -1,5 +1,7 @@
 //! Making keys: of users, fleets and devices. A key is shown once, when it is made; its hash is kept.
 
+use std::collections::BTreeSet;
+
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use data::query::{self, Caller};
@@ -14,6 +16,9 @@ use crate::body;
 use crate::cloud::{Cloud, Shared, now};
 use crate::credential::{Credential, Identity, STALE, key_hash};
 use crate::session::random_text;
+
+/// Different characters of a key that somebody chose: what is made up has more.
+const DIFFERENT: usize = 8;
 
 /// What is asked for.
 #[derive(Debug, Default, Deserialize)]
@@ -339,10 +344,16 @@ pub(crate) async fn create(
 /// A key that somebody chose: long enough that nobody guesses it, and sent in a header as it is.
 pub(crate) fn chosen(key: String) -> Result<String, Refusal> {
     let fits = (16..=128).contains(&key.len());
-    match fits && key.bytes().all(|byte| byte.is_ascii_graphic()) {
-        true => Ok(key),
-        false => Err(Refusal::Wrong(
+    if !fits || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(Refusal::Wrong(
             "a key has 16 to 128 characters, none of them white space".to_owned(),
-        )),
+        ));
+    }
+    let different: BTreeSet<u8> = key.bytes().collect();
+    match different.len() >= DIFFERENT {
+        true => Ok(key),
+        false => Err(Refusal::Wrong(format!(
+            "a key has {DIFFERENT} different characters at least; leave it out, and one is made up"
+        ))),
     }
 }

@@ -20,10 +20,7 @@ use crate::configuration::Registration;
 use crate::credential::{Credential, Identity, select};
 use crate::limits::{Account, Network};
 use crate::session::random_text;
-use crate::{body, charge};
-
-/// Characters of a password.
-const PASSWORD: std::ops::RangeInclusive<usize> = 8..=1000;
+use crate::{body, charge, password};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -215,12 +212,8 @@ pub(crate) async fn password_changed(
 }
 
 async fn hashed(cloud: &Cloud, password: String, from: IpAddr) -> Result<String, Refusal> {
-    if !PASSWORD.contains(&password.chars().count()) {
-        return Err(Refusal::Wrong(format!(
-            "a password has {} to {} characters",
-            PASSWORD.start(),
-            PASSWORD.end()
-        )));
+    if let Some(why) = password::fault(&password) {
+        return Err(Refusal::Wrong(why));
     }
     verification::hashed(cloud, password, from).await
 }

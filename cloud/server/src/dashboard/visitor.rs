@@ -15,8 +15,10 @@ use crate::cloud::{Cloud, Shared, now};
 use crate::credential::{Credential, Identity, select};
 use crate::session::{Claims, LIFE};
 
-/// The cookie of a session.
+/// The cookie of a session where the dashboard is served without TLS.
 const COOKIE: &str = "fleet_session";
+/// The same with TLS: browsers take it from this very host alone, and never without TLS.
+const HOST_COOKIE: &str = "__Host-fleet_session";
 /// A token that is as old as this is replaced, in seconds.
 const RENEWED: i64 = 24 * 60 * 60;
 
@@ -75,7 +77,7 @@ impl FromRequestParts<Shared> for Visitor {
 /// # Errors
 /// Where the database fails.
 pub(crate) async fn of(cloud: &Cloud, headers: &HeaderMap) -> Result<Option<Visitor>, Problem> {
-    let Some(token) = cookie(headers) else {
+    let Some(token) = cookie(cloud, headers) else {
         return Ok(None);
     };
     // A key is no session, whoever puts it there.
@@ -106,14 +108,24 @@ pub(crate) async fn of(cloud: &Cloud, headers: &HeaderMap) -> Result<Option<Visi
     }))
 }
 
-fn cookie(headers: &HeaderMap) -> Option<&str> {
+/// The name of the cookie, and what browsers are told of it.
+fn named(cloud: &Cloud) -> (&'static str, &'static str) {
+    let url = cloud.configuration.public_url.as_deref();
+    match url.is_some_and(|url| url.starts_with("https://")) {
+        true => (HOST_COOKIE, "; Path=/; HttpOnly; SameSite=Lax; Secure"),
+        false => (COOKIE, "; Path=/; HttpOnly; SameSite=Lax"),
+    }
+}
+
+fn cookie<'a>(cloud: &Cloud, headers: &'a HeaderMap) -> Option<&'a str> {
+    let (wanted, _) = named(cloud);
     headers
         .get_all(header::COOKIE)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(';'))
         .filter_map(|pair| pair.trim().split_once('='))
-        .find(|(name, _)| *name == COOKIE)
+        .find(|(name, _)| *name == wanted)
         .map(|(_, value)| value)
 }
 
@@ -122,7 +134,8 @@ fn cookie(headers: &HeaderMap) -> Option<&str> {
 /// # Errors
 /// Where the token is none that a header takes.
 pub(super) fn kept(cloud: &Cloud, token: &str) -> Result<HeaderValue, Problem> {
-    let text = format!("{COOKIE}={token}; Max-Age={LIFE}{}", attributes(cloud));
+    let (name, attributes) = named(cloud);
+    let text = format!("{name}={token}; Max-Age={LIFE}{attributes}");
     HeaderValue::from_str(&text).map_err(|error| Problem(Refusal::Fault(error.into())))
 }
 
@@ -130,7 +143,8 @@ pub(super) fn kept(cloud: &Cloud, token: &str) -> Result<HeaderValue, Problem> {
 /// is not signed out in the middle of it. When the password was given stays as it was, and a new password ends it
 /// like any session.
 pub(super) async fn renewed(cloud: &Cloud, headers: &HeaderMap) -> Option<HeaderValue> {
-    let Some(Ok(claims)) = cookie(headers).and_then(|token| cloud.sessions.read(token)) else {
+    let Some(Ok(claims)) = cookie(cloud, headers).and_then(|token| cloud.sessions.read(token))
+    else {
         return None;
     };
     if now() / 1000 - claims.iat < RENEWED {
@@ -144,16 +158,9 @@ pub(super) async fn renewed(cloud: &Cloud, headers: &HeaderMap) -> Option<Header
 
 /// The header that forgets it.
 pub(super) fn forgotten(cloud: &Cloud) -> HeaderValue {
-    let text = format!("{COOKIE}=; Max-Age=0{}", attributes(cloud));
+    let (name, attributes) = named(cloud);
+    let text = format!("{name}=; Max-Age=0{attributes}");
     HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("fleet_session=; Max-Age=0"))
-}
-
-fn attributes(cloud: &Cloud) -> &'static str {
-    let url = cloud.configuration.public_url.as_deref();
-    match url.is_some_and(|url| url.starts_with("https://")) {
-        true => "; Path=/; HttpOnly; SameSite=Lax; Secure",
-        false => "; Path=/; HttpOnly; SameSite=Lax",
-    }
 }
 
 /// To where one signs in; what was asked for is kept where it was a page.

@@ -3,6 +3,7 @@
 
 mod audit;
 mod keys;
+mod low;
 mod refusals;
 mod sessions;
 mod sign_ins;
