@@ -39,8 +39,21 @@ pub(crate) enum Command {
     Create(Create),
     /// Show a fleet
     Show(OneFleet),
+    /// Give a fleet another name
+    Rename {
+        /// The fleet
+        fleet: String,
+        /// Its new name
+        name: String,
+    },
+    /// Restart the services of a fleet's devices
+    Restart(OneFleet),
     /// Delete a fleet, with its devices and releases
     Delete(DeleteFleet),
+    /// Make the config.json with which new devices join a fleet, with a key of its own
+    Config(ConfigFile),
+    /// List the kinds of boards that fleets can be for
+    DeviceTypes,
     /// List devices
     Devices(Devices),
     /// Show, change or operate a device
@@ -148,6 +161,18 @@ pub(crate) struct OneFleet {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ConfigFile {
+    /// The fleet
+    pub(crate) fleet: String,
+    /// The kind of the board, where it is another than the fleet's
+    #[arg(long = "type", value_name = "SLUG")]
+    pub(crate) device_type: Option<String>,
+    /// Where to write it; to standard output unless given
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct DeleteFleet {
     /// The fleet
     pub(crate) fleet: String,
@@ -189,13 +214,17 @@ pub(crate) enum DeviceCommand {
         /// Its new name
         name: String,
     },
-    /// Write a note on it; without text, remove it
+    /// Write a note on it; without text, show the one that it has
     Note {
         /// The device
         device: String,
-        /// The note
+        /// The note; an empty one (`''`) removes it
         text: Option<String>,
     },
+    /// Say that it is in use
+    Activate(OneDevice),
+    /// Say that it is not in use
+    Deactivate(OneDevice),
     /// Move it to another fleet
     Move {
         /// The device
@@ -238,8 +267,14 @@ pub(crate) enum DeviceCommand {
     },
     /// Reboot it
     Reboot(Forced),
-    /// Switch it off
-    Shutdown(Forced),
+    /// Switch it off; nobody can switch it on again from afar
+    Shutdown {
+        #[command(flatten)]
+        device: Forced,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
     /// Empty the volumes of its services
     Purge {
         #[command(flatten)]
@@ -287,6 +322,8 @@ pub(crate) enum ReleaseCommand {
         #[arg(long)]
         reason: Option<String>,
     },
+    /// Take back that a release is invalid
+    Validate(OneRelease),
     /// Write a note on a release; without text, remove it
     Note {
         #[command(flatten)]
@@ -405,9 +442,18 @@ pub(crate) enum VariableCommand {
         value: Option<String>,
         #[command(flatten)]
         of: Of,
-        /// It is configuration, whatever it begins with
+        /// It is configuration; refused where its name does not say so
         #[arg(long, conflicts_with = "service")]
         config: bool,
+    },
+    /// Give a variable another name
+    Rename {
+        /// Its name
+        name: String,
+        /// Its new name
+        new: String,
+        #[command(flatten)]
+        of: Of,
     },
     /// Remove a variable
     Rm {
@@ -415,7 +461,7 @@ pub(crate) enum VariableCommand {
         name: String,
         #[command(flatten)]
         of: Of,
-        /// It is configuration, whatever it begins with
+        /// It is configuration; refused where its name does not say so
         #[arg(long, conflicts_with = "service")]
         config: bool,
     },

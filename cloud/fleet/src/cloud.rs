@@ -265,10 +265,14 @@ impl Cloud {
         };
         match status {
             StatusCode::UNAUTHORIZED => Failure::not_allowed(with("not signed in, or not allowed"))
-                .hint(format!(
-                    "`fleet whoami` tells who you are; `fleet login {}` signs in anew",
-                    self.url
-                )),
+                .hint(match std::env::var_os("FLEET_TOKEN") {
+                    // It goes before whatever a sign-in keeps.
+                    Some(_) => "FLEET_TOKEN is set; see whether it is a key that is still good, or unset it".to_owned(),
+                    None => format!(
+                        "`fleet whoami` tells who you are; `fleet login {}` signs in anew",
+                        self.url
+                    ),
+                }),
             StatusCode::FORBIDDEN => Failure::not_allowed(with("not allowed")),
             StatusCode::NOT_FOUND => match said {
                 Some(said) => Failure::not_found(said),

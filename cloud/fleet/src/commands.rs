@@ -4,6 +4,7 @@ pub(crate) mod device;
 pub(crate) mod device_actions;
 pub(crate) mod devices;
 pub(crate) mod fleets;
+pub(crate) mod joining;
 pub(crate) mod keys;
 pub(crate) mod logs;
 pub(crate) mod people;

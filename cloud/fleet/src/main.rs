@@ -20,10 +20,26 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::arguments::Arguments;
+use crate::failure::Failure;
 use crate::output::Output;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        // A program that asked for JSON reads what is wrong with its arguments as JSON as well.
+        Err(error) if error.use_stderr() && std::env::args().any(|it| it == "--json") => {
+            let told = error.to_string();
+            let (first, rest) = told.split_once('\n').unwrap_or((&told, ""));
+            let failure = Failure::usage(first.trim_start_matches("error: "));
+            let failure = match rest.trim() {
+                "" => failure,
+                rest => failure.hint(rest),
+            };
+            Output::new(true).failure(&failure);
+            return failure.exit_code();
+        }
+        Err(error) => error.exit(),
+    };
     let output = Output::new(arguments.json);
     match run::run(arguments, &output) {
         Ok(()) => ExitCode::SUCCESS,

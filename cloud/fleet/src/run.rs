@@ -7,7 +7,8 @@ use clap::CommandFactory as _;
 use crate::arguments::{Arguments, Command};
 use crate::cloud::Cloud;
 use crate::commands::{
-    device, device_actions, devices, fleets, keys, logs, people, pins, releases, tags, variables,
+    device, device_actions, devices, fleets, joining, keys, logs, people, pins, releases, tags,
+    variables,
 };
 use crate::deploy;
 use crate::failure::{Failure, Result};
@@ -45,6 +46,10 @@ async fn done(command: Command, output: &Output) -> Result<()> {
         Command::Fleets => fleets::list(cloud, output).await,
         Command::Create(create) => fleets::create(cloud, output, create).await,
         Command::Show(one) => fleets::show(cloud, output, &one.fleet).await,
+        Command::Rename { fleet, name } => fleets::rename(cloud, output, &fleet, &name).await,
+        Command::Restart(one) => fleets::restart(cloud, output, &one.fleet).await,
+        Command::Config(config) => joining::config(cloud, output, config).await,
+        Command::DeviceTypes => joining::device_types(cloud, output).await,
         Command::Delete(delete) => fleets::delete(cloud, output, delete).await,
         Command::Devices(of) => devices::list(cloud, output, of.fleet.as_deref()).await,
         Command::Device(command) => match device::changed(cloud, output, command).await? {

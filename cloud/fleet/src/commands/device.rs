@@ -41,12 +41,29 @@ pub(crate) async fn changed(
             .await?;
             return Ok(None);
         }
-        DeviceCommand::Note { device, text } => {
-            let said = match &text {
-                Some(_) => "has a note now",
-                None => "has no note any more",
+        DeviceCommand::Note { device, text: None } => {
+            note(cloud, output, &device).await?;
+            return Ok(None);
+        }
+        DeviceCommand::Note {
+            device,
+            text: Some(text),
+        } => {
+            let (text, said) = match text.is_empty() {
+                true => (None, "has no note any more"),
+                false => (Some(text), "has a note now"),
             };
             change(cloud, output, &device, &json!({ "note": text }), said).await?;
+            return Ok(None);
+        }
+        DeviceCommand::Activate(of) => {
+            let body = json!({ "is_active": true });
+            change(cloud, output, &of.device, &body, "is in use now").await?;
+            return Ok(None);
+        }
+        DeviceCommand::Deactivate(of) => {
+            let body = json!({ "is_active": false });
+            change(cloud, output, &of.device, &body, "is not in use any more").await?;
             return Ok(None);
         }
         DeviceCommand::Move { device, fleet } => {
@@ -75,7 +92,14 @@ pub(crate) async fn changed(
             action(device.device, device.force, Do::StartService(service))
         }
         DeviceCommand::Reboot(of) => action(of.device, of.force, Do::Reboot),
-        DeviceCommand::Shutdown(of) => action(of.device, of.force, Do::Shutdown),
+        DeviceCommand::Shutdown { device, yes } => {
+            let what = format!(
+                "switch off {}, which nobody can switch on again from afar",
+                device.device
+            );
+            ask::confirmed(&what, yes)?;
+            action(device.device, device.force, Do::Shutdown)
+        }
         DeviceCommand::Purge { device, yes } => {
             let what = format!("empty the volumes of the services of {}", device.device);
             ask::confirmed(&what, yes)?;
@@ -102,6 +126,25 @@ async fn change(
         format!("{} ({}) {said}", device.device_name, short(&device.uuid)),
         &json!({ "device": device.uuid, "id": device.id, "changed": body }),
     );
+    Ok(())
+}
+
+/// The note that a device has.
+async fn note(cloud: &Cloud, output: &Output, device: &str) -> Result<()> {
+    #[derive(Deserialize)]
+    struct Noted {
+        note: Option<String>,
+    }
+    let device = find::device(cloud, device).await?;
+    let row: Option<Noted> = cloud
+        .row(&format!("device({})", device.id), &[("$select", "note")])
+        .await?;
+    let note = row.and_then(|row| row.note);
+    match (output.json, &note) {
+        (true, _) => output.value(&json!({ "device": device.uuid, "note": note })),
+        (false, Some(note)) => output.text(note),
+        (false, None) => output.note(&format!("{} has no note", device.device_name)),
+    }
     Ok(())
 }
 

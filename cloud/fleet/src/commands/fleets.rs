@@ -1,12 +1,13 @@
 //! `fleets`, `create`, `show` and `delete`.
 
+use reqwest::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::arguments::{Create, DeleteFleet};
 use crate::ask;
 use crate::cloud::Cloud;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Kind, Result};
 use crate::find;
 use crate::odata::literal;
 use crate::output::{Mood, Output, short, when};
@@ -172,18 +173,18 @@ async fn no_such_type(cloud: &Cloud, asked: &str) -> Result<Failure> {
         .filter(|slug| slug.contains(&wanted) || wanted.contains(slug))
         .take(8)
         .collect();
-    let shown = match near.is_empty() {
-        true => kinds
-            .iter()
-            .map(|kind| kind.slug.as_str())
-            .take(30)
-            .collect(),
-        false => near,
+    let hint = match near.is_empty() {
+        true => format!(
+            "`fleet device-types` lists the {} that there are",
+            kinds.len()
+        ),
+        false => format!(
+            "there is {}; `fleet device-types` lists all {}",
+            near.join(", "),
+            kinds.len()
+        ),
     };
-    Ok(
-        Failure::not_found(format!("there is no kind of board `{asked}`"))
-            .hint(format!("there is {}", shown.join(", "))),
-    )
+    Ok(Failure::not_found(format!("there is no kind of board `{asked}`")).hint(hint))
 }
 
 /// The organization that is meant.
@@ -259,6 +260,43 @@ pub(crate) async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<(
             ("public", fleet.public.then(|| "yes".to_owned())),
             ("made", Some(when(&fleet.created_at))),
         ],
+    );
+    Ok(())
+}
+
+pub(crate) async fn rename(cloud: &Cloud, output: &Output, fleet: &str, name: &str) -> Result<()> {
+    let fleet = find::fleet(cloud, fleet).await?;
+    let body = json!({ "app_name": name });
+    cloud
+        .change(&format!("application({})", fleet.id), &body)
+        .await?;
+    output.done(
+        format!("the fleet {} is called {name} now", fleet.slug),
+        &json!({ "id": fleet.id, "name": name }),
+    );
+    Ok(())
+}
+
+pub(crate) async fn restart(cloud: &Cloud, output: &Output, fleet: &str) -> Result<()> {
+    let fleet = find::fleet(cloud, fleet).await?;
+    let path = format!("/application/{}/restart", fleet.id);
+    cloud
+        .answer(Method::POST, &path, Some(&json!({})))
+        .await
+        .map_err(|failure| match failure.kind {
+            Kind::NotFound => Failure::failed(format!(
+                "no device of the fleet {} is connected",
+                fleet.slug
+            ))
+            .hint("`fleet devices` tells which are"),
+            _ => failure,
+        })?;
+    output.done(
+        format!(
+            "the connected devices of {} restart their services",
+            fleet.slug
+        ),
+        &json!({ "id": fleet.id, "slug": fleet.slug }),
     );
     Ok(())
 }

@@ -66,6 +66,10 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: KeysCommand) ->
             let body = described(name, description, expires)?;
             let key: String = cloud.post(&path, &body).await?;
             shown(output, &key);
+            output.note(&format!(
+                "`fleet config {}` writes a whole config.json, with a key in it",
+                fleet.slug
+            ));
             Ok(())
         }
         KeysCommand::Rm { key } => remove(cloud, output, &key).await,
@@ -129,8 +133,9 @@ async fn list(cloud: &Cloud, output: &Output, actor: i64) -> Result<()> {
         &keys,
         &[
             ("ID", |key| (key.id.to_string(), Mood::Plain)),
-            ("NAME", |key| {
-                (key.name.clone().unwrap_or_default(), Mood::Plain)
+            ("NAME", |key| match &key.name {
+                Some(name) => (name.clone(), Mood::Plain),
+                None => ("(no name)".to_owned(), Mood::Quiet),
             }),
             ("SCOPE", |key| {
                 let scope = key.scope.clone();

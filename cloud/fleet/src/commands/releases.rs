@@ -130,6 +130,10 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: ReleaseCommand)
             let body = json!({ "is_invalidated": true, "invalidation_reason": reason });
             change(cloud, output, &release, &body, "is invalidated").await
         }
+        ReleaseCommand::Validate(one) => {
+            let body = json!({ "is_invalidated": false, "invalidation_reason": null });
+            change(cloud, output, &one, &body, "is valid again").await
+        }
         ReleaseCommand::Note { release, text } => {
             let said = match &text {
                 Some(_) => "has a note now",

@@ -193,17 +193,29 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: VariableCommand
                 &json!({ "name": name, "value": value, "kind": place.kind }),
             );
         }
+        VariableCommand::Rename { name, new, of } => {
+            let place = place(cloud, &of, &name, false).await?;
+            let there: Vec<Row> = cloud
+                .rows(&place.address, &[("$select", "name,value")])
+                .await?;
+            if there.is_empty() {
+                return Err(missing(&place, &name));
+            }
+            cloud
+                .change(&place.address, &json!({ "name": new }))
+                .await?;
+            output.done(
+                format!("{} has {new} in place of {name}", place.name),
+                &json!({ "renamed": name, "name": new, "kind": place.kind }),
+            );
+        }
         VariableCommand::Rm { name, of, config } => {
             let place = place(cloud, &of, &name, config).await?;
             let there: Vec<Row> = cloud
                 .rows(&place.address, &[("$select", "name,value")])
                 .await?;
             if there.is_empty() {
-                return Err(Failure::not_found(format!(
-                    "{} has no variable `{name}` of its own",
-                    place.name
-                ))
-                .hint("`fleet variables` tells which there are, and of what"));
+                return Err(missing(&place, &name));
             }
             cloud.delete(&place.address).await?;
             output.done(
@@ -215,6 +227,14 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: VariableCommand
     Ok(())
 }
 
+fn missing(place: &Place, name: &str) -> Failure {
+    Failure::not_found(format!(
+        "{} has no variable `{name}` of its own",
+        place.name
+    ))
+    .hint("`fleet variables` tells which there are, and of what")
+}
+
 /// Where one variable is kept.
 struct Place {
     address: String,
@@ -223,21 +243,27 @@ struct Place {
     kind: &'static str,
 }
 
-/// Whether a name begins as those that the cloud keeps for configuration do: its vendor chooses how.
-async fn is_configuration(cloud: &Cloud, name: &str) -> Result<bool> {
+/// How names begin that the cloud keeps for configuration: its vendor chooses.
+async fn prefixes(cloud: &Cloud) -> Result<Vec<String>> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Rules {
         reserved_namespaces: Vec<String>,
     }
     let rules: Rules = cloud.get("/config/vars").await?;
-    let mut prefixes = rules.reserved_namespaces.iter();
-    Ok(prefixes.any(|prefix| name.starts_with(prefix)))
+    Ok(rules.reserved_namespaces)
 }
 
 async fn place(cloud: &Cloud, of: &Of, name: &str, config: bool) -> Result<Place> {
     let owner = Owner::of(cloud, of).await?;
-    let is_config = config || is_configuration(cloud, name).await?;
+    let prefixes = prefixes(cloud).await?;
+    let is_config = prefixes.iter().any(|prefix| name.starts_with(prefix));
+    if config && !is_config {
+        return Err(
+            Failure::usage(format!("`{name}` is no name of configuration"))
+                .hint(format!("such names begin with {}", prefixes.join(" or "))),
+        );
+    }
     if let (true, Some(service)) = (is_config, &of.service) {
         return Err(Failure::usage(format!(
             "`{name}` is configuration of whole devices, and not of the service `{service}`"

@@ -71,7 +71,7 @@ fn devices_are_found_by_uuid_name_and_id_and_told_apart() {
     ann.done(&["device", "note", "north", "back room"]);
     let shown = ann.json(&["device", "show", "north"]);
     assert_eq!(shown["note"], json!("back room"));
-    ann.done(&["device", "note", "north"]);
+    ann.done(&["device", "note", "north", ""]);
     assert_eq!(ann.json(&["device", "show", "north"])["note"], Value::Null);
 
     let other = ann.fleet("valve");

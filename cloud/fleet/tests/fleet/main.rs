@@ -5,6 +5,7 @@
 )]
 
 mod account;
+mod beside;
 mod deploy;
 mod fleet_and_devices;
 mod harness;

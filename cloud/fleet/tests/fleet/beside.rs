@@ -1,0 +1,181 @@
+//! What a newcomer needs, and what else people change: each finding of the comparison with the reference by its name.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Api, Cloud, Person};
+
+const DEVICE: &str = "0123456789abcdef0123456789abcdef";
+
+#[test]
+fn f1_a_newcomer_gets_a_whole_configuration_for_devices() {
+    let cloud = Cloud::start();
+    let ann = Person::signed_in(&cloud);
+    let fleet = ann.fleet("pump");
+    let told = ann.run(&["keys", "provisioning", "pump"]);
+    assert!(told.err.contains("fleet config admin/pump"), "{}", told.err);
+    let made: Value = serde_json::from_str(&ann.done(&["config", "pump"])).expect("JSON");
+    assert_eq!(made["applicationId"], json!(fleet));
+    assert_eq!(made["apiEndpoint"], json!(cloud.url));
+    assert!(
+        made["apiKey"].as_str().is_some_and(|key| key.len() >= 32),
+        "{made}"
+    );
+    let file = ann.done(&[
+        "config",
+        "pump",
+        "--output",
+        "config.json",
+        "--type",
+        "raspberrypi3",
+    ]);
+    assert!(file.contains("wrote config.json"), "{file}");
+    // What is there is nobody's to overwrite.
+    let told = ann.refused(1, &["config", "pump", "--output", "config.json"]);
+    assert!(told.contains("config.json cannot be written"), "{told}");
+    ann.refused(4, &["config", "valve"]);
+}
+
+#[test]
+fn f2_kinds_of_boards_are_listed_and_a_wrong_one_says_where() {
+    let cloud = Cloud::start();
+    let ann = Person::signed_in(&cloud);
+    let listed = ann.json(&["device-types"]);
+    let listed = listed.as_array().expect("a list");
+    let board = listed
+        .iter()
+        .find(|it| it["slug"] == json!("raspberrypi4-64"));
+    assert_eq!(board.expect("a board")["architecture"], json!("aarch64"));
+    let told = ann.refused(4, &["create", "pump", "--type", "nope"]);
+    let all = format!(
+        "`fleet device-types` lists the {} that there are",
+        listed.len()
+    );
+    assert!(told.contains(&all), "{told}");
+}
+
+#[test]
+fn f4_wrong_arguments_are_told_as_json_where_json_is_asked_for() {
+    let nobody = Person::new();
+    for wrong in [
+        &["--json", "fleets", "--nope"][..],
+        &["device", "rename", "west", "--json"],
+        &["nope", "--json"],
+    ] {
+        let told: Value = serde_json::from_str(&nobody.refused(2, wrong)).expect("JSON");
+        assert!(
+            told["error"].as_str().is_some_and(|it| !it.is_empty()),
+            "{told}"
+        );
+        assert!(
+            told["hint"]
+                .as_str()
+                .is_some_and(|it| it.contains("--help")),
+            "{told}"
+        );
+    }
+    assert!(
+        nobody
+            .refused(2, &["fleets", "--nope"])
+            .starts_with("error: ")
+    );
+}
+
+#[test]
+fn f5_configuration_is_told_by_its_name_and_a_wrong_one_says_how_it_begins() {
+    let cloud = Cloud::start();
+    let ann = Person::signed_in(&cloud);
+    ann.fleet("pump");
+    let told = ann.refused(
+        2,
+        &["variable", "set", "X", "1", "--config", "--fleet", "pump"],
+    );
+    assert!(told.contains("such names begin with PLATFORM_"), "{told}");
+    ann.done(&[
+        "variable",
+        "set",
+        "PLATFORM_HOST_CONFIG_x",
+        "1",
+        "--config",
+        "--fleet",
+        "pump",
+    ]);
+}
+
+#[test]
+fn f6_a_bad_token_of_the_environment_is_named() {
+    let cloud = Cloud::start();
+    let ann = Person::new()
+        .with("FLEET_URL", &cloud.url)
+        .with("FLEET_TOKEN", "nothing");
+    let told = ann.refused(3, &["fleets"]);
+    assert!(told.contains("FLEET_TOKEN is set"), "{told}");
+}
+
+#[test]
+fn f8_a_key_without_a_name_says_so() {
+    let cloud = Cloud::start();
+    let ann = Person::signed_in(&cloud);
+    ann.fleet("pump");
+    ann.done(&["keys", "provisioning", "pump"]);
+    let listed = ann.done(&["keys", "list", "--fleet", "pump"]);
+    assert!(listed.contains("(no name)"), "{listed}");
+}
+
+#[test]
+fn f10_a_note_is_shown_before_it_is_removed_and_switching_off_asks() {
+    let cloud = Cloud::start();
+    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let fleet = ann.fleet("pump");
+    api.device(fleet, "west", DEVICE);
+    ann.done(&["device", "note", "west", "back room"]);
+    assert_eq!(ann.done(&["device", "note", "west"]).trim(), "back room");
+    ann.done(&["device", "note", "west", ""]);
+    assert_eq!(ann.json(&["device", "note", "west"])["note"], Value::Null);
+    let told = ann.refused(2, &["device", "shutdown", "west"]);
+    assert!(told.contains("--yes"), "{told}");
+}
+
+#[test]
+fn fleets_releases_variables_and_devices_are_renamed_validated_and_put_out_of_use() {
+    let cloud = Cloud::start();
+    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let fleet = ann.fleet("pump");
+    api.device(fleet, "west", DEVICE);
+    api.release(fleet, "1111111111aaaaaaaaaa", "1.0.0");
+    let told = ann.refused(1, &["restart", "pump"]);
+    assert!(
+        told.contains("no device of the fleet admin/pump is connected"),
+        "{told}"
+    );
+
+    ann.done(&["device", "deactivate", "west"]);
+    assert_eq!(
+        api.rows("device?$select=is_active")[0]["is_active"],
+        json!(false)
+    );
+    ann.done(&["device", "activate", "west"]);
+    assert_eq!(
+        api.rows("device?$select=is_active")[0]["is_active"],
+        json!(true)
+    );
+
+    ann.done(&["release", "invalidate", "1.0.0", "--reason", "broken"]);
+    ann.done(&["release", "validate", "1.0.0"]);
+    let release = &api.rows("release?$select=is_invalidated,invalidation_reason")[0];
+    assert_eq!(release["is_invalidated"], json!(false), "{release}");
+    assert_eq!(release["invalidation_reason"], Value::Null, "{release}");
+
+    ann.done(&["variable", "set", "A", "1", "--fleet", "pump"]);
+    ann.done(&["variable", "rename", "A", "B", "--fleet", "pump"]);
+    let listed = ann.json(&["variables", "--fleet", "pump"]);
+    assert_eq!(
+        (&listed[0]["name"], &listed[0]["value"]),
+        (&json!("B"), &json!("1"))
+    );
+    let told = ann.refused(4, &["variable", "rename", "A", "C", "--fleet", "pump"]);
+    assert!(told.contains("has no variable `A`"), "{told}");
+
+    ann.done(&["rename", "pump", "valve"]);
+    assert_eq!(ann.json(&["show", "valve"])["slug"], json!("admin/valve"));
+    ann.refused(4, &["show", "pump"]);
+}
