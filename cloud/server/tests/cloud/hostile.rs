@@ -19,7 +19,8 @@
 //! device; `mallory-provisioning`, the key that makes devices of that fleet; `observer`, `operator` and `developer`,
 //! with whom the victim shares the fleet `<pump>`; `member`, of the victim's organization without being an
 //! administrator; `calm`, the key of the victim's device `<calm>` in the hands of somebody who broke into it. The
-//! other names are those of `scene.rs`, and `<vault-…>` of the victim's fleet `<valve>`, which is shared with nobody.
+//! other names are those of `scene.rs`, `<window>` (the victim's public fleet), and `<vault-…>` of the victim's fleet
+//! `<valve>`, which is shared with nobody. `<operator-org>` and so on are organizations of their own.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -36,6 +37,9 @@ const VAULT: &str = "leak-of-the-vault";
 /// The same of the fleet that is shared with some.
 const SHARED: &str = "leak-of-the-pump";
 const MALLORYS_DEVICE: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+
+/// The victim's fleet that everybody may look at, but for what is in its variables.
+const WINDOW: &str = "5f0c4d4e9b7a4c8fa1b2c3d4e5f60719";
 
 struct Attack {
     /// The file and the number of the line.
@@ -161,6 +165,14 @@ impl World {
             ("mallory", None),
         ] {
             let by = new_user(cloud, &ann, who).await;
+            let own = by
+                .rows(&format!("/v7/organization(handle='{who}')?$select=id"))
+                .await;
+            names.call(
+                &format!("{who}-org"),
+                "organization",
+                own[0]["id"].as_i64().expect("an id"),
+            );
             if who != "mallory" {
                 invite(&ann, &by, &names, who, role).await;
             }
@@ -184,6 +196,19 @@ impl World {
         let vault = |name: &str| format!("{VAULT}-{name}");
         for (name, resource, body) in [
             ("vault-shared", "application_environment_variable", shared),
+            (
+                "window",
+                "application",
+                json!({
+                    "app_name": "window", "organization": "<acme>", "is_for__device_type": "<pi>", "is_public": true,
+                    "uuid": WINDOW,
+                }),
+            ),
+            (
+                "window-variable",
+                "application_environment_variable",
+                json!({ "application": "<window>", "name": "PASSWORD", "value": vault("window") }),
+            ),
             (
                 "vault-variable",
                 "application_environment_variable",
@@ -293,14 +318,6 @@ impl World {
     /// What mallory has, as anybody may.
     async fn furnish_the_lair(cloud: &Cloud, names: &mut Names) {
         let mallory = names.by(cloud, "mallory");
-        let own = mallory
-            .rows("/v7/organization(handle='mallory')?$select=id")
-            .await;
-        names.call(
-            "mallory-org",
-            "organization",
-            own[0]["id"].as_i64().expect("an id"),
-        );
         let (_, who) = mallory.get("/user/v1/whoami").await;
         names.call("mallory", "user", who["id"].as_i64().expect("an id"));
         for (name, resource, body) in [
