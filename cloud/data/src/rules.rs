@@ -43,6 +43,7 @@ pub(crate) async fn before_create(
         "image" => image::before_create(writer, change).await,
         "release_image" => image::before_use(writer, change).await,
         "release_asset" => asset::before_change(writer, change),
+        "organization" => people::before_organization(writer, change).await,
         "organization_membership" => people::before_membership(writer, change).await,
         "user_application_membership" | "team_application_access" => {
             people::before_sharing(writer, change).await

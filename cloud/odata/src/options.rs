@@ -64,11 +64,16 @@ pub(crate) fn read(query: &str, begin: usize) -> Result<Options, Fault> {
             }
             "$top" => options.top = Some(read_all(&value, "`&` or the end", whole_number)?),
             "$skip" => options.skip = Some(read_all(&value, "`&` or the end", whole_number)?),
-            "$format" => options.full_metadata = is_full_metadata(&value.text),
-            // Known, and of no effect here.
-            "$count" | "$inlinecount" => {}
+            "$format" => {
+                options.full_metadata =
+                    format(&value.text).map_err(|why| Fault::said(value_at, why))?;
+            }
+            // Of no effect here; what they say is looked at all the same, since it may be a typing error.
+            "$count" => one_of(&option, &value.text, &["true", "false"], value_at)?,
+            "$inlinecount" => one_of(&option, &value.text, &["allpages", "none"], value_at)?,
             "apikey" => options.api_key = Some(value.text),
             "returnResource" => {
+                one_of(&option, &value.text, &["true", "false", "1", "0"], value_at)?;
                 options.returns_id_alone = matches!(value.text.as_str(), "false" | "0");
             }
             unknown => {
@@ -100,9 +105,39 @@ fn known(option: &str) -> bool {
     .contains(&option)
 }
 
-fn is_full_metadata(format: &str) -> bool {
+/// Whether a value is one of those that its option may have.
+fn one_of(option: &str, value: &str, words: &[&str], at: usize) -> Result<(), Fault> {
+    if words.contains(&value) {
+        return Ok(());
+    }
+    let words = words.iter().map(|word| format!("`{word}`"));
+    let words = words.collect::<Vec<_>>().join(" or ");
+    Err(Fault::said(
+        at,
+        format!("`{option}` is {words}, and not `{value}`"),
+    ))
+}
+
+/// Whether a format asks for all metadata. There is JSON alone.
+fn format(format: &str) -> Result<bool, String> {
     let mut parts = format.split(';').map(str::trim);
-    parts.any(|part| part == "odata.metadata=full")
+    let kind = parts.next().unwrap_or_default();
+    if !["json", "application/json"].contains(&kind) {
+        return Err(format!("`$format` is `json`, and not `{kind}`"));
+    }
+    let mut is_full = false;
+    for part in parts {
+        match part.strip_prefix("odata.metadata=") {
+            Some("full") => is_full = true,
+            Some("none" | "minimal") | None => {}
+            Some(other) => {
+                return Err(format!(
+                    "`odata.metadata` is `none`, `minimal` or `full`, and not `{other}`"
+                ));
+            }
+        }
+    }
+    Ok(is_full)
 }
 
 fn padded_constant(input: &mut Input<'_>) -> ModalResult<crate::Literal> {
@@ -177,7 +212,14 @@ fn inner(input: &mut Input<'_>) -> ModalResult<Options> {
             return Ok(options);
         }
         let option = cut_err(alt((
-            "$select", "$filter", "$expand", "$orderby", "$top", "$skip", "$count",
+            "$select",
+            "$filter",
+            "$expand",
+            "$orderby",
+            "$top",
+            "$skip",
+            "$count",
+            "$inlinecount",
         )))
         .context(wanted("an option such as `$select`, or `)`"))
         .parse_next(input)?;
@@ -194,6 +236,11 @@ fn inner(input: &mut Input<'_>) -> ModalResult<Options> {
             "$orderby" => options.order_by = orders(input)?,
             "$top" => options.top = Some(whole_number(input)?),
             "$skip" => options.skip = Some(whole_number(input)?),
+            "$inlinecount" => {
+                cut_err(alt(("allpages", "none")))
+                    .context(wanted("`allpages` or `none`"))
+                    .parse_next(input)?;
+            }
             _ => {
                 cut_err(alt(("true", "false")))
                     .context(wanted("`true` or `false`"))

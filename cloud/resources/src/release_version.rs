@@ -118,7 +118,8 @@ impl ReleaseVersion {
         text
     }
 
-    /// The field `version`: the raw version in its parts, each of which is text but for the three numbers.
+    /// The field `version`: the raw version in its parts. Those of the prerelease are numbers where they are of digits
+    /// alone, as readers of semantic versions have them, but for those that a double could not keep.
     #[must_use]
     pub fn describe(&self, finality: Finality, variant: &str) -> Value {
         let raw = self.raw(finality, variant);
@@ -133,7 +134,7 @@ impl ReleaseVersion {
             "major": self.major,
             "minor": self.minor,
             "patch": self.patch,
-            "prerelease": parts(prerelease),
+            "prerelease": parts(prerelease).into_iter().map(numbered).collect::<Vec<_>>(),
             "build": parts(build),
             "version": before,
         })
@@ -141,6 +142,14 @@ impl ReleaseVersion {
 
     fn core(&self) -> String {
         format!("{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+fn numbered(part: String) -> Value {
+    let is_number = part.len() < 16 && part.bytes().all(|it| it.is_ascii_digit());
+    match part.parse::<i64>() {
+        Ok(number) if is_number => number.into(),
+        _ => part.into(),
     }
 }
 

@@ -58,6 +58,19 @@ pub(crate) async fn typed<T: DeserializeOwned>(
                 "JSON (Content-Type: application/json)",
             ));
         }
+        let is_utf8 = |charset: &str| charset.trim_matches('"').eq_ignore_ascii_case("utf-8");
+        let parameters = kind.split(';').skip(1);
+        for (name, value) in parameters.filter_map(|it| it.trim().split_once('=')) {
+            if name.eq_ignore_ascii_case("charset") && !is_utf8(value) {
+                return Err(Refusal::ContentType("JSON in UTF-8"));
+            }
+        }
+    }
+    let encoding = headers.get(header::CONTENT_ENCODING);
+    if encoding.is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        return Err(Refusal::ContentType(
+            "sent as it is, without a Content-Encoding",
+        ));
     }
     let bytes = bytes(body, most).await?;
     if bytes.is_empty() {

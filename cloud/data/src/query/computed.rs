@@ -248,12 +248,36 @@ fn version(dialect: Dialect) -> String {
             quoted(&format!("({text})"))
         )
     };
+    // Readers of semantic versions take a part of digits for a number; one that they could not keep exactly stays text.
+    let numbered = |text: &str| {
+        let (number, parts) = match dialect {
+            Dialect::Postgres => (
+                "p !~ '[^0-9]' AND length(p) < 16",
+                format!("unnest(string_to_array(({text}), '.')) WITH ORDINALITY AS u(p, n)"),
+            ),
+            Dialect::Sqlite => (
+                "p NOT GLOB '*[^0-9]*' AND length(p) < 16",
+                format!(
+                    "(SELECT value AS p, key AS n FROM json_each({}))",
+                    list(text)
+                ),
+            ),
+        };
+        let joined = match dialect {
+            Dialect::Postgres => "string_agg",
+            Dialect::Sqlite => "group_concat",
+        };
+        let part = format!("CASE WHEN {number} THEN p ELSE {} END", quoted("p"));
+        format!(
+            "(SELECT '[' || coalesce({joined}({part}, ',' ORDER BY n), '') || ']' FROM {parts})"
+        )
+    };
     format!(
         "'{{\"raw\":' || {} || ',\"major\":' || {{semver_major}} || ',\"minor\":' || {{semver_minor}} \
          || ',\"patch\":' || {{semver_patch}} || ',\"prerelease\":' || {} || ',\"build\":' || {} \
          || ',\"version\":' || {} || '}}'",
         quoted(&format!("({raw})")),
-        list(PRERELEASE),
+        numbered(PRERELEASE),
         list(&format!("substr({build}, 2)")),
         quoted(&format!(
             "({CORE} || CASE WHEN ({PRERELEASE}) <> '' THEN '-' || ({PRERELEASE}) ELSE '' END)"

@@ -74,6 +74,38 @@ pub(super) async fn before_sharing(
     Ok(())
 }
 
+/// The longest handle that is made from a name; a number may follow.
+const MADE_HANDLE: usize = 80;
+
+/// An organization without a handle gets one made from its name, with a number where that is taken (cloud behaviour 0).
+pub(super) async fn before_organization(
+    writer: &mut Writer<'_>,
+    change: &mut Change,
+) -> Result<(), WriteError> {
+    if change.text("handle").is_some() {
+        return Ok(());
+    }
+    let name = change.text("name").unwrap_or_default().to_lowercase();
+    let words = name.split(|it: char| !it.is_ascii_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let mut handle: String = words.join("_").chars().take(MADE_HANDLE).collect();
+    if handle.is_empty() || writer.environment.branding.is_reserved_handle(&handle) {
+        handle = "organization".to_owned();
+    }
+    // The `_` in it stands for any character here; a few more than could be in the way do no harm.
+    let alike =
+        sql("SELECT handle FROM organization WHERE handle LIKE ?").with(format!("{handle}%"));
+    let alike = writer.transaction.texts(&alike).await?;
+    let is_taken = |handle: &str| alike.iter().flatten().any(|it| it == handle);
+    let (mut free, mut number) = (handle.clone(), 2);
+    while is_taken(&free) {
+        free = format!("{handle}_{number}");
+        number += 1;
+    }
+    change.new.set_text("handle", free);
+    Ok(())
+}
+
 /// Whoever makes an organization is its first administrator.
 pub(super) async fn after_organization(
     writer: &mut Writer<'_>,

@@ -24,7 +24,7 @@ pub(crate) fn digits() -> Result<String, WriteError> {
 }
 
 /// A name for a device: `calm-river`. Several may have the same.
-pub(super) fn device_name() -> Result<String, WriteError> {
+pub(crate) fn device_name() -> Result<String, WriteError> {
     let [first, second] = bytes::<2>()?;
     let adjective = ADJECTIVES[usize::from(first) % ADJECTIVES.len()];
     let noun = NOUNS[usize::from(second) % NOUNS.len()];

@@ -50,9 +50,10 @@ impl Writer<'_> {
             if given.is_null() && (left_out || (is_input && !field.nullable)) {
                 continue;
             }
-            let value = match generated_where_empty(resource, field, given) {
-                true => continue,
-                false => field.take(given, branding)?,
+            let value = match (generated_where_empty(resource, field, given), what) {
+                (true, For::Create) => continue,
+                (true, For::Change) => Taken::Text(crate::rules::random::device_name()?),
+                (false, _) => field.take(given, branding)?,
             };
             match is_input {
                 true => said.inputs.set(field.name, value),

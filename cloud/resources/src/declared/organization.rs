@@ -20,9 +20,9 @@ fn organization() -> Resource {
         .field(words("name", 1, 100).required())
         .field(
             words("handle", 1, 100)
-                .required()
+                .never_null()
                 .check(Check::Handle)
-                .doc("unique"),
+                .doc("unique; made from the name unless another is given"),
         )
         .field(
             flag("is_system")

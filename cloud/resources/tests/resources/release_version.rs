@@ -34,7 +34,7 @@ fn a_version_is_described_in_its_parts() {
     let version: ReleaseVersion = "1.2.3-beta.1+linux".parse().expect("a version");
     assert_eq!(
         version.describe(revision(4), "prod").to_string(),
-        r#"{"raw":"1.2.3-beta.1+linux.rev4.prod","major":1,"minor":2,"patch":3,"prerelease":["beta","1"],"build":["linux","rev4","prod"],"version":"1.2.3-beta.1"}"#
+        r#"{"raw":"1.2.3-beta.1+linux.rev4.prod","major":1,"minor":2,"patch":3,"prerelease":["beta",1],"build":["linux","rev4","prod"],"version":"1.2.3-beta.1"}"#
     );
     let version: ReleaseVersion = "0.0.0".parse().expect("a version");
     assert_eq!(

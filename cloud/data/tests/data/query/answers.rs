@@ -47,7 +47,7 @@ async fn a_row_reads_as_its_types_do() {
             json!([{"is_final": false, "semver": "1.2.0-beta.1",
                 "raw_version": "1.2.0-beta.1.1767323045678",
                 "version": {"raw": "1.2.0-beta.1.1767323045678", "major": 1, "minor": 2, "patch": 0,
-                    "prerelease": ["beta", "1", "1767323045678"], "build": [],
+                    "prerelease": ["beta", 1, 1767323045678_i64], "build": [],
                     "version": "1.2.0-beta.1.1767323045678"}}]),
         ),
         (

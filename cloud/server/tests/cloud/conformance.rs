@@ -1,0 +1,191 @@
+//! What clients of the reference send and expect, each where the cloud once did otherwise.
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::harness::{on_both, read};
+use crate::scene::scene;
+
+#[tokio::test]
+async fn a5_parts_of_a_prerelease_that_are_of_digits_are_numbers() {
+    on_both(async |cloud| {
+        let names = scene(&cloud).await;
+        let ann = names.by(&cloud, "ann");
+        let fleet: i64 = names.filled("<pump>").parse().expect("a number");
+        for (number, (semver, parts)) in [
+            ("2.0.0-beta.1", json!(["beta", 1])),
+            ("2.0.0-1.x-2.0", json!([1, "x-2", 0])),
+            ("2.0.0-99999999999999999", json!(["99999999999999999"])),
+            ("2.0.0", json!([])),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let body = json!({
+                "belongs_to__application": fleet, "commit": format!("c{number}"), "composition": {}, "semver": semver,
+                "status": "success", "source": "cloud", "start_timestamp": "2026-01-02T03:04:05.678Z",
+            });
+            let release = ann.create("release", body).await;
+            let rows = ann.rows(&format!("/v7/release({release})?$select=version,raw_version")).await;
+            assert_eq!(rows[0]["version"]["prerelease"], parts, "{semver}: {}", rows[0]);
+            assert_eq!(rows[0]["raw_version"], json!(semver));
+        }
+        let draft = names.filled("/v7/release(<draft>)?$select=version");
+        let version = &ann.rows(&draft).await[0]["version"]["prerelease"];
+        assert!(version[0].is_i64(), "{version}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a7_values_of_options_without_an_effect_are_looked_at() {
+    on_both(async |cloud| {
+        let ann = cloud.sign_in().await;
+        for (option, expected) in [
+            ("$count=true", 200),
+            ("$count=maybe", 400),
+            ("$inlinecount=allpages", 200),
+            ("$inlinecount=all", 400),
+            ("$format=json", 200),
+            ("$format=json;odata.metadata=full", 200),
+            ("$format=application/json;odata.metadata=none", 200),
+            ("$format=xml", 400),
+            ("$format=json;odata.metadata=some", 400),
+            ("returnResource=false", 200),
+            ("returnResource=perhaps", 400),
+            (
+                "$select=id&$expand=organization($select=id;$count=true)",
+                200,
+            ),
+        ] {
+            let (status, body) = ann.get(&format!("/v7/application?{option}")).await;
+            assert_eq!(status.as_u16(), expected, "{option}: {body}");
+            if expected == 400 {
+                assert!(body.to_string().contains("at character"), "{body}");
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a8_an_expansion_may_ask_for_the_number_inline() {
+    on_both(async |cloud| {
+        let ann = cloud.sign_in().await;
+        for (value, expected) in [("allpages", 200), ("none", 200), ("all", 400)] {
+            let path = format!(
+                "/v7/organization?$select=id&$expand=application($select=id;$inlinecount={value})"
+            );
+            let (status, body) = ann.get(&path).await;
+            assert_eq!(status.as_u16(), expected, "{value}: {body}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn s1_a_part_of_a_text_from_nowhere_is_nothing_on_both_databases() {
+    on_both(async |cloud| {
+        let names = scene(&cloud).await;
+        let ann = names.by(&cloud, "ann");
+        for part in [
+            "substring(device_name,null)",
+            "substring(device_name,0,null)",
+            "substring(null,1)",
+        ] {
+            let path = format!("/v7/device?$select=id&$filter={part} eq 'x'");
+            assert_eq!(ann.rows(&path).await.len(), 0, "{part}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn s2_a_device_whose_name_is_taken_away_gets_one_that_is_made_up() {
+    on_both(async |cloud| {
+        let names = scene(&cloud).await;
+        let ann = names.by(&cloud, "ann");
+        let path = names.filled("/v7/device(<calm>)");
+        let (status, body) = ann
+            .send(Method::PATCH, &path, json!({ "device_name": "" }))
+            .await;
+        assert_eq!(status, StatusCode::OK, "{body}");
+        let name = ann.rows(&format!("{path}?$select=device_name")).await[0]["device_name"].clone();
+        assert_ne!(name, json!("calm-river"));
+        assert_eq!(
+            name.as_str().map(|it| it.split('-').count()),
+            Some(2),
+            "{name}"
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn s3_a_body_that_is_compressed_or_in_other_letters_is_refused_as_such() {
+    on_both(async |cloud| {
+        let ann = cloud.sign_in().await;
+        for (header, value, expected) in [
+            ("content-encoding", "gzip", 415),
+            ("content-encoding", "nonsense", 415),
+            ("content-encoding", "identity", 201),
+            ("content-type", "application/json; charset=utf-16", 415),
+            ("content-type", "application/json; charset=\"UTF-8\"", 201),
+        ] {
+            let body = json!({ "name": format!("{value} {expected}") }).to_string();
+            let request = ann.ask(Method::POST, "/v7/organization").body(body);
+            let request = match header {
+                "content-type" => request.header(header, value),
+                _ => request
+                    .header(header, value)
+                    .header("content-type", "application/json"),
+            };
+            let (status, why) = read(request.send().await.expect("an answer")).await;
+            assert_eq!(status.as_u16(), expected, "{header}: {value}: {why}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn s4_an_organization_without_a_handle_gets_one_made_from_its_name() {
+    on_both(async |cloud| {
+        let ann = cloud.sign_in().await;
+        for (name, handle) in [
+            ("Big Pumps & Co.", "big_pumps_co"),
+            ("Big pumps, co", "big_pumps_co_2"),
+            ("BIG PUMPS CO", "big_pumps_co_3"),
+            ("水", "organization"),
+            ("Platform OS", "organization_2"),
+        ] {
+            let (status, made) = ann
+                .send(Method::POST, "/v7/organization", json!({ "name": name }))
+                .await;
+            assert_eq!(
+                (status, &made["handle"]),
+                (StatusCode::CREATED, &json!(handle)),
+                "{name}: {made}"
+            );
+        }
+        let (status, made) = ann
+            .send(
+                Method::POST,
+                "/v7/organization",
+                json!({ "handle": "nameless" }),
+            )
+            .await;
+        assert_eq!(
+            (status, made),
+            (StatusCode::BAD_REQUEST, json!("`name` is required"))
+        );
+        let (status, made) = ann
+            .send(Method::POST, "/v6/organization", json!({ "name": "Old" }))
+            .await;
+        assert_eq!(
+            (status, &made["handle"]),
+            (StatusCode::CREATED, &json!("old"))
+        );
+        assert_ne!(made["id"], Value::Null);
+    })
+    .await;
+}
