@@ -81,6 +81,11 @@ pub enum DataError {
     /// The statement has more values or parts than the database takes in one.
     #[error("the request has more values or conditions than one statement may; ask in parts")]
     TooComplex(#[source] sqlx::Error),
+    /// There is no room on the disk for what was to be written.
+    #[error(
+        "the disk of the database is full: nothing is written until there is room, and what is there can be read"
+    )]
+    Full(#[source] sqlx::Error),
     /// The connection to the database was lost.
     #[error("the connection to the database was lost")]
     Lost(#[source] sqlx::Error),
@@ -141,6 +146,8 @@ impl From<sqlx::Error> for DataError {
                 // The server shuts down, or is not up yet.
                 Some("57P01" | "57P02" | "57P03") => DataError::Lost(error),
                 Some("53300") => DataError::Busy(error),
+                // SQLite: full, and no room for the index of its log. PostgreSQL: disk full.
+                Some("13" | "4874" | "53100") => DataError::Full(error),
                 Some("1") if COMPLEX.iter().any(|it| database.message().contains(it)) => {
                     DataError::TooComplex(error)
                 }

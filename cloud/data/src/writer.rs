@@ -68,6 +68,8 @@ enum Fate {
     Committed,
     /// It is as if it had never been.
     Undone,
+    /// There was no room for it.
+    Full,
     /// The commit failed for this reason.
     Failed(Arc<str>),
 }
@@ -78,6 +80,9 @@ impl Fate {
             Fate::Committed => Ok(()),
             Fate::Undone => Err(DataError::Contended(sqlx::Error::Protocol(
                 "a transaction beside it took it along as it failed".to_owned(),
+            ))),
+            Fate::Full => Err(DataError::Full(sqlx::Error::Protocol(
+                "there was no room to commit it".to_owned(),
             ))),
             Fate::Failed(reason) => Err(DataError::Other(sqlx::Error::Protocol(
                 (*reason).to_owned(),
@@ -350,7 +355,10 @@ impl Held {
                 if matches!(self.run("ROLLBACK").await, Err(DataError::Lost(_))) {
                     self.connection = None;
                 }
-                Fate::Failed(reason.into())
+                match error {
+                    DataError::Full(_) => Fate::Full,
+                    _ => Fate::Failed(reason.into()),
+                }
             }
         };
         #[cfg(test)]

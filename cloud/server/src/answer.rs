@@ -62,7 +62,9 @@ impl From<DataError> for Refusal {
             error @ (DataError::OutOfRange(_)
             | DataError::TooLarge(_)
             | DataError::TooComplex(_)) => Refusal::Wrong(error.to_string()),
-            error @ DataError::TooSlow(_) => Refusal::Unavailable(error.to_string()),
+            error @ (DataError::TooSlow(_) | DataError::Full(_)) => {
+                Refusal::Unavailable(error.to_string())
+            }
             error => Refusal::Fault(error.into()),
         }
     }

@@ -5,6 +5,7 @@
 )]
 
 mod fixture;
+mod full_disk;
 mod fuzz;
 mod lost_commit;
 mod query;

@@ -1,0 +1,75 @@
+//! A disk without room under SQLite.
+
+use std::path::Path;
+use std::process::Command;
+
+use data::{DataError, Database, Options, sql};
+
+/// A small file system of its own, which goes with the value.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    /// Nothing where this user may not mount one.
+    fn new() -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=6m", "tmpfs"]);
+        let done = mount.arg(folder.path()).output().ok()?;
+        done.status.success().then_some(SmallDisk(folder))
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.path()).status();
+    }
+}
+
+#[tokio::test]
+async fn chaos_a_full_disk_refuses_writes_loses_nothing_and_is_used_again_when_there_is_room() {
+    let Some(disk) = SmallDisk::new() else {
+        println!("SKIPPED: this user can mount no file system, so no disk was full");
+        return;
+    };
+    let url = format!("sqlite:{}", disk.path().join("cloud.sqlite").display());
+    let options = Options::default().with_connections(2);
+    let database = Database::open(&url, &options).await.unwrap();
+    let filler = disk.path().join("filler");
+    std::fs::write(&filler, vec![0; 1 << 20]).unwrap();
+    let write = |number: usize| {
+        sql("INSERT INTO platform_setting (name, value) VALUES (?, ?)")
+            .with(format!("number {number}"))
+            .with("x".repeat(50_000))
+    };
+    let mut written = 0;
+    let refused = loop {
+        match database.execute(&write(written)).await {
+            Ok(_) => written += 1,
+            Err(error) => break error,
+        }
+        assert!(written < 1000, "it is never full");
+    };
+    assert!(matches!(refused, DataError::Full(_)), "{refused:?}");
+    // A transaction hears the same, and everything that was acknowledged is read.
+    let mut transaction = database.begin().await.unwrap();
+    let result = match transaction.execute(&write(written)).await {
+        Ok(_) => transaction.commit().await,
+        Err(error) => Err(error),
+    };
+    assert!(matches!(result, Err(DataError::Full(_))), "{result:?}");
+    let count = sql("SELECT count(*) FROM platform_setting WHERE name LIKE 'number %'");
+    let there = async || {
+        let row = database.row(&count).await.unwrap().unwrap();
+        usize::try_from(row.id(0).unwrap()).unwrap()
+    };
+    assert_eq!(there().await, written);
+    // Nobody starts it again.
+    std::fs::remove_file(&filler).unwrap();
+    database.execute(&write(written)).await.unwrap();
+    assert_eq!(there().await, written + 1);
+    database.close().await;
+}
