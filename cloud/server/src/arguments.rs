@@ -22,6 +22,19 @@ pub(crate) enum Command {
     /// the cloud is stopped: it makes new ones when it starts. Everybody signs in again, and the registry has to be
     /// given its new certificate.
     RotateSigningKeys(Box<Serve>),
+    /// Give a user a new password, print it, and end their sessions.
+    ResetPassword(Box<ResetPassword>),
+}
+
+/// `fleet-cloud reset-password`.
+#[derive(Debug, Args)]
+pub(crate) struct ResetPassword {
+    /// The e-mail address of the user.
+    #[arg(value_name = "EMAIL")]
+    pub(crate) email: String,
+    /// Where the database is said.
+    #[command(flatten)]
+    pub(crate) settings: Serve,
 }
 
 /// Each is also an environment variable and a key of the configuration file; the flag wins over the

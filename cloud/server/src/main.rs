@@ -43,6 +43,7 @@ mod reach;
 mod registry;
 mod release_asset;
 mod request_log;
+mod reset_password;
 mod router;
 mod run;
 mod session;
@@ -58,5 +59,6 @@ fn main() -> Result<()> {
         Command::Serve(given) => run::serve(*given),
         Command::RegistryCertificate(given) => run::print_registry_certificate(*given),
         Command::RotateSigningKeys(given) => run::rotate_signing_keys(*given),
+        Command::ResetPassword(given) => reset_password::run(*given),
     }
 }

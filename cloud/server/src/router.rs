@@ -47,6 +47,8 @@ pub(crate) fn router(cloud: Shared) -> Router {
             "/cloud/v1/organization/{id}/quotas",
             get(organization_quotas::read).patch(organization_quotas::change),
         )
+        .route("/cloud/v1/users", get(cloud_administrators::users))
+        .route("/cloud/v1/users/{id}", patch(cloud_administrators::mark))
         .route("/user/v1/whoami", get(whoami::user))
         .route("/actor/v1/whoami", get(whoami::actor))
         .route("/api-key/user/full", post(keys::user))

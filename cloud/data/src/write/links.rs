@@ -116,6 +116,10 @@ impl Writer<'_> {
             (_, Method::Update, "belongs_to__application") if resource.name == "device" => {
                 WriteError::NotFound(format!("there is no fleet {id}"))
             }
+            // It knows of no fleet but its own.
+            (caller, Method::Create, _) if caller.role() == Some(Role::ProvisioningKey) => {
+                WriteError::NoRights
+            }
             // The right to make the row is that to change what it is made for.
             (caller, Method::Create, _) if caller.role().is_some_and(by_that) => {
                 WriteError::NoRights

@@ -13,4 +13,5 @@ mod people;
 mod releases;
 mod removal;
 mod rights;
+mod rights_table;
 mod system;

@@ -140,12 +140,6 @@ fn application() -> Resource {
         .people(Methods::READ, REACHED)
         .people(Methods::UPDATE, DEVELOPED)
         .people(Methods::CREATE.and(Methods::DELETE), OF_MEMBERS)
-        // The devices that it makes lead there, and links lead to what one may read.
-        .grant(
-            Role::ProvisioningKey,
-            Methods::READ,
-            Rows::Where("actor eq @actor"),
-        )
         .grant(
             Role::DeviceKey,
             Methods::READ,

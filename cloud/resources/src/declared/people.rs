@@ -57,6 +57,12 @@ fn user() -> Resource {
                 .secret()
                 .doc("may do what concerns the whole cloud; asked and given at `/cloud/v1/…`"),
         )
+        .field(
+            flag("is_disabled")
+                .by(Writer::Platform)
+                .secret()
+                .doc("signs in no more; said at `/cloud/v1/…`"),
+        )
         .unique(["username"])
         .unique(["email"])
         .unique(["actor"])

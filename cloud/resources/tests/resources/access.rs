@@ -19,6 +19,7 @@ fn secrets_are_read_by_nobody() {
             "user.password",
             "user.jwt_secret",
             "user.is_cloud_administrator",
+            "user.is_disabled",
             "api_key.key_hash",
             "api_key.role",
             "release_asset.file",

@@ -1,16 +1,20 @@
 //! What concerns the whole cloud, and is for its administrators: a mark on users, which the first start gives to the
 //! one whom it makes. It gives no right on rows of tenants.
 
-use axum::extract::{Request, State};
-use axum::response::Response;
-use data::sql;
+use axum::extract::{Path, Request, State};
+use axum::response::{IntoResponse as _, Response};
 use data::write::Writer;
+use data::{Transaction, sql};
 use http::StatusCode;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::answer::{Refusal, json as json_answer};
+use crate::body;
 use crate::cloud::{Cloud, Shared, now};
 use crate::credential::{Credential, Identity, STALE};
+use crate::device::parameter;
+use crate::session::random_text;
 
 /// `POST /cloud/v1/system-organization`: makes the one who asks an administrator of the organization of the system, to
 /// keep supervisors and operating systems in its fleets. Answers its `id` and `handle`.
@@ -57,20 +61,140 @@ pub(crate) async fn join_system_organization(
     Ok(json_answer(StatusCode::OK, answer.to_string()))
 }
 
+/// Users that one answer lists.
+const PAGE: i64 = 1000;
+
+/// `GET /cloud/v1/users?after=<id>`: users, by their numbers, a thousand at once.
+pub(crate) async fn users(
+    State(cloud): State<Shared>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, _) = request.into_parts();
+    let identity = cloud.admit(&parts).await?;
+    if !is_one(&cloud, &identity).await? {
+        return Err(Refusal::Unauthorized);
+    }
+    let after = match parameter(&parts, "after") {
+        None => 0,
+        Some(after) => after
+            .parse::<i64>()
+            .map_err(|_| Refusal::Wrong("`after` must be the number of a user".to_owned()))?,
+    };
+    let select = sql(
+        "SELECT id, username, email, is_cloud_administrator, is_disabled FROM \"user\" WHERE id > ? \
+         ORDER BY id LIMIT ?",
+    );
+    let rows = cloud.database.rows(&select.with(after).with(PAGE)).await?;
+    let mut users = Vec::with_capacity(rows.len());
+    for row in &rows {
+        users.push(json!({
+            "id": row.id(0)?, "username": row.some_text(1)?, "email": row.text(2)?,
+            "is_cloud_administrator": row.flag(3)?, "is_disabled": row.flag(4)?,
+        }));
+    }
+    Ok(json_answer(
+        StatusCode::OK,
+        json!({ "d": users }).to_string(),
+    ))
+}
+
+/// What an administrator says of a user.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Marks {
+    is_cloud_administrator: Option<bool>,
+    is_disabled: Option<bool>,
+}
+
+/// `PATCH /cloud/v1/users/:id`: makes a user an administrator of the cloud, or keeps them from it. Who is disabled loses
+/// all sessions and keys, and signs in no more.
+pub(crate) async fn mark(
+    State(cloud): State<Shared>,
+    Path(id): Path<i64>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    let identity = cloud.admit(&parts).await?;
+    let own = administrator(&cloud, &identity).await?;
+    let marks: Marks = body::typed(&parts.headers, body, cloud.longest_body(&identity)).await?;
+    if own == id {
+        return Err(Refusal::Wrong(
+            "nobody says this of themself: another administrator of the cloud does".to_owned(),
+        ));
+    }
+    let mut transaction = cloud.database.begin().await?;
+    let mut found = 0;
+    if let Some(is) = marks.is_cloud_administrator {
+        let update =
+            sql("UPDATE \"user\" SET is_cloud_administrator = ?, modified_at = ? WHERE id = ?");
+        found += transaction
+            .execute(&update.with(is).with(now()).with(id))
+            .await?;
+    }
+    if let Some(is) = marks.is_disabled {
+        let update = sql("UPDATE \"user\" SET is_disabled = ?, modified_at = ? WHERE id = ?");
+        found += transaction
+            .execute(&update.with(is).with(now()).with(id))
+            .await?;
+        if is {
+            let keys = sql(
+                "SELECT k.id FROM api_key AS k JOIN \"user\" AS u ON u.actor = k.is_of__actor WHERE u.id = ?",
+            );
+            let keys = transaction.ids(&keys.with(id)).await?;
+            end_sessions(&cloud, &mut transaction, id).await?;
+            let mut writer = Writer::platform(&mut transaction, &cloud.environment, now());
+            writer.remove("api_key", &keys).await?;
+        }
+    }
+    if found == 0 {
+        return Err(Refusal::Missing(format!(
+            "there is no user {id}, or nothing is said of them"
+        )));
+    }
+    transaction.commit().await?;
+    Ok(StatusCode::OK.into_response())
+}
+
+/// Ends all sessions of a user, those that begin at this moment as well.
+async fn end_sessions(
+    cloud: &Cloud,
+    transaction: &mut Transaction,
+    user: i64,
+) -> Result<(), Refusal> {
+    let secret = random_text(16).map_err(Refusal::Fault)?;
+    let update = sql("UPDATE \"user\" SET jwt_secret = ? WHERE id = ?");
+    transaction.execute(&update.with(secret).with(user)).await?;
+    let sessions = sql("SELECT id FROM user_session WHERE \"user\" = ?").with(user);
+    let sessions = transaction.ids(&sessions).await?;
+    let mut writer = Writer::platform(transaction, &cloud.environment, now());
+    writer.remove("user_session", &sessions).await?;
+    Ok(())
+}
+
+/// Whether it is an administrator of the cloud who asks, signed in.
+///
+/// # Errors
+/// Where the database fails.
+pub(crate) async fn is_one(cloud: &Cloud, identity: &Identity) -> Result<bool, Refusal> {
+    let Credential::Session(claims) = &identity.credential else {
+        return Ok(false);
+    };
+    let administrator =
+        sql("SELECT id FROM \"user\" WHERE id = ? AND is_cloud_administrator = TRUE");
+    let administrator = cloud.database.row(&administrator.with(claims.id)).await?;
+    Ok(administrator.is_some())
+}
+
 /// The administrator of the cloud who just signed in.
 ///
 /// # Errors
 /// 401 where it is somebody else, another credential, or the sign-in is a while ago.
 pub(super) async fn administrator(cloud: &Cloud, identity: &Identity) -> Result<i64, Refusal> {
-    let Credential::Session(claims) = &identity.credential else {
-        return Err(Refusal::Unauthorized);
-    };
-    let administrator =
-        sql("SELECT id FROM \"user\" WHERE id = ? AND is_cloud_administrator = TRUE");
-    let administrator = cloud.database.row(&administrator.with(claims.id)).await?;
-    match administrator {
-        None => Err(Refusal::Unauthorized),
-        Some(_) if !claims.fresh() => Err(Refusal::UnauthorizedSaying(STALE)),
-        Some(_) => Ok(claims.id),
+    match &identity.credential {
+        Credential::Session(claims) if is_one(cloud, identity).await? => match claims.fresh() {
+            true => Ok(claims.id),
+            false => Err(Refusal::UnauthorizedSaying(STALE)),
+        },
+        _ => Err(Refusal::Unauthorized),
     }
 }

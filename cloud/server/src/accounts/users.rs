@@ -11,6 +11,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::cloud_administrators;
 use super::sessions::{Beginning, Door};
 use super::verification::{Claim, Verified, verified};
 use super::{sessions, verification};
@@ -32,20 +33,20 @@ struct NewUser {
     organization: Option<i64>,
 }
 
-/// `POST /user/register`: a new user, made by an administrator of an organization, or by anybody where
-/// registration is open.
+/// `POST /user/register`: a new user, made by an administrator of the cloud, or by anybody where registration is open.
 pub(crate) async fn register(
     State(cloud): State<Shared>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     let identity = cloud.admit(&parts).await?;
-    let administers = administered(&cloud, &identity).await?;
-    if administers.is_empty() && cloud.configuration.registration == Registration::Closed {
+    let is_administrator = cloud_administrators::is_one(&cloud, &identity).await?;
+    if !is_administrator && cloud.configuration.registration == Registration::Closed {
         return Err(Refusal::Unauthorized);
     }
+    let administers = administered(&cloud, &identity).await?;
     let from = charge::address(&parts.extensions);
-    if administers.is_empty() {
+    if !is_administrator && administers.is_empty() {
         // Hashing a password is work: who tries for themself does so as often as they may fail to sign in.
         cloud
             .limits

@@ -74,6 +74,15 @@ pub(crate) async fn verified(
     drop(place);
     match candidate.user {
         Some(user) if right => {
+            let disabled = sql("SELECT id FROM \"user\" WHERE id = ? AND is_disabled = TRUE");
+            if cloud
+                .database
+                .row(&disabled.with(user.user))
+                .await?
+                .is_some()
+            {
+                return Err(Refusal::Unauthorized);
+            }
             attempts.passed(&candidate.account, network, candidate.was_here);
             if candidate.forgotten.is_some() {
                 let forget = sql("DELETE FROM sign_in_failure WHERE \"user\" = ?").with(user.user);

@@ -219,7 +219,7 @@ async fn an_administrator_makes_users_who_see_what_is_theirs() {
             "username": "carl", "email": "c@acme.example", "password": "battery horse", "organization": 1,
         });
         let (status, _) = register(Some(&bob.token), carl.clone()).await;
-        assert_eq!(status, StatusCode::BAD_REQUEST, "of an organization that is not bob's");
+        assert_eq!(status, StatusCode::UNAUTHORIZED, "bob is no administrator of the cloud");
         let (status, _) = register(Some(&ann.token), carl).await;
         assert_eq!(status, StatusCode::CREATED);
         let given = json!({ "username": "carl", "password": "battery horse" });

@@ -7,6 +7,7 @@
 mod accounts;
 mod at_once;
 mod clients;
+mod cloud_administrators;
 mod conformance;
 mod connections;
 mod costs;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::cloud::{Cloud, on_clouds};
 
 /// A value that the field takes; rows that it may link to are known by their resources.
-fn value(field: &Field, number: i64, rows: &HashMap<&str, i64>) -> Option<Value> {
+pub(super) fn value(field: &Field, number: i64, rows: &HashMap<&str, i64>) -> Option<Value> {
     Some(match field.kind {
         Type::Integer => number.into(),
         Type::BigInteger => "9007199254740993".into(),
@@ -36,7 +36,7 @@ fn value(field: &Field, number: i64, rows: &HashMap<&str, i64>) -> Option<Value>
 }
 
 /// Whether a request for a row of this resource may say the field here: its rules have no say in it.
-fn is_free(resource: &Resource, field: &Field) -> bool {
+pub(super) fn is_free(resource: &Resource, field: &Field) -> bool {
     let plain = matches!(field.column, Column::Stored(_)) && field.writer != Writer::Input;
     let by_the_platform = ["id", "created_at", "modified_at"];
     let by_rules = match resource.name {

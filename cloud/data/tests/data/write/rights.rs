@@ -143,9 +143,14 @@ async fn a_provisioning_key_makes_devices_in_its_fleet_alone() {
         let body =
             |fleet: i64| json!({"belongs_to__application": fleet, "is_of__device_type": board});
         cloud.made(&key, "device", body(fleet)).await;
-        refused(
-            cloud.post(&key, "device", body(other)).await,
-            "there is no `application`",
+        no_rights(cloud.post(&key, "device", body(other)).await);
+        let request = odata::parse("/application", None).unwrap();
+        let setting = cloud.setting(&key, cloud.later());
+        let read = data::query::read(&setting, &request, "/application", None);
+        assert!(read.is_ok(), "public fleets are a guest's to read");
+        assert_eq!(
+            cloud.get(&key, &format!("/application({fleet})")).await,
+            json!([])
         );
         let none = json!({"is_of__device_type": board});
         no_rights(cloud.post(&key, "device", none).await);
