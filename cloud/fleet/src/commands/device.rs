@@ -143,7 +143,7 @@ async fn note(cloud: &Cloud, output: &Output, device: &str) -> Result<()> {
     match (output.json, &note) {
         (true, _) => output.value(&json!({ "device": device.uuid, "note": note })),
         (false, Some(note)) => output.text(note),
-        (false, None) => output.note(&format!("{} has no note", device.device_name)),
+        (false, None) => output.note(format!("{} has no note", device.device_name)),
     }
     Ok(())
 }

@@ -66,7 +66,7 @@ pub(crate) async fn config(cloud: &Cloud, output: &Output, config: ConfigFile) -
     let Some(file) = config.output else {
         // The file alone on standard output, as it is to be on the device.
         output.note("it has a key with which devices join the fleet; keep it:");
-        output.text(&format!("{made:#}"));
+        output.text(format!("{made:#}"));
         return Ok(());
     };
     write(&file, &format!("{made:#}\n")).map_err(|error| {

@@ -66,7 +66,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: KeysCommand) ->
             let body = described(name, description, expires)?;
             let key: String = cloud.post(&path, &body).await?;
             shown(output, &key);
-            output.note(&format!(
+            output.note(format!(
                 "`fleet config {}` writes a whole config.json, with a key in it",
                 fleet.slug
             ));
