@@ -11,7 +11,7 @@ struct SmallDisk(tempfile::TempDir);
 impl SmallDisk {
     /// Nothing where this user may not mount one.
     fn new() -> Option<Self> {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().expect("a folder");
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=6m", "tmpfs"]);
         let done = mount.arg(folder.path()).output().ok()?;

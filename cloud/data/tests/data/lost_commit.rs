@@ -10,11 +10,11 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// A way to a server that passes on the word `COMMIT` and nothing from then on, once it is told to.
 async fn way_to(server: String, cuts: Arc<Mutex<bool>>) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("its address").to_string();
     tokio::spawn(async move {
         while let Ok((here, _)) = listener.accept().await {
-            let there = TcpStream::connect(&server).await.unwrap();
+            let there = TcpStream::connect(&server).await.expect("the server");
             let (mut from_here, mut to_here) = here.into_split();
             let (mut from_there, mut to_there) = there.into_split();
             let back = tokio::spawn(async move {
@@ -26,7 +26,7 @@ async fn way_to(server: String, cuts: Arc<Mutex<bool>>) -> String {
                 while let Ok(length @ 1..) = from_here.read(&mut buffer).await {
                     let some = &buffer[..length];
                     let commits = some.windows(6).any(|word| word == b"COMMIT");
-                    if commits && *cuts.lock().unwrap() {
+                    if commits && *cuts.lock().expect("a flag") {
                         back.abort();
                         let _ = back.await;
                         let _ = to_there.write_all(some).await;
