@@ -48,7 +48,7 @@ async fn m12_an_organization_has_quotas_that_an_administrator_of_the_cloud_chang
             shop.device(number).await;
         }
         let body = json!({
-            "application": shop.fleet, "device_type": "raspberrypi4-64", "uuid": uuid(3), "api_key": "k".repeat(32),
+            "application": shop.fleet, "device_type": "raspberrypi4-64", "uuid": uuid(3), "api_key": "0123456789abcdef0123456789abcdef",
         });
         let register = async |body: Value| {
             let by = cloud.by(shop.key.clone());
