@@ -306,9 +306,11 @@ impl Visitor {
             .try_command("Accessibility.getPartialAXTree", asked)
             .await;
         let tree = tree.unwrap_or_default();
+        // Newer browsers keep the space between a label's text and what it labels.
         tree["nodes"][0]["name"]["value"]
             .as_str()
             .unwrap_or_default()
+            .trim()
             .to_owned()
     }
 
