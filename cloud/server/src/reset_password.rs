@@ -1,12 +1,12 @@
 //! `fleet-cloud reset-password`: for whoever runs the cloud, where a password is forgotten.
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use data::{Database, sql};
 
 use crate::arguments::ResetPassword;
 use crate::cloud::now;
-use crate::configuration::Configuration;
 use crate::password;
+use crate::run::with_database;
 use crate::session::random_text;
 
 /// Gives the user of an address a password that is made up, ends their sessions and enables them; prints it.
@@ -14,20 +14,11 @@ use crate::session::random_text;
 /// # Errors
 /// Where the database cannot be used, or nobody has the address.
 pub(crate) fn run(given: ResetPassword) -> Result<()> {
-    let configuration = Configuration::of(given.settings)?;
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("no threads can be started")?
-        .block_on(async {
-            let database = Database::open(&configuration.database, &data::Options::default())
-                .await
-                .context("the database cannot be used")?;
-            let password = reset(&database, &given.email).await?;
-            println!("{password}");
-            database.close().await;
-            Ok(())
-        })
+    with_database(given.settings, async |database| {
+        let password = reset(database, &given.email).await?;
+        println!("{password}");
+        Ok(())
+    })
 }
 
 async fn reset(database: &Database, email: &str) -> Result<String> {

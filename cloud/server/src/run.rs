@@ -68,11 +68,14 @@ fn log_to_stderr(format: LogFormat) {
     }
 }
 
-/// `fleet-cloud registry-certificate`.
+/// Does something with the configured database alone, while no cloud is served from here.
 ///
 /// # Errors
-/// Where the database cannot be used.
-pub(crate) fn print_registry_certificate(given: Serve) -> Result<()> {
+/// Where the configuration is wrong, the database cannot be used, or what is done with it fails.
+pub(crate) fn with_database(
+    given: Serve,
+    work: impl AsyncFnOnce(&Database) -> Result<()>,
+) -> Result<()> {
     let configuration = Configuration::of(given)?;
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -82,11 +85,22 @@ pub(crate) fn print_registry_certificate(given: Serve) -> Result<()> {
             let database = Database::open(&configuration.database, &data::Options::default())
                 .await
                 .context("the database cannot be used")?;
-            let registry = Registry::of(&database).await?;
-            print!("{}", registry.certificate());
+            work(&database).await?;
             database.close().await;
             Ok(())
         })
+}
+
+/// `fleet-cloud registry-certificate`.
+///
+/// # Errors
+/// Where the database cannot be used.
+pub(crate) fn print_registry_certificate(given: Serve) -> Result<()> {
+    with_database(given, async |database| {
+        let registry = Registry::of(database).await?;
+        print!("{}", registry.certificate());
+        Ok(())
+    })
 }
 
 /// `fleet-cloud rotate-signing-keys`.
@@ -94,29 +108,20 @@ pub(crate) fn print_registry_certificate(given: Serve) -> Result<()> {
 /// # Errors
 /// Where the database cannot be used.
 pub(crate) fn rotate_signing_keys(given: Serve) -> Result<()> {
-    let configuration = Configuration::of(given)?;
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("no threads can be started")?
-        .block_on(async {
-            let database = Database::open(&configuration.database, &data::Options::default())
+    with_database(given, async |database| {
+        for name in [session::SECRET, registry::KEPT] {
+            let forget = data::sql("DELETE FROM platform_setting WHERE name = ?").with(name);
+            database
+                .execute(&forget)
                 .await
-                .context("the database cannot be used")?;
-            for name in [session::SECRET, registry::KEPT] {
-                let forget = data::sql("DELETE FROM platform_setting WHERE name = ?").with(name);
-                database
-                    .execute(&forget)
-                    .await
-                    .with_context(|| format!("`{name}` cannot be deleted"))?;
-            }
-            database.close().await;
-            println!(
-                "The signing keys are forgotten. Start the cloud (every replica), and give the registry what \
-                 `fleet-cloud registry-certificate` prints."
-            );
-            Ok(())
-        })
+                .with_context(|| format!("`{name}` cannot be deleted"))?;
+        }
+        println!(
+            "The signing keys are forgotten. Start the cloud (every replica), and give the registry what \
+             `fleet-cloud registry-certificate` prints."
+        );
+        Ok(())
+    })
 }
 
 async fn run(configuration: Configuration) -> Result<()> {
