@@ -25,6 +25,10 @@ const OF_AN_ADDRESS: usize = 1000;
 pub(crate) const BUFFER: usize = 256 << 10;
 /// A body that is waited for counts as coming when it brings so many bytes in its time.
 pub(crate) const BODY_PROGRESS: u64 = 16 << 10;
+/// What a request's answer leaves unread of its body is read and thrown away up to so many bytes, for so long. The
+/// connection ends where that is not enough.
+pub(crate) const LEFT_BODY: u64 = 16 << 20;
+pub(crate) const LEFT_BODY_TIME: Duration = Duration::from_secs(10);
 /// An answer counts as being read when its client takes so many bytes in its time.
 pub(crate) const ANSWER_PROGRESS: u64 = 32 << 10;
 /// How much of an answer the system holds for a client that reads slowly, in bytes. Left to itself it holds megabytes
@@ -44,9 +48,6 @@ pub(crate) const LOG_STREAMS: usize = 2;
 pub(crate) const LONG_ANSWER: usize = 256 << 10;
 /// Bytes of long answers that are made and not read yet: of one caller, and of all.
 pub(crate) const UNREAD_BYTES: (usize, usize) = (64 << 20, 256 << 20);
-/// Answers too long for memory, which keep a statement of the database open: of one caller, and of all. It has twice
-/// as many connections.
-pub(crate) const STREAMED_ANSWERS: (usize, usize) = (2, 4);
 
 /// What connections are held to.
 #[derive(Debug, Clone, Copy)]

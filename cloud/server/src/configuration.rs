@@ -14,6 +14,7 @@ use serde::Deserialize;
 use tunnel::Pings;
 
 use crate::arguments::{LogFormat, Serve};
+use crate::pools::PoolSettings;
 
 /// Characters of a key that somebody makes up.
 const SHORTEST_KEY: usize = 16;
@@ -35,6 +36,7 @@ struct File {
     trusted_proxies: Vec<IpNet>,
     branding: Branding,
     limits: Limits,
+    pools: PoolSettings,
     quotas: Quotas,
     credentials: CredentialSettings,
     audit: AuditSettings,
@@ -295,6 +297,7 @@ pub(crate) struct Configuration {
     pub(crate) trusted_proxies: Vec<IpNet>,
     pub(crate) branding: Branding,
     pub(crate) limits: Limits,
+    pub(crate) pools: PoolSettings,
     /// What organizations may keep, unless they are given others.
     pub(crate) quotas: Quotas,
     pub(crate) credentials: CredentialSettings,
@@ -373,6 +376,7 @@ impl Configuration {
             trusted_proxies: file.trusted_proxies,
             branding: file.branding,
             limits: file.limits,
+            pools: file.pools,
             quotas: file.quotas,
             credentials: file.credentials,
             audit: file.audit,
@@ -447,6 +451,7 @@ mod tests {
             ("log_copies = 9", "`nats.log_copies` is 9"),
             ("[reach]\nping_seconds = 0", "ping_seconds"),
             ("[reach]\nanswer_seconds = 70000", "answer_seconds"),
+            ("[pools]\nguests = 0", "guests"),
         ] {
             fs::write(&path, format!("[nats]\n{text}")).expect("a file");
             let given = Serve {

@@ -16,12 +16,14 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
+use axum::http::HeaderValue;
+use axum::http::header::{CONNECTION, EXPECT};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -35,8 +37,8 @@ use tower::Service as _;
 
 use crate::bounds::{BUFFER, Bounds, SYSTEM_BUFFER, UNACKNOWLEDGED};
 use activity::{Activity, AnswerBody};
-use received::Received;
 pub(crate) use received::came_too_slowly;
+use received::{BodyState, Received};
 use slots::{Slot, Slots};
 use socket::Socket;
 
@@ -50,8 +52,8 @@ const FULL: &[u8] =
 #[derive(Clone)]
 pub(crate) struct Connection {
     slot: Arc<Slot>,
-    /// The body of the request under way may take as long as it likes, if something comes now and then.
-    long_body: Arc<AtomicBool>,
+    /// The body of this request.
+    body: Arc<BodyState>,
 }
 
 impl Connection {
@@ -62,7 +64,7 @@ impl Connection {
 
     /// The body of this request is sent while its lines are written.
     pub(crate) fn has_long_body(&self) {
-        self.long_body.store(true, Ordering::Relaxed);
+        self.body.long.store(true, Ordering::Relaxed);
     }
 }
 
@@ -117,26 +119,36 @@ async fn one(
     if let Err(error) = prepare(&stream) {
         tracing::debug!(%peer, %error, "a connection may be slow to end");
     }
+    let slot = Arc::new(slot);
     let activity = slot.activity().clone();
-    let connection = Connection {
-        slot: Arc::new(slot),
-        long_body: Arc::default(),
-    };
-    let socket = Socket::new(stream, connection.slot.clone());
+    let socket = Socket::new(stream, slot.clone());
     let service = service_fn(|request: http::Request<hyper::body::Incoming>| {
         let under_way = activity.request();
-        connection.long_body.store(false, Ordering::Relaxed);
-        let long_body = connection.long_body.clone();
+        let state = Arc::<BodyState>::default();
+        let on_request = request.headers().contains_key(EXPECT);
         let mut request = request.map(|body| match hyper::body::Body::is_end_stream(&body) {
             true => Body::empty(),
-            false => Body::new(Received::new(body, bounds.body, long_body)),
+            false => Body::new(Received::new(
+                body,
+                bounds.body,
+                on_request,
+                state.clone(),
+                activity.clone(),
+            )),
         });
         let extensions = request.extensions_mut();
         extensions.insert(ConnectInfo(peer));
-        extensions.insert(connection.clone());
+        extensions.insert(Connection {
+            slot: slot.clone(),
+            body: state.clone(),
+        });
         let mut router = router.clone();
         async move {
-            let answer = router.call(request).await?;
+            let mut answer = router.call(request).await?;
+            if state.ends_connection() {
+                let close = HeaderValue::from_static("close");
+                answer.headers_mut().insert(CONNECTION, close);
+            }
             Ok::<_, Infallible>(answer.map(|body| AnswerBody::new(body, under_way)))
         }
     });
@@ -153,7 +165,7 @@ async fn one(
                 stopping = true;
                 serving.as_mut().graceful_shutdown();
             }
-            () = connection.slot.ended() => {
+            () = slot.ended() => {
                 tracing::debug!(%peer, "an idle connection made room for another");
                 return;
             }

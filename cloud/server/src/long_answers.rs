@@ -6,7 +6,7 @@
 use axum::body::Bytes;
 
 use crate::answer::Refusal;
-use crate::bounds::{LONG_ANSWER, STREAMED_ANSWERS, UNREAD_BYTES};
+use crate::bounds::{LONG_ANSWER, UNREAD_BYTES};
 use crate::concurrency::{ConcurrencyLimit, Permit};
 use crate::limits::Payer;
 
@@ -17,15 +17,6 @@ const AGAIN: u64 = 5;
 pub(crate) struct LongAnswers {
     bytes: ConcurrencyLimit<Payer>,
     streams: ConcurrencyLimit<Payer>,
-}
-
-impl Default for LongAnswers {
-    fn default() -> Self {
-        LongAnswers {
-            bytes: ConcurrencyLimit::new(UNREAD_BYTES),
-            streams: ConcurrencyLimit::new(STREAMED_ANSWERS),
-        }
-    }
 }
 
 /// Bytes, and the permit to hold them.
@@ -41,6 +32,14 @@ impl AsRef<[u8]> for Held {
 }
 
 impl LongAnswers {
+    /// So many answers are streamed at a time: of one caller, and of all.
+    pub(crate) fn new(streamed: (usize, usize)) -> Self {
+        LongAnswers {
+            bytes: ConcurrencyLimit::new(UNREAD_BYTES),
+            streams: ConcurrencyLimit::new(streamed),
+        }
+    }
+
     /// The text as an answer, which counts until it is sent.
     ///
     /// # Errors

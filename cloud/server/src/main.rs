@@ -39,6 +39,7 @@ mod long_answers;
 mod memory;
 mod open_files;
 mod password;
+mod pools;
 mod reach;
 mod registry;
 mod release_asset;

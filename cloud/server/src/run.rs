@@ -82,7 +82,7 @@ pub(crate) fn with_database(
         .build()
         .context("no threads can be started")?
         .block_on(async {
-            let database = Database::open(&configuration.database, &data::Options::default())
+            let database = Database::open(&configuration.database, &configuration.pools.options())
                 .await
                 .context("the database cannot be used")?;
             work(&database).await?;
@@ -126,8 +126,7 @@ pub(crate) fn rotate_signing_keys(given: Serve) -> Result<()> {
 
 async fn run(configuration: Configuration) -> Result<()> {
     open_files::allow_all();
-    let options = data::Options::default();
-    let database = Database::open(&configuration.database, &options)
+    let database = Database::open(&configuration.database, &configuration.pools.options())
         .await
         .context("the database cannot be used")?;
     let listener = TcpListener::bind(configuration.listen)
@@ -209,7 +208,7 @@ async fn assembled(configuration: Configuration, database: Database) -> Result<C
         limits: RateLimits::of(&configuration.limits),
         shares: Shares::default(),
         passwords: password::Line::default(),
-        long_answers: LongAnswers::default(),
+        long_answers: LongAnswers::new(configuration.pools.streamed_answers()),
         reach: Reach::default(),
         registry: tokens,
         health: Health::default(),

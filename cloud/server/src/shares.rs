@@ -10,7 +10,6 @@ use data::query::Caller;
 use data::{Database, Pool};
 use http::request::Parts;
 use http_body_util::BodyExt as _;
-use resources::Role;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::answer::Refusal;
@@ -19,13 +18,6 @@ use crate::cloud::Cloud;
 use crate::credential::Identity;
 use crate::limits::Payer;
 
-/// Requests of a person at the database at a time, by whichever session or key; more of them wait. Half of the
-/// connections of [`Pool::People`].
-const OF_A_PERSON: usize = 4;
-/// Of a device or a fleet, which have less to ask.
-const OF_A_KEY: usize = 2;
-/// Of one network without a credential. Half of the connections of [`Pool::Guests`].
-const OF_GUESTS: usize = 1;
 /// How long a request waits for those before it.
 const WAIT: Duration = Duration::from_secs(10);
 
@@ -96,11 +88,7 @@ impl Cloud {
     /// # Errors
     /// 429 where what it asked before takes too long.
     pub(crate) async fn share(&self, identity: &Identity, parts: &Parts) -> Result<Share, Refusal> {
-        let most = match identity.role() {
-            Role::Guest => OF_GUESTS,
-            Role::User | Role::UserKey => OF_A_PERSON,
-            Role::ProvisioningKey | Role::DeviceKey | Role::TunnelServer => OF_A_KEY,
-        };
+        let most = self.configuration.pools.share(identity.role());
         let payer = payer(identity, parts);
         self.shares.share(payer, most).await
     }

@@ -12,6 +12,8 @@
     reason = "an input that makes a target fail is to fail its test"
 )]
 
+pub mod variants;
+
 use std::fmt::Debug;
 use std::time::{Duration, Instant};
 

@@ -8,10 +8,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Bytes;
+use http_body_util::BodyExt as _;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
-use tokio::time::{Sleep, sleep};
+use tokio::runtime::Handle;
+use tokio::time::{Sleep, sleep, timeout};
 
-use crate::bounds::{BODY_PROGRESS, LOG_SILENCE};
+use super::activity::{Activity, RequestUnderWay};
+use crate::bounds::{BODY_PROGRESS, LEFT_BODY, LEFT_BODY_TIME, LOG_SILENCE};
 
 /// Why a body ends early.
 #[derive(Debug, thiserror::Error)]
@@ -34,23 +37,55 @@ pub(crate) fn came_too_slowly(error: &(dyn Error + 'static)) -> bool {
     false
 }
 
+/// What is known of the body of one request beside its bytes.
+#[derive(Default)]
+pub(super) struct BodyState {
+    /// It may take as long as it likes. Set by whoever answers the request.
+    pub(super) long: AtomicBool,
+    /// Whoever answers the request left more of it unread than is read for the next request's sake.
+    ends_connection: AtomicBool,
+}
+
+impl BodyState {
+    /// Whether the answer has to say that the connection ends with it.
+    pub(super) fn ends_connection(&self) -> bool {
+        self.ends_connection.load(Ordering::Relaxed)
+    }
+}
+
 /// The body of a request, which fails where it does not come.
+///
+/// Requests are refused before their bodies are read. If such a body were dropped, hyper would end the connection
+/// after an answer that does not say so: the client would send its next request into a closed socket, and lose this
+/// answer as well where the system resets the connection. So what is left of a body is read and thrown away, within
+/// bounds.
 pub(super) struct Received {
-    body: Incoming,
+    /// Until it is at its end.
+    body: Option<Incoming>,
     within: Duration,
-    /// Set by whoever answers the request.
-    long: Arc<AtomicBool>,
+    state: Arc<BodyState>,
+    activity: Arc<Activity>,
+    /// The client sends it only when asked to.
+    on_request: bool,
     /// While it is waited for: until when something has to come, and what came meanwhile.
     wait: Option<(Pin<Box<Sleep>>, Duration)>,
     came: u64,
 }
 
 impl Received {
-    pub(super) fn new(body: Incoming, within: Duration, long: Arc<AtomicBool>) -> Self {
+    pub(super) fn new(
+        body: Incoming,
+        within: Duration,
+        on_request: bool,
+        state: Arc<BodyState>,
+        activity: Arc<Activity>,
+    ) -> Self {
         Received {
-            body,
+            body: Some(body),
             within,
-            long,
+            state,
+            activity,
+            on_request,
             wait: None,
             came: 0,
         }
@@ -58,7 +93,7 @@ impl Received {
 
     /// How much has to come, in which time.
     fn pace(&self) -> (u64, Duration) {
-        match self.long.load(Ordering::Relaxed) {
+        match self.state.long.load(Ordering::Relaxed) {
             true => (1, LOG_SILENCE),
             false => (BODY_PROGRESS, self.within),
         }
@@ -75,7 +110,13 @@ impl Body for Received {
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let this = &mut *self;
         let (progress, within) = this.pace();
-        if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) {
+        let Some(body) = &mut this.body else {
+            return Poll::Ready(None);
+        };
+        if let Poll::Ready(frame) = Pin::new(body).poll_frame(context) {
+            if !matches!(frame, Some(Ok(_))) {
+                this.body = None;
+            }
             if let Some(Ok(frame)) = &frame {
                 this.came += frame.data_ref().map_or(0, Bytes::len) as u64;
                 let over = this
@@ -98,15 +139,58 @@ impl Body for Received {
         };
         match wait.as_mut().poll(context) {
             Poll::Pending => Poll::Pending,
-            Poll::Ready(()) => Poll::Ready(Some(Err(BodyError::Slow(within)))),
+            Poll::Ready(()) => {
+                this.body = None;
+                this.state.ends_connection.store(true, Ordering::Relaxed);
+                Poll::Ready(Some(Err(BodyError::Slow(within))))
+            }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.body.as_ref().is_none_or(Incoming::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        match &self.body {
+            Some(body) => body.size_hint(),
+            None => SizeHint::with_exact(0),
+        }
     }
+}
+
+impl Drop for Received {
+    fn drop(&mut self) {
+        let left = self.body.take().filter(|body| !body.is_end_stream());
+        let Some(body) = left else {
+            return;
+        };
+        if self.on_request || body.size_hint().lower() > LEFT_BODY {
+            self.state.ends_connection.store(true, Ordering::Relaxed);
+        }
+        // A body that the client does not send unless asked to is not waited for.
+        if !self.on_request
+            && let Ok(runtime) = Handle::try_current()
+        {
+            let within = self.within.min(LEFT_BODY_TIME);
+            runtime.spawn(read_away(body, within, self.activity.request()));
+        }
+    }
+}
+
+/// Reads what is left of a body, within bounds, so that the connection can take another request, or at least deliver
+/// the answer before it ends.
+async fn read_away(mut body: Incoming, within: Duration, _under_way: RequestUnderWay) {
+    let all = async {
+        let mut left = LEFT_BODY;
+        while let Some(Ok(frame)) = body.frame().await {
+            let bytes = frame.data_ref().map_or(0, Bytes::len) as u64;
+            match left.checked_sub(bytes) {
+                Some(fewer) => left = fewer,
+                None => return,
+            }
+        }
+    };
+    // What does not come in time ends with its connection.
+    let _ = timeout(within, all).await;
 }

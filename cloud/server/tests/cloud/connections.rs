@@ -81,6 +81,70 @@ async fn m8_a_head_a_body_and_an_idle_connection_have_their_time() {
     .await;
 }
 
+/// The answer to a request up to its end, while the connection stays open. It has no body.
+async fn head(stream: &mut TcpStream) -> String {
+    let mut text = Vec::new();
+    while !text.ends_with(b"\r\n\r\n") {
+        let byte = timeout(PATIENCE, stream.read_u8()).await;
+        text.push(byte.expect("an answer in time").expect("an answer"));
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+#[tokio::test]
+async fn a_request_that_is_refused_before_its_body_came_leaves_the_connection_to_the_next() {
+    on_fresh(async |url| {
+        let cloud = Cloud::start_with(&url, "").await;
+        let begun = "POST /v7/device_tag HTTP/1.1\r\nhost: x\r\nauthorization: Bearer no\r\n";
+        for (length, body) in [
+            ("content-length: 20", "x".repeat(20)),
+            ("content-length: 8000000", "x".repeat(8_000_000)),
+            (
+                "transfer-encoding: chunked",
+                "2\r\n{}\r\n0\r\n\r\n".to_owned(),
+            ),
+        ] {
+            let mut stream = saying(&cloud, &format!("{begun}{length}\r\n\r\n")).await;
+            let refusal = head(&mut stream).await;
+            assert!(refusal.starts_with("HTTP/1.1 401"), "{length}: {refusal}");
+            assert!(
+                !refusal.contains("connection: close"),
+                "{length}: {refusal}"
+            );
+            let next = format!("{body}{PING}");
+            let sent = timeout(PATIENCE, stream.write_all(next.as_bytes())).await;
+            sent.expect("to be sent in time").expect("to be sent");
+            assert_eq!(status(&mut stream).await, "200", "{length}");
+        }
+        // What is not waited for ends the connection, and the answer says so.
+        for rest in [
+            "content-length: 500000000",
+            "content-length: 20\r\nexpect: 100-continue",
+        ] {
+            let mut stream = saying(&cloud, &format!("{begun}{rest}\r\n\r\n")).await;
+            let refusal = head(&mut stream).await;
+            assert!(refusal.starts_with("HTTP/1.1 401"), "{rest}: {refusal}");
+            assert!(refusal.contains("connection: close"), "{rest}: {refusal}");
+            drop(stream.shutdown().await);
+            assert_eq!(heard(stream).await, "", "{rest}");
+        }
+        is_served(&cloud).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_body_that_nobody_reads_is_awaited_for_a_bounded_time() {
+    on_fresh(async |url| {
+        let cloud = Cloud::start_with(&url, "[limits]\nbody_seconds = 1").await;
+        let begun = "POST /v7/device_tag HTTP/1.1\r\nhost: x\r\nauthorization: Bearer no\r\n";
+        let mut silent = saying(&cloud, &format!("{begun}content-length: 20\r\n\r\n")).await;
+        assert!(head(&mut silent).await.starts_with("HTTP/1.1 401"));
+        assert_eq!(heard(silent).await, "");
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn m8_a_byte_now_and_then_keeps_no_connection() {
     on_fresh(async |url| {

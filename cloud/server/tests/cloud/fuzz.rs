@@ -10,7 +10,7 @@ use fuzz::{corpus, mutated};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use reqwest::{Method, RequestBuilder};
+use reqwest::Method;
 use resources::{Resource, Type, Version};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
@@ -112,18 +112,10 @@ impl Clouds {
                 .header("content-type", "application/json")
                 .body(names.filled(body))
                 .timeout(PATIENCE);
-            let again = request.try_clone();
-            let once = |request: RequestBuilder| {
-                self.runtime.block_on(async {
-                    let answer = request.send().await?;
-                    Ok::<_, reqwest::Error>((answer.status(), answer.text().await?))
-                })
-            };
-            // A connection may come to its end, by its age, just as a request goes out: that is not of the request.
-            let answer = match (once(request), again) {
-                (Err(error), Some(again)) if !error.is_timeout() => once(again),
-                (answer, _) => answer,
-            };
+            let answer = self.runtime.block_on(async {
+                let answer = request.send().await?;
+                Ok::<_, reqwest::Error>((answer.status(), answer.text().await?))
+            });
             let (status, text) = answer
                 .map_err(|error| TestCaseError::fail(format!("{}: {error:?}", cloud.database)))?;
             prop_assert!(

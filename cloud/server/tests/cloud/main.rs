@@ -41,5 +41,6 @@ mod scene;
 mod shop;
 mod system_organization;
 mod transcript;
+mod variants;
 mod version_operations;
 mod versions;

@@ -41,7 +41,7 @@ const FEW: usize = 8;
 
 /// A request of a file.
 #[derive(Debug)]
-pub(crate) struct Asked {
+struct Asked {
     who: String,
     method: Method,
     url: String,
@@ -52,7 +52,7 @@ pub(crate) struct Asked {
 }
 
 /// The requests of a text, without their answers.
-pub(crate) fn asked(text: &str) -> Vec<Asked> {
+fn asked(text: &str) -> Vec<Asked> {
     let mut found = Vec::new();
     for block in text.split("\n\n") {
         let mut comments = Vec::new();
@@ -88,6 +88,15 @@ pub(crate) fn asked(text: &str) -> Vec<Asked> {
         }
     }
     found
+}
+
+/// Who reads what, in a text: each of its requests that changes nothing.
+pub(crate) fn reads(text: &str) -> Vec<(String, String)> {
+    let reads = asked(text).into_iter();
+    reads
+        .filter(|asked| asked.method == Method::GET)
+        .map(|asked| (asked.who, asked.url))
+        .collect()
 }
 
 /// The file with the answers of a fresh scene; what is read is read in every older version as well.

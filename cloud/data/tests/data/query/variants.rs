@@ -3,29 +3,17 @@
 
 use data::query::{Caller, Read, read};
 use data::{Database, Options};
-use proptest::prelude::Rng as _;
-use proptest::test_runner::{RngAlgorithm, TestRng};
+use fuzz::variants::with_variants;
 
 use super::{setting, split};
 
-/// What stands in the place of each constant.
-const OTHERS: [&str; 6] = ["5", "5.0", "5.5", "'5'", "null", "true"];
 /// Variants of one request at most, chosen at random.
 const OF_ONE: usize = 18;
 
 /// Answers requests and their variants in random order on one connection, which keeps their statements, and each alone,
 /// by one that keeps none.
 pub(crate) async fn agree(url: &str, caller: &Caller, requests: &[&str]) {
-    let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-    let mut variants: Vec<String> = Vec::new();
-    for request in requests {
-        let mut of_one = variants_of(request);
-        shuffle(&mut of_one, &mut random);
-        of_one.truncate(OF_ONE);
-        variants.push((*request).to_owned());
-        variants.extend(of_one);
-    }
-    shuffle(&mut variants, &mut random);
+    let variants = with_variants(requests, OF_ONE);
     let keeping = open(url, Options::default().prepared).await;
     let forgetting = open(url, 0).await;
     // Twice: what came first is there for all of them the second time.
@@ -76,72 +64,6 @@ fn failed(error: data::DataError) -> String {
         data::DataError::OutOfRange(_) => format!("refused: {error}"),
         error => format!("database: {error:?}"),
     }
-}
-
-/// The request with each of its constants in turn as each of the others.
-fn variants_of(request: &str) -> Vec<String> {
-    let begin = request.find('?').unwrap_or(request.len());
-    let mut variants = Vec::new();
-    for (from, to) in constants(request, begin) {
-        for other in OTHERS {
-            variants.push(format!("{}{other}{}", &request[..from], &request[to..]));
-        }
-    }
-    variants
-}
-
-/// Where constants stand behind `begin`.
-fn constants(text: &str, begin: usize) -> Vec<(usize, usize)> {
-    let bytes = text.as_bytes();
-    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
-    let mut found = Vec::new();
-    let mut at = begin;
-    while at < bytes.len() {
-        let from = at;
-        if bytes[at] == b'\'' {
-            at += 1;
-            while at < bytes.len() && bytes[at] != b'\'' {
-                at += 1;
-            }
-            at = (at + 1).min(bytes.len());
-            // `datetime'…'` stays what it is.
-            if from == 0 || !is_word(bytes[from - 1]) {
-                found.push((from, at));
-            }
-        } else if is_word(bytes[at]) {
-            while at < bytes.len() && is_word(bytes[at]) {
-                at += 1;
-            }
-            let word = &text[from..at];
-            let is_number = word
-                .bytes()
-                .all(|byte| byte.is_ascii_digit() || byte == b'.');
-            let is_escape = from > 0 && bytes[from - 1] == b'%';
-            if !is_escape && (is_number || matches!(word, "null" | "true" | "false")) {
-                found.push((from, at));
-            }
-        } else {
-            at += 1;
-        }
-    }
-    found
-}
-
-fn shuffle(items: &mut [String], random: &mut TestRng) {
-    for last in (1..items.len()).rev() {
-        let with = random.next_u64() % (last as u64 + 1);
-        items.swap(last, usize::try_from(with).expect("an index"));
-    }
-}
-
-#[test]
-fn constants_of_a_request_are_found() {
-    let text = "/device(7)?$filter=a9 eq 5.5 and b in ('x y',null) and c gt datetime'2026'&$top=3";
-    let found: Vec<&str> = constants(text, text.find('?').expect("a query"))
-        .into_iter()
-        .map(|(from, to)| &text[from..to])
-        .collect();
-    assert_eq!(found, ["5.5", "'x y'", "null", "3"]);
 }
 
 /// What another tenant asked before changes nothing (C4).
