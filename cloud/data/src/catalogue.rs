@@ -8,9 +8,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::database::Database;
+use crate::purpose::SystemPurpose;
 use crate::rules::random;
 use crate::schema;
-use crate::statement::sql;
+use crate::statement::{Internal, sql};
 use crate::write::{Environment, WriteError, Writer};
 
 /// The catalogue that this program comes with.
@@ -96,7 +97,7 @@ impl Database {
     ) -> Result<(), WriteError> {
         let mut transaction = self.begin().await?;
         schema::alone(&mut transaction).await?;
-        let mut writer = Writer::platform(&mut transaction, environment, now);
+        let mut writer = Writer::platform(SystemPurpose::Rules, &mut transaction, environment, now);
         catalogue.add(&mut writer).await?;
         Ok(transaction.commit().await?)
     }
@@ -118,7 +119,7 @@ impl Database {
         if transaction.id(&any).await?.is_some() {
             return Ok(None);
         }
-        let mut writer = Writer::platform(&mut transaction, environment, now);
+        let mut writer = Writer::platform(SystemPurpose::Rules, &mut transaction, environment, now);
         let user = object(json!({
             "username": first.username, "email": first.email,
             "password": first.password_hash, "jwt_secret": random::digits()?,
@@ -214,7 +215,7 @@ async fn ensure(
         .from(Alias::new(resource))
         .and_where(Expr::col(Alias::new(key)).eq(value))
         .take();
-    match writer.transaction.id(&select).await? {
+    match writer.transaction.id(&Internal(&select)).await? {
         Some(id) => Ok(id),
         None => writer.create(resource, &object(body)).await,
     }

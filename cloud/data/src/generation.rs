@@ -10,6 +10,7 @@ use sea_query::{Alias, Expr, ExprTrait, OnConflict, Query};
 use crate::effect::Effect;
 use crate::error::DataError;
 use crate::record::AT_ONCE;
+use crate::statement::Internal;
 use crate::transaction::Transaction;
 
 /// The table of the numbers.
@@ -53,7 +54,7 @@ pub(crate) async fn raise(
         for (kind, id) in named {
             insert.values_panic([(*kind).into(), (*id).into(), 1_i64.into()]);
         }
-        transaction.execute(&insert).await?;
+        transaction.execute(&Internal(&insert)).await?;
     }
     Ok(())
 }

@@ -24,12 +24,13 @@ mod sql;
 mod value;
 
 use odata::{Address, Expression, Key, Options, ParseError, Request, ResourcePath, Tail};
-use resources::{Action, Method, Model, Resource};
+use resources::{Method, Model, Resource};
 use sea_query::{Expr, SelectStatement};
 
 pub use caller::Caller;
 use fault::{Fault, FaultKind};
-use scope::{Compiler, FIRST_TABLE, Right, Row, Scope};
+pub use scope::Right;
+use scope::{Compiler, FIRST_TABLE, Row, Scope};
 use shape::Expansion;
 use sql::{exists, from};
 
@@ -75,13 +76,17 @@ pub enum QueryError {
     Broken(String),
 }
 
+/// A statement that finds what its caller has the right to, and nothing else. Only this module makes one.
+#[derive(Debug, Clone)]
+pub struct Compiled(pub(crate) SelectStatement);
+
 /// A statement that answers a GET.
 #[derive(Debug, Clone)]
 pub enum Read {
     /// Each row's one column is the JSON text of a record.
-    Records(SelectStatement),
+    Records(Compiled),
     /// One number.
-    Count(SelectStatement),
+    Count(Compiled),
     /// The description of the model.
     Metadata,
 }
@@ -115,35 +120,35 @@ pub fn rows(
     method: Method,
     path: &str,
     query: Option<&str>,
-) -> Result<(&'static str, SelectStatement), QueryError> {
+) -> Result<(&'static str, Compiled), QueryError> {
     let mut compiler = compiler(setting, &request.options);
     compiler.from_is_readable = method == Method::Read;
     compiler.for_one_row =
         matches!(&request.address, Address::Resource(path) if path.key.is_some());
     writing(&compiler, request, method)
-        .map(|(resource, select)| (resource.table, select))
+        .map(|(resource, select)| (resource.table, Compiled(select)))
         .map_err(|fault| explained(fault, path, query))
 }
 
 /// Of the rows that a statement of [`rows`] lists, those with these ids alone.
-pub(crate) fn among(select: &mut SelectStatement, ids: &[i64]) {
+pub(crate) fn among(select: &mut Compiled, ids: &[i64]) {
     let id = sql::column(FIRST_TABLE, "id");
-    select.and_where(sea_query::ExprTrait::is_in(id, ids.iter().copied()));
+    select
+        .0
+        .and_where(sea_query::ExprTrait::is_in(id, ids.iter().copied()));
 }
 
 /// The record of an id as the caller sees it with the default fields: no row where it does not.
 ///
 /// # Errors
 /// See [`QueryError`].
-pub fn record(
-    setting: &Setting<'_>,
-    resource: &str,
-    id: i64,
-) -> Result<SelectStatement, QueryError> {
+pub fn record(setting: &Setting<'_>, resource: &str, id: i64) -> Result<Compiled, QueryError> {
     let options = Options::default();
     let mut compiler = compiler(setting, &options);
     compiler.for_one_row = true;
-    one_record(&compiler, resource, id, &options).map_err(|fault| explained(fault, "", None))
+    one_record(&compiler, resource, id, &options)
+        .map(Compiled)
+        .map_err(|fault| explained(fault, "", None))
 }
 
 /// Whether the caller may do this with the row of an id: the id, or no row.
@@ -154,9 +159,9 @@ pub fn permitted(
     setting: &Setting<'_>,
     resource: &str,
     id: i64,
-    method: Method,
-) -> Result<SelectStatement, QueryError> {
-    may(setting, resource, Some(id), method.into())
+    right: impl Into<Right>,
+) -> Result<Compiled, QueryError> {
+    may(setting, resource, Some(id), right.into()).map(Compiled)
 }
 
 /// Whether there is any row with which the caller may do this: the id of one, or no row.
@@ -167,22 +172,9 @@ pub fn permitted_any(
     setting: &Setting<'_>,
     resource: &str,
     method: Method,
-) -> Result<SelectStatement, QueryError> {
+) -> Result<Compiled, QueryError> {
     let mut select = may(setting, resource, None, method.into())?;
-    Ok(select.limit(1).take())
-}
-
-/// Whether the caller may do something else with the row of an id: the id, or no row.
-///
-/// # Errors
-/// See [`QueryError`].
-pub fn permitted_action(
-    setting: &Setting<'_>,
-    resource: &str,
-    id: i64,
-    action: Action,
-) -> Result<SelectStatement, QueryError> {
-    may(setting, resource, Some(id), Right::Action(action))
+    Ok(Compiled(select.limit(1).take()))
 }
 
 fn may(
@@ -268,7 +260,7 @@ fn reading(compiler: &Compiler<'_>, path: &ResourcePath, options: &Options) -> R
         Tail::Records => {
             let path = Expansion::at(row.resource);
             let listing = compiler.listing(&row, conditions, options, &path, at)?;
-            Ok(Read::Records(compiler.texts(listing)?))
+            Ok(Read::Records(Compiled(compiler.texts(listing)?)))
         }
         Tail::Count => {
             let mut select = from(row.resource.table, &row.alias);
@@ -276,7 +268,7 @@ fn reading(compiler: &Compiler<'_>, path: &ResourcePath, options: &Options) -> R
             for one in conditions {
                 select.and_where(one);
             }
-            Ok(Read::Count(shape::counted(select)))
+            Ok(Read::Count(Compiled(shape::counted(select))))
         }
         Tail::Links(link) => {
             let to = row_behind(compiler, &row, link)?;
@@ -294,7 +286,7 @@ fn reading(compiler: &Compiler<'_>, path: &ResourcePath, options: &Options) -> R
                 false,
                 link.at,
             )?);
-            Ok(Read::Records(shape::linked(select, &to.1)))
+            Ok(Read::Records(Compiled(shape::linked(select, &to.1))))
         }
     }
 }

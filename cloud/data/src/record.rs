@@ -8,6 +8,7 @@ use sea_query::{Alias, Expr, ExprTrait, LockType, Query, Value};
 use crate::database::Dialect;
 use crate::error::DataError;
 use crate::row::Row;
+use crate::statement::Internal;
 use crate::transaction::Transaction;
 
 /// Rows that one statement names; both databases take more.
@@ -125,7 +126,7 @@ pub(crate) async fn load(
         if transaction.dialect() == Dialect::Postgres {
             select.lock(LockType::NoKeyUpdate);
         }
-        for row in transaction.rows(&select).await? {
+        for row in transaction.rows(&Internal(&select)).await? {
             let mut record = Record::default();
             for (at, (_, field)) in stored(resource).enumerate() {
                 record.set(field.name, read(&row, at, field)?);
@@ -156,7 +157,7 @@ pub(crate) async fn lock(
                 false => LockType::NoKeyUpdate,
             })
             .take();
-        transaction.ids(&select).await?;
+        transaction.ids(&Internal(&select)).await?;
     }
     Ok(())
 }
@@ -179,7 +180,7 @@ pub(crate) async fn insert(
         .values_panic(values)
         .returning_col(Alias::new("id"))
         .take();
-    let row = transaction.row(&insert).await?;
+    let row = transaction.row(&Internal(&insert)).await?;
     match row {
         Some(row) => row.id(0),
         None => Err(DataError::Null {
@@ -210,7 +211,7 @@ pub(crate) async fn update(
             .values(values.clone())
             .and_where(Expr::col(Alias::new("id")).is_in(ids.iter().copied()))
             .take();
-        transaction.execute(&update).await?;
+        transaction.execute(&Internal(&update)).await?;
     }
     Ok(())
 }
@@ -226,7 +227,7 @@ pub(crate) async fn delete(
             .from_table(Alias::new(resource))
             .and_where(Expr::col(Alias::new("id")).is_in(ids.iter().copied()))
             .take();
-        transaction.execute(&delete).await?;
+        transaction.execute(&Internal(&delete)).await?;
     }
     Ok(())
 }
@@ -245,7 +246,7 @@ pub(crate) async fn leading_to(
             .from(Alias::new(resource))
             .and_where(Expr::col(Alias::new(column)).is_in(ids.iter().copied()))
             .take();
-        found.extend(transaction.ids(&select).await?);
+        found.extend(transaction.ids(&Internal(&select)).await?);
     }
     Ok(found)
 }
@@ -266,7 +267,7 @@ pub(crate) async fn behind(
             .and_where(Expr::col(Alias::new("id")).is_in(ids.iter().copied()))
             .and_where(Expr::col(Alias::new(column)).is_not_null())
             .take();
-        found.extend(transaction.ids(&select).await?);
+        found.extend(transaction.ids(&Internal(&select)).await?);
     }
     found.sort_unstable();
     found.dedup();

@@ -4,7 +4,7 @@ use sea_query::{Alias, Expr, ExprTrait, OnConflict, Query};
 
 use crate::database::Database;
 use crate::error::DataError;
-use crate::statement::sql;
+use crate::statement::{Internal, sql};
 use crate::transaction::Transaction;
 
 /// What is remembered under a name.
@@ -17,7 +17,7 @@ pub async fn read(transaction: &mut Transaction, name: &str) -> Result<Option<St
         .from(Alias::new("platform_setting"))
         .and_where(Expr::col(Alias::new("name")).eq(name))
         .take();
-    let mut values = transaction.texts(&select).await?;
+    let mut values = transaction.texts(&Internal(&select)).await?;
     Ok(values.pop().flatten())
 }
 
@@ -60,6 +60,6 @@ pub async fn write(
                 .to_owned(),
         )
         .take();
-    transaction.execute(&insert).await?;
+    transaction.execute(&Internal(&insert)).await?;
     Ok(())
 }

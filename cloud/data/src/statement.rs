@@ -7,8 +7,13 @@ use sea_query::{
 use sea_query_sqlx::{SqlxBinder, SqlxValues};
 
 use crate::database::Dialect;
+use crate::purpose::SystemStatement;
+use crate::query::Compiled;
 
 /// A statement that both databases take, with its values apart from its text.
+///
+/// Outside of this crate there are three kinds, and each says by what right it is asked: the compiled ones of
+/// [`crate::query`], those about the row of a [`crate::RowRight`], and those of a [`crate::SystemPurpose`].
 pub trait Statement: Sync {
     /// It, in the words of one of them.
     fn built(&self, dialect: Dialect) -> Built;
@@ -25,7 +30,7 @@ impl Built {
     /// A text written by hand, with the parameters of its database (`?` or `$1`). Nothing that a request
     /// says may be in the text itself.
     #[must_use]
-    pub fn new(text: impl Into<String>, values: impl IntoIterator<Item = Value>) -> Self {
+    pub(crate) fn new(text: impl Into<String>, values: impl IntoIterator<Item = Value>) -> Self {
         Built {
             text: text.into(),
             values: SqlxValues(Values(values.into_iter().collect())),
@@ -97,10 +102,38 @@ impl Statement for Built {
     }
 }
 
+/// A statement that sea-query builds.
+pub trait SeaQuery: Sync {
+    /// It, in the words of a database.
+    #[doc(hidden)]
+    fn in_words_of(&self, dialect: Dialect) -> Built;
+}
+
+/// A statement of this crate's own: a rule between rows, or a step of a change that somebody has the right to make.
+pub(crate) struct Internal<'a, S>(pub(crate) &'a S);
+
+impl<S: SeaQuery> Statement for Internal<'_, S> {
+    fn built(&self, dialect: Dialect) -> Built {
+        self.0.in_words_of(dialect)
+    }
+}
+
+impl<S: SeaQuery> Statement for SystemStatement<S> {
+    fn built(&self, dialect: Dialect) -> Built {
+        self.0.in_words_of(dialect)
+    }
+}
+
+impl Statement for Compiled {
+    fn built(&self, dialect: Dialect) -> Built {
+        self.0.in_words_of(dialect)
+    }
+}
+
 macro_rules! statements {
     ($($statement:ty),*) => {
-        $(impl Statement for $statement {
-            fn built(&self, dialect: Dialect) -> Built {
+        $(impl SeaQuery for $statement {
+            fn in_words_of(&self, dialect: Dialect) -> Built {
                 let (text, values) = match dialect {
                     Dialect::Sqlite => self.build_sqlx(SqliteQueryBuilder),
                     Dialect::Postgres => self.build_sqlx(PostgresQueryBuilder),
@@ -136,7 +169,7 @@ enum Bound {
 
 /// A statement whose values follow, in their order.
 #[must_use]
-pub fn sql(text: &'static str) -> Sql {
+pub(crate) fn sql(text: &'static str) -> Sql {
     Sql {
         text,
         values: Vec::new(),

@@ -7,6 +7,7 @@
 use resources::Resource;
 
 use crate::database::Database;
+use crate::purpose::SystemPurpose;
 use crate::record::{self, Record};
 use crate::rules;
 use crate::schema;
@@ -40,7 +41,7 @@ impl Database {
     ) -> Result<SystemOrganization, WriteError> {
         let mut transaction = self.begin().await?;
         schema::alone(&mut transaction).await?;
-        let mut writer = Writer::platform(&mut transaction, environment, now);
+        let mut writer = Writer::platform(SystemPurpose::Rules, &mut transaction, environment, now);
         let kept = keep(&mut writer).await?;
         transaction.commit().await?;
         Ok(kept)

@@ -13,10 +13,22 @@ use futures::FutureExt;
 
 use crate::connection::Connection;
 use crate::database::{Database, Dialect, Options};
-use crate::statement::Statement;
+use crate::statement::{Built, Sql, Statement};
 
 /// Where a PostgreSQL server for tests is.
 pub const POSTGRES: &str = "SUPERVISOR_TEST_POSTGRES";
+
+/// A statement of a test, whose values follow, in their order.
+#[must_use]
+pub fn sql(text: &'static str) -> Sql {
+    crate::statement::sql(text)
+}
+
+/// A text of a test for one database, without values.
+#[must_use]
+pub fn text(text: impl Into<String>) -> Built {
+    Built::new(text, [])
+}
 
 /// Runs a test on a fresh database of each kind, and takes them away again.
 ///
@@ -118,7 +130,7 @@ async fn make(server: &str, name: &str) {
             .expect("the right to make databases");
     };
     run(lock).await;
-    let there = crate::sql("SELECT datname::text FROM pg_database WHERE datname = ?")
+    let there = crate::statement::sql("SELECT datname::text FROM pg_database WHERE datname = ?")
         .with(template.as_str())
         .built(Dialect::Postgres);
     let there = Connection::PostgresPool(&pool)

@@ -28,6 +28,7 @@ pub use refusal::WriteError;
 pub use request::{Verb, Write, Written, write};
 
 use crate::file::File;
+use crate::purpose::SystemPurpose;
 use crate::query::{self, Caller, Setting};
 use crate::quota::Quotas;
 use crate::transaction::Transaction;
@@ -86,6 +87,7 @@ impl<'a> Writer<'a> {
     /// Changes rows of this transaction as the cloud itself, at `now` in milliseconds.
     #[must_use]
     pub fn platform(
+        purpose: SystemPurpose,
         transaction: &'a mut Transaction,
         environment: &'a Environment,
         now: i64,
@@ -93,7 +95,7 @@ impl<'a> Writer<'a> {
         let setting = Setting {
             model: model(),
             dialect: transaction.dialect(),
-            caller: &Caller::Platform,
+            caller: purpose.caller(),
             now,
             addresses: "",
             always_addressed: false,
@@ -107,7 +109,7 @@ impl<'a> Writer<'a> {
     /// The same, in the name of the cloud: what follows from a change needs no right of whoever made it.
     pub(crate) fn as_platform(&mut self) -> Writer<'_> {
         let setting = Setting {
-            caller: &Caller::Platform,
+            caller: &Caller::Platform(SystemPurpose::Rules),
             ..self.setting
         };
         Writer::new(self.transaction, setting, self.environment)
@@ -139,7 +141,7 @@ impl<'a> Writer<'a> {
     }
 
     pub(crate) fn is_platform(&self) -> bool {
-        matches!(self.setting.caller, Caller::Platform)
+        matches!(self.setting.caller, Caller::Platform(_))
     }
 
     /// A resource that has a table, and on which the caller has any right of this kind.

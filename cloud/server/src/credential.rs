@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use data::audit::{self, Author};
 use data::query::Caller;
-use data::{Database, Effect, sql};
+use data::{Database, Effect, SystemPurpose, SystemStatement};
 use http::{HeaderMap, header};
 use resources::{KeyLimits, KeyScope, Role};
 use sea_query::{Alias, Expr, ExprTrait, Query, SelectStatement};
@@ -183,7 +183,7 @@ impl Cloud {
     /// # Errors
     /// 401 where it has ended; where the database fails.
     pub(crate) async fn identify_session(&self, claims: Claims) -> Result<Identity, Refusal> {
-        let find = sql(
+        let find = SystemPurpose::Credentials.sql(
             "SELECT u.actor, u.jwt_secret, s.last_used_at, s.expires_at FROM user_session AS s \
              JOIN \"user\" AS u ON u.id = s.\"user\" WHERE s.id = ? AND u.id = ?",
         );
@@ -223,8 +223,8 @@ impl Cloud {
     /// Notes that a session is used, while the request goes on.
     fn note_use(&self, session: i64, now: i64) {
         let database = self.database.clone();
-        let note =
-            sql("UPDATE user_session SET last_used_at = ? WHERE id = ? AND last_used_at < ?");
+        let note = SystemPurpose::Credentials
+            .sql("UPDATE user_session SET last_used_at = ? WHERE id = ? AND last_used_at < ?");
         let note = note.with(now).with(session).with(now - USED + 1);
         tokio::spawn(async move {
             if let Err(error) = database.execute(&note).await {
@@ -240,7 +240,8 @@ const KEY_USED: i64 = 60 * 60 * 1000;
 /// Notes that a key is used, while the request goes on.
 fn note_key(database: &Database, key: i64) {
     let database = database.clone();
-    let note = sql("UPDATE api_key SET last_used_at = ? WHERE id = ?")
+    let note = SystemPurpose::Credentials
+        .sql("UPDATE api_key SET last_used_at = ? WHERE id = ?")
         .with(now())
         .with(key);
     tokio::spawn(async move {
@@ -366,6 +367,7 @@ async fn look_up(database: &Database, hash: &[u8; 32]) -> Result<Option<Known>, 
         )
         .and_where(Expr::col((key, Alias::new("key_hash"))).eq(hex::encode(hash)))
         .take();
+    let statement = SystemPurpose::Credentials.statement(statement);
     let Some(row) = database.row(&statement).await? else {
         return Ok(None);
     };
@@ -405,16 +407,17 @@ async fn look_up(database: &Database, hash: &[u8; 32]) -> Result<Option<Known>, 
     }))
 }
 
-/// Fields of the row of a table whose `by` is this number.
+/// Fields of the row of a table whose `by` is this number: of whoever makes the request.
 pub(crate) fn select(
     table: &'static str,
     fields: &[&'static str],
     by: &'static str,
     number: i64,
-) -> SelectStatement {
-    Query::select()
+) -> SystemStatement<SelectStatement> {
+    let select = Query::select()
         .columns(fields.iter().map(|field| Alias::new(*field)))
         .from(Alias::new(table))
         .and_where(Expr::col(Alias::new(by)).eq(number))
-        .take()
+        .take();
+    SystemPurpose::Credentials.statement(select)
 }

@@ -20,10 +20,9 @@ pub(crate) mod tags;
 
 use std::sync::Arc;
 
-use data::query;
-use data::{DataError, Effect, Row, sql};
+use data::{DataError, Effect, Row, SystemPurpose};
 use http::request::Parts;
-use resources::{Action, Method, Role};
+use resources::Role;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::Refusal;
@@ -112,45 +111,11 @@ impl Cloud {
         if !is_uuid(uuid) {
             return Ok(None);
         }
-        let select = sql("SELECT id, actor FROM device WHERE uuid = ?").with(uuid);
+        let select = SystemPurpose::Lookup
+            .sql("SELECT id, actor FROM device WHERE uuid = ?")
+            .with(uuid);
         let row = self.database.row(&select).await?;
         row.as_ref().map(Known::read).transpose()
-    }
-
-    /// Whether the holder of a credential may do this with a device.
-    ///
-    /// # Errors
-    /// Where the database fails.
-    pub(crate) async fn may(
-        &self,
-        identity: &Identity,
-        device: Known,
-        method: Method,
-    ) -> Result<bool, Refusal> {
-        if device.is_own_key(identity) && matches!(method, Method::Read | Method::Update) {
-            return Ok(true);
-        }
-        let setting = self.setting(&identity.caller);
-        let select = query::permitted(&setting, "device", device.id, method)?;
-        Ok(self.database.row(&select).await?.is_some())
-    }
-
-    /// Whether the holder of a credential may do this other thing with a device.
-    ///
-    /// # Errors
-    /// Where the database fails.
-    pub(crate) async fn may_act(
-        &self,
-        identity: &Identity,
-        device: Known,
-        action: Action,
-    ) -> Result<bool, Refusal> {
-        if device.is_own_key(identity) && action == Action::WriteLog {
-            return Ok(true);
-        }
-        let setting = self.setting(&identity.caller);
-        let select = query::permitted_action(&setting, "device", device.id, action)?;
-        Ok(self.database.row(&select).await?.is_some())
     }
 
     /// As [`Cloud::admit`], for endpoints that are for keys alone.

@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result};
 use data::catalogue::{CATALOGUE, Catalogue, FirstUser};
-use data::{Database, setting, sql};
+use data::{Database, SystemPurpose, setting};
 
 use crate::cloud::{Cloud, now};
 use crate::password;
@@ -131,6 +131,6 @@ async fn first_user(cloud: &Cloud) -> Result<Option<First>> {
 }
 
 async fn any_user(database: &Database) -> Result<bool> {
-    let any = sql("SELECT id FROM \"user\" LIMIT 1");
+    let any = SystemPurpose::Operation.sql("SELECT id FROM \"user\" LIMIT 1");
     Ok(database.row(&any).await?.is_some())
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use data::sql;
+use data::SystemPurpose;
 use http::{StatusCode, header};
 use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
@@ -40,7 +40,14 @@ impl Health {
         {
             return answers;
         }
-        let answers = match timeout(PATIENCE, cloud.database.row(&sql("SELECT 1"))).await {
+        let answers = match timeout(
+            PATIENCE,
+            cloud
+                .database
+                .row(&SystemPurpose::Operation.sql("SELECT 1")),
+        )
+        .await
+        {
             Ok(Ok(_)) => true,
             Ok(Err(error)) => {
                 tracing::warn!("the database does not answer: {error}");

@@ -6,7 +6,6 @@
 use std::time::Duration;
 
 use data::Effect;
-use data::query::{self, QueryError};
 use resources::{Action, Method};
 use tokio::time::{Instant, timeout_at};
 
@@ -24,8 +23,8 @@ const LOOK: Duration = Duration::from_secs(30);
 pub(crate) enum Need {
     /// To see the device of this number.
     Read(i64),
-    /// To ask the device of this number to do something.
-    Act(i64),
+    /// To ask the device of this number to do something, or for something.
+    Act(i64, Action),
     /// To write the log of a device.
     WriteLog(Known),
 }
@@ -101,17 +100,14 @@ async fn concerned(news: &mut Subscription, actor: Option<i64>) {
 
 async fn holds(cloud: &Cloud, identity: &Identity, need: Need) -> Result<bool, Refusal> {
     let identity = cloud.identify_again(identity).await?;
-    let setting = cloud.setting(&identity.caller);
-    let select = match need {
-        Need::WriteLog(device) => return cloud.may_act(&identity, device, Action::WriteLog).await,
-        Need::Read(device) => query::permitted(&setting, "device", device, Method::Read),
-        Need::Act(device) => {
-            query::permitted_action(&setting, "device", device, Action::SupervisorProxyWrite)
+    let caller = &identity.caller;
+    let right = match need {
+        Need::WriteLog(device) => {
+            let right = cloud.right_on_device(&identity, device, Action::WriteLog);
+            right.await?
         }
+        Need::Read(device) => cloud.right(caller, "device", device, Method::Read).await?,
+        Need::Act(device, action) => cloud.right(caller, "device", device, action).await?,
     };
-    match select {
-        Ok(select) => Ok(cloud.database.row(&select).await?.is_some()),
-        Err(QueryError::NoRights(_)) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
+    Ok(right.is_some())
 }

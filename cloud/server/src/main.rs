@@ -45,6 +45,7 @@ mod registry;
 mod release_asset;
 mod request_log;
 mod reset_password;
+mod rights;
 mod router;
 mod run;
 mod session;

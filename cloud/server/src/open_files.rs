@@ -1,7 +1,7 @@
 //! How many files this program may have open: each tunnel is one, and the usual limit is a thousand.
 
 use anyhow::Result;
-use data::{Database, sql};
+use data::{Database, SystemPurpose};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Files beside those of tunnels: the database, and connections of people and of devices that ask.
@@ -30,7 +30,9 @@ pub(crate) async fn compare_with_devices(database: &Database) -> Result<()> {
     let Some(files) = getrlimit(Resource::Nofile).current else {
         return Ok(());
     };
-    let devices = database.row(&sql("SELECT count(*) FROM device")).await?;
+    let devices = database
+        .row(&SystemPurpose::Operation.sql("SELECT count(*) FROM device"))
+        .await?;
     let devices = devices
         .map(|row| row.id(0))
         .transpose()?

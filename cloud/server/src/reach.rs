@@ -21,7 +21,7 @@ pub(crate) mod tunnel;
 
 use std::collections::HashSet;
 
-use data::{DataError, Effect, sql};
+use data::{DataError, Effect, RowRight};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -74,25 +74,27 @@ impl Reach {
 ///
 /// # Errors
 /// Where the database fails.
-async fn connected(cloud: &Cloud, mut devices: Vec<i64>) -> Result<Vec<i64>, DataError> {
+async fn connected(cloud: &Cloud, mut devices: Vec<RowRight>) -> Result<Vec<RowRight>, DataError> {
     const AT_ONCE: usize = 1000;
     let tunnels = &cloud.reach.tunnels;
     let mut elsewhere = HashSet::new();
     if cloud.bus.has_others() {
-        let away: Vec<i64> = devices
+        let away: Vec<RowRight> = devices
             .iter()
             .copied()
-            .filter(|id| !tunnels.has(*id))
+            .filter(|right| !tunnels.has(right.id()))
             .collect();
         for away in away.chunks(AT_ONCE) {
-            let select =
-                sql("SELECT id FROM device WHERE id IN (?) AND is_connected_to_vpn = TRUE");
-            for row in cloud.database.rows(&select.with_all(away)).await? {
+            let select = RowRight::sql_of_all(
+                away,
+                "SELECT id FROM device WHERE id IN (?) AND is_connected_to_vpn = TRUE",
+            );
+            for row in cloud.database.rows(&select).await? {
                 elsewhere.insert(row.id(0)?);
             }
         }
     }
-    devices.retain(|id| elsewhere.contains(id) || tunnels.has(*id));
+    devices.retain(|right| elsewhere.contains(&right.id()) || tunnels.has(right.id()));
     Ok(devices)
 }
 

@@ -1,7 +1,7 @@
 //! `fleet-cloud reset-password`: for whoever runs the cloud, where a password is forgotten.
 
 use anyhow::{Result, ensure};
-use data::{Database, sql};
+use data::{Database, SystemPurpose};
 
 use crate::arguments::ResetPassword;
 use crate::cloud::now;
@@ -25,7 +25,7 @@ async fn reset(database: &Database, email: &str) -> Result<String> {
     let password = random_text(12)?;
     let hash = password::hash(password.clone()).await?;
     let mut transaction = database.begin().await?;
-    let update = sql(
+    let update = SystemPurpose::Operation.sql(
         "UPDATE \"user\" SET password = ?, jwt_secret = ?, is_disabled = FALSE, modified_at = ? WHERE email = ?",
     )
     .with(hash)
@@ -34,8 +34,9 @@ async fn reset(database: &Database, email: &str) -> Result<String> {
     .with(email.to_lowercase());
     let found = transaction.execute(&update).await?;
     ensure!(found == 1, "no user has the address `{email}`");
-    let sessions =
-        sql("DELETE FROM user_session WHERE \"user\" IN (SELECT id FROM \"user\" WHERE email = ?)");
+    let sessions = SystemPurpose::Operation.sql(
+        "DELETE FROM user_session WHERE \"user\" IN (SELECT id FROM \"user\" WHERE email = ?)",
+    );
     transaction
         .execute(&sessions.with(email.to_lowercase()))
         .await?;

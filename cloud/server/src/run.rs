@@ -110,7 +110,9 @@ pub(crate) fn print_registry_certificate(given: Serve) -> Result<()> {
 pub(crate) fn rotate_signing_keys(given: Serve) -> Result<()> {
     with_database(given, async |database| {
         for name in [session::SECRET, registry::KEPT] {
-            let forget = data::sql("DELETE FROM platform_setting WHERE name = ?").with(name);
+            let forget = data::SystemPurpose::Operation
+                .sql("DELETE FROM platform_setting WHERE name = ?")
+                .with(name);
             database
                 .execute(&forget)
                 .await

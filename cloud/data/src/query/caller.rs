@@ -4,12 +4,13 @@ use odata::Literal;
 use resources::{KeyLimits, Method, Resource, Role};
 
 use super::fault::Fault;
+use crate::purpose::SystemPurpose;
 
 /// Who makes a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caller {
-    /// The cloud itself, which may do everything.
-    Platform,
+    /// The cloud itself, which may do everything, and does it for a purpose.
+    Platform(SystemPurpose),
     /// Somebody with a credential, or without one.
     Holder {
         /// What the credential makes of its holder.
@@ -57,7 +58,7 @@ impl Caller {
     #[must_use]
     pub fn role(&self) -> Option<Role> {
         match self {
-            Caller::Platform => None,
+            Caller::Platform(_) => None,
             Caller::Holder { role, .. } => Some(*role),
             Caller::LimitedKey { .. } => Some(Role::UserKey),
         }
@@ -67,7 +68,7 @@ impl Caller {
     #[must_use]
     pub fn actor(&self) -> Option<i64> {
         match self {
-            Caller::Platform => None,
+            Caller::Platform(_) => None,
             Caller::Holder { actor, .. } | Caller::LimitedKey { actor, .. } => *actor,
         }
     }
@@ -76,7 +77,7 @@ impl Caller {
     #[must_use]
     pub fn user(&self) -> Option<i64> {
         match self {
-            Caller::Platform => None,
+            Caller::Platform(_) => None,
             Caller::Holder { user, .. } | Caller::LimitedKey { user, .. } => *user,
         }
     }
@@ -89,7 +90,7 @@ impl Caller {
                 role: Role::UserKey,
                 ..
             } => Some(KeyLimits::default()),
-            Caller::Platform | Caller::Holder { .. } => None,
+            Caller::Platform(_) | Caller::Holder { .. } => None,
         }
     }
 

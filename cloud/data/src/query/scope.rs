@@ -123,9 +123,17 @@ impl<'a> Scope<'a> {
 
 /// What somebody wants to do with rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Right {
+pub enum Right {
+    /// What the data API does.
     Method(Method),
+    /// Something else.
     Action(Action),
+}
+
+impl From<Action> for Right {
+    fn from(action: Action) -> Self {
+        Right::Action(action)
+    }
 }
 
 impl From<Method> for Right {

@@ -3,7 +3,7 @@
 use sea_query::{Alias, Expr, ExprTrait, Query, Value};
 
 use crate::record::AT_ONCE;
-use crate::statement::sql;
+use crate::statement::{Internal, sql};
 use crate::write::{Change, WriteError, Writer};
 
 /// Fields of a device whose changes are kept.
@@ -56,7 +56,7 @@ pub(super) async fn keep(writer: &mut Writer<'_>, changes: &[Change]) -> Result<
         insert
             .select_from(select)
             .map_err(|error| WriteError::Broken(error.to_string()))?;
-        writer.transaction.execute(&insert).await?;
+        writer.transaction.execute(&Internal(&insert)).await?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use super::affected;
 use crate::database::Dialect;
 use crate::query;
 use crate::record::{self, Record};
-use crate::statement::sql;
+use crate::statement::{Internal, sql};
 use crate::write::{Change, WriteError, Writer, known};
 
 /// Who becomes a member, where a body has the name of the user and not the number.
@@ -286,7 +286,7 @@ async fn role_in(
         .take();
     writer
         .transaction
-        .id(&role)
+        .id(&Internal(&role))
         .await?
         .ok_or_else(|| WriteError::Broken(format!("there is no `{table}` `{name}`")))
 }

@@ -7,8 +7,10 @@ use resources::{Method, OnDelete, Resource, Role, Rows, Taken, Type};
 use sea_query::{Alias, Expr, ExprTrait, Query};
 
 use super::{Change, WriteError, Writer, known};
+use crate::purpose::SystemPurpose;
 use crate::query::{self, Caller};
 use crate::record::Record;
+use crate::statement::Internal;
 
 impl Writer<'_> {
     /// Each link leads to a row that the caller may read, or is.
@@ -31,7 +33,7 @@ impl Writer<'_> {
             let setting = match to {
                 // An address that is invited was given as such, and has a row only because of that.
                 "invitee" => query::Setting {
-                    caller: &Caller::Platform,
+                    caller: &Caller::Platform(SystemPurpose::Rules),
                     ..self.setting
                 },
                 _ => self.setting,
@@ -93,7 +95,7 @@ impl Writer<'_> {
             .and_where(Expr::col(Alias::new("id")).eq(id))
             .and_where(Expr::col(Alias::new("actor")).eq(actor))
             .take();
-        Ok(self.transaction.id(&select).await?.is_some())
+        Ok(self.transaction.id(&Internal(&select)).await?.is_some())
     }
 
     /// The row that a link is to lead to is not there for the caller.

@@ -1,7 +1,7 @@
 //! A cloud with some of everything: two organizations that know nothing of each other, a public fleet, and
 //! rows of each resource in between.
 
-use data::Database;
+use data::{Database, SystemPurpose};
 use resources::{Column, Default, Field, Source, Type, v7};
 use sea_query::{Alias, Expr, InsertStatement, Value};
 
@@ -50,7 +50,10 @@ pub(crate) async fn insert(database: &Database, resource: &str, id: i64, said: &
         .into_table(Alias::new(model.name))
         .columns(columns)
         .values_panic(values);
-    if let Err(error) = database.execute(&insert).await {
+    if let Err(error) = database
+        .execute(&SystemPurpose::Rules.statement(insert))
+        .await
+    {
         panic!("{resource} {id}: {error}");
     }
 }

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use data::{DataError, Database, Options, sql};
+use data::testing::sql;
+use data::{DataError, Database, Options};
 
 /// A small file system of its own, which goes with the value.
 struct SmallDisk(tempfile::TempDir);

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use data::testing::on_fresh_postgres;
-use data::{DataError, Database, Effect, Options, sql};
+use data::testing::sql;
+use data::{DataError, Database, Effect, Options};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 

@@ -1,11 +1,14 @@
 //! Tables and what holds between their rows.
 
-use data::testing::{on_both, on_both_at};
-use data::{Built, DataError, Database, Effect, Options};
+use data::testing::{on_both, on_both_at, text};
+use data::{DataError, Database, Effect, Options, SystemPurpose, SystemStatement};
 use sea_query::{Alias, InsertStatement, Query, Value};
 
 /// A row of one table with these values.
-fn row<const N: usize>(table: &str, values: [(&str, Value); N]) -> InsertStatement {
+fn row<const N: usize>(
+    table: &str,
+    values: [(&str, Value); N],
+) -> SystemStatement<InsertStatement> {
     let mut insert = Query::insert();
     let (columns, values): (Vec<_>, Vec<_>) = values
         .into_iter()
@@ -16,10 +19,10 @@ fn row<const N: usize>(table: &str, values: [(&str, Value); N]) -> InsertStateme
         .columns(columns)
         .values_panic(values)
         .returning_col(Alias::new("id"));
-    insert
+    SystemPurpose::Rules.statement(insert)
 }
 
-fn tag(device: i64, key: &str) -> InsertStatement {
+fn tag(device: i64, key: &str) -> SystemStatement<InsertStatement> {
     row(
         "device_tag",
         [
@@ -113,7 +116,7 @@ async fn effects_are_told_once_a_transaction_is_committed_and_never_of_one_that_
 #[tokio::test]
 async fn what_a_transaction_changed_is_seen_by_nobody_until_it_is_committed() {
     on_both(|database| async move {
-        let count = Built::new("SELECT COUNT(*) FROM actor", []);
+        let count = text("SELECT COUNT(*) FROM actor");
         let actor = || {
             row(
                 "actor",
@@ -181,7 +184,7 @@ async fn an_address_that_is_none_says_so_without_its_password() {
 
 /// What a database says when a program comes that finds it so changed.
 async fn opened_after(url: &str, database: &Database, change: &str) -> Result<Database, String> {
-    let changed = database.execute(&Built::new(change, [])).await;
+    let changed = database.execute(&text(change)).await;
     changed.expect(change);
     let opened = Database::open(url, &Options::default()).await;
     opened.map_err(|error| error.to_string())
@@ -197,13 +200,12 @@ async fn a_database_of_an_earlier_version_gets_what_it_lacks() {
             "DROP INDEX \"unique:service:application,service_name\"",
             "DROP VIEW user__has_direct_access_to__application",
         ] {
-            let removed = database.execute(&Built::new(before, [])).await;
+            let removed = database.execute(&text(before)).await;
             removed.unwrap_or_else(|error| panic!("{before}: {error:?}"));
         }
         database
-            .execute(&Built::new(
+            .execute(&text(
                 "DELETE FROM platform_setting WHERE name LIKE 'view %'",
-                [],
             ))
             .await
             .unwrap();
@@ -213,7 +215,7 @@ async fn a_database_of_an_earlier_version_gets_what_it_lacks() {
             "SELECT value FROM device_tag",
             "SELECT id FROM user__has_direct_access_to__application",
         ] {
-            again.rows(&Built::new(now, [])).await.unwrap();
+            again.rows(&text(now)).await.unwrap();
         }
         let error = again.execute(&tag(77, "place")).await.unwrap_err();
         assert!(
@@ -257,7 +259,7 @@ async fn what_a_later_version_added_is_no_obstacle_unless_it_must_be_said() {
 async fn a_table_that_does_not_fit_is_refused_with_what_does_not() {
     on_both_at(|url, database| async move {
         database
-            .execute(&Built::new("DROP TABLE release_tag", []))
+            .execute(&text("DROP TABLE release_tag"))
             .await
             .unwrap();
         let error = opened_after(
@@ -286,15 +288,15 @@ async fn a_statement_that_takes_too_long_is_cut_short() {
         let database = Database::open(&url, &options).await.unwrap();
         let endless = "WITH RECURSIVE n(x) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT x + 1 FROM n) \
                        SELECT count(*) FROM n";
-        let error = database.rows(&Built::new(endless, [])).await.unwrap_err();
+        let error = database.rows(&text(endless)).await.unwrap_err();
         assert!(matches!(error, DataError::TooSlow(_)), "{error:?}");
         let mut transaction = database.begin().await.unwrap();
-        let endless = Built::new(endless, []);
+        let endless = text(endless);
         let error = transaction.rows(&endless).await.unwrap_err();
         assert!(matches!(error, DataError::TooSlow(_)), "{error:?}");
         drop(transaction);
         database.begin().await.unwrap().commit().await.unwrap();
-        let fine = database.texts(&Built::new("SELECT 'fine'", [])).await.unwrap();
+        let fine = database.texts(&text("SELECT 'fine'")).await.unwrap();
         assert_eq!(fine, [Some("fine".to_owned())]);
         database.close().await;
     })
@@ -306,7 +308,7 @@ async fn a_statement_that_takes_too_long_is_cut_short() {
 async fn postgresql_does_not_compile_statements_before_it_runs_them() {
     on_both(|database| async move {
         if database.dialect() == data::Dialect::Postgres {
-            let asked = Built::new("SELECT current_setting('jit')", []);
+            let asked = text("SELECT current_setting('jit')");
             let said = database.texts(&asked).await.unwrap();
             assert_eq!(said, [Some("off".to_owned())]);
         }
@@ -320,7 +322,7 @@ async fn a_stream_has_every_row_and_ends_with_its_reader() {
     on_both(|database| async move {
         let many = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 5000) \
                     SELECT CAST(x AS TEXT) FROM n";
-        let mut all = database.stream(&Built::new(many, []));
+        let mut all = database.stream(&text(many));
         let mut count = 0;
         while let Some(text) = all.next().await {
             count += 1;
@@ -329,10 +331,10 @@ async fn a_stream_has_every_row_and_ends_with_its_reader() {
         assert_eq!(count, 5000);
         // More of them than there are connections, each left after its first row.
         for _ in 0..20 {
-            let mut left = database.stream(&Built::new(many, []));
+            let mut left = database.stream(&text(many));
             assert!(left.next().await.is_some_and(|text| text.is_ok()));
         }
-        assert!(database.texts(&Built::new(many, [])).await.is_ok());
+        assert!(database.texts(&text(many)).await.is_ok());
     })
     .await;
 }
@@ -369,16 +371,16 @@ async fn a_statement_that_nobody_waits_for_gives_its_connection_back() {
         }
         let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n";
         for _ in 0..6 {
-            let endless = Built::new(endless, []);
+            let endless = text(endless);
             let mut left = Box::pin(database.rows(&endless));
             for _ in 0..100 {
                 assert!(futures::poll!(left.as_mut()).is_pending());
                 tokio::task::yield_now().await;
             }
         }
-        let fine = database.texts(&Built::new("SELECT 'fine'", [])).await.unwrap();
+        let fine = database.texts(&text("SELECT 'fine'")).await.unwrap();
         assert_eq!(fine, [Some("fine".to_owned())]);
-        let endless = Built::new(endless, []);
+        let endless = text(endless);
         for _ in 0..3 {
             let mut transaction = database.begin().await.unwrap();
             let mut left = Box::pin(transaction.rows(&endless));
@@ -397,8 +399,10 @@ async fn a_statement_that_nobody_waits_for_gives_its_connection_back() {
 async fn a_database_that_a_newer_program_used_is_refused_until_it_is_restored() {
     on_both_at(|url, database| async move {
         let version = |version: &str| {
-            data::sql("UPDATE platform_setting SET value = ? WHERE name = 'schema version'")
-                .with(version)
+            data::testing::sql(
+                "UPDATE platform_setting SET value = ? WHERE name = 'schema version'",
+            )
+            .with(version)
         };
         let options = Options::default();
         for newer in ["4000000", "none of this program's"] {
@@ -416,7 +420,8 @@ async fn a_database_that_a_newer_program_used_is_refused_until_it_is_restored() 
         // One that is older is brought up to date, and says so.
         assert_eq!(database.execute(&version("0")).await.unwrap(), 1);
         Database::open(&url, &options).await.unwrap().close().await;
-        let select = data::sql("SELECT value FROM platform_setting WHERE name = 'schema version'");
+        let select =
+            data::testing::sql("SELECT value FROM platform_setting WHERE name = 'schema version'");
         let texts = database.texts(&select).await.unwrap();
         assert_ne!(texts, [Some("0".to_owned())]);
     })
@@ -435,12 +440,12 @@ async fn h4_what_guests_ask_keeps_nobody_else_waiting() {
         let guests: Vec<_> = (0..options.guests.connections)
             .map(|_| {
                 let guests = database.by(data::Pool::Guests);
-                tokio::spawn(async move { guests.rows(&Built::new(endless, [])).await })
+                tokio::spawn(async move { guests.rows(&text(endless)).await })
             })
             .collect();
         for pool in [data::Pool::People, data::Pool::Devices] {
             for _ in 0..4 {
-                let fine = database.by(pool).texts(&Built::new("SELECT 'fine'", [])).await;
+                let fine = database.by(pool).texts(&text("SELECT 'fine'")).await;
                 assert_eq!(fine.unwrap(), [Some("fine".to_owned())]);
             }
         }

@@ -4,7 +4,7 @@
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse as _, Response};
 use data::write::Writer;
-use data::{Transaction, sql};
+use data::{SystemPurpose, Transaction};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -26,21 +26,22 @@ pub(crate) async fn join_system_organization(
     let identity = cloud.admit(&parts).await?;
     let user = administrator(&cloud, &identity).await?;
     let mut transaction = cloud.database.begin().await?;
-    let found =
-        sql("SELECT id, handle FROM organization WHERE is_system = TRUE ORDER BY id LIMIT 1");
+    let found = SystemPurpose::Administration
+        .sql("SELECT id, handle FROM organization WHERE is_system = TRUE ORDER BY id LIMIT 1");
     let found = transaction
         .row(&found)
         .await?
         .ok_or_else(|| Refusal::Fault(anyhow::anyhow!("there is no organization of the system")))?;
     let (organization, handle) = (found.id(0)?, found.some_text(1)?);
-    let there = sql(
+    let there = SystemPurpose::Administration.sql(
         "SELECT id FROM organization_membership WHERE \"user\" = ? AND is_member_of__organization = ?",
     );
     let there = transaction
         .row(&there.with(user).with(organization))
         .await?;
     if there.is_none() {
-        let role = sql("SELECT id FROM organization_membership_role WHERE name = 'administrator'");
+        let role = SystemPurpose::Administration
+            .sql("SELECT id FROM organization_membership_role WHERE name = 'administrator'");
         let role = transaction.row(&role).await?;
         let role = role.map(|row| row.id(0)).transpose()?;
         let membership = Map::from_iter(
@@ -51,7 +52,12 @@ pub(crate) async fn join_system_organization(
             ]
             .map(|(field, value)| (field.to_owned(), value)),
         );
-        let mut writer = Writer::platform(&mut transaction, &cloud.environment, now());
+        let mut writer = Writer::platform(
+            SystemPurpose::Administration,
+            &mut transaction,
+            &cloud.environment,
+            now(),
+        );
         writer
             .create("organization_membership", &membership)
             .await?;
@@ -80,7 +86,7 @@ pub(crate) async fn users(
             .parse::<i64>()
             .map_err(|_| Refusal::Wrong("`after` must be the number of a user".to_owned()))?,
     };
-    let select = sql(
+    let select = SystemPurpose::Administration.sql(
         "SELECT id, username, email, is_cloud_administrator, is_disabled FROM \"user\" WHERE id > ? \
          ORDER BY id LIMIT ?",
     );
@@ -125,24 +131,30 @@ pub(crate) async fn mark(
     let mut transaction = cloud.database.begin().await?;
     let mut found = 0;
     if let Some(is) = marks.is_cloud_administrator {
-        let update =
-            sql("UPDATE \"user\" SET is_cloud_administrator = ?, modified_at = ? WHERE id = ?");
+        let update = SystemPurpose::Administration
+            .sql("UPDATE \"user\" SET is_cloud_administrator = ?, modified_at = ? WHERE id = ?");
         found += transaction
             .execute(&update.with(is).with(now()).with(id))
             .await?;
     }
     if let Some(is) = marks.is_disabled {
-        let update = sql("UPDATE \"user\" SET is_disabled = ?, modified_at = ? WHERE id = ?");
+        let update = SystemPurpose::Administration
+            .sql("UPDATE \"user\" SET is_disabled = ?, modified_at = ? WHERE id = ?");
         found += transaction
             .execute(&update.with(is).with(now()).with(id))
             .await?;
         if is {
-            let keys = sql(
+            let keys = SystemPurpose::Administration.sql(
                 "SELECT k.id FROM api_key AS k JOIN \"user\" AS u ON u.actor = k.is_of__actor WHERE u.id = ?",
             );
             let keys = transaction.ids(&keys.with(id)).await?;
             end_sessions(&cloud, &mut transaction, id).await?;
-            let mut writer = Writer::platform(&mut transaction, &cloud.environment, now());
+            let mut writer = Writer::platform(
+                SystemPurpose::Administration,
+                &mut transaction,
+                &cloud.environment,
+                now(),
+            );
             writer.remove("api_key", &keys).await?;
         }
     }
@@ -162,11 +174,19 @@ async fn end_sessions(
     user: i64,
 ) -> Result<(), Refusal> {
     let secret = random_text(16).map_err(Refusal::Fault)?;
-    let update = sql("UPDATE \"user\" SET jwt_secret = ? WHERE id = ?");
+    let update =
+        SystemPurpose::Administration.sql("UPDATE \"user\" SET jwt_secret = ? WHERE id = ?");
     transaction.execute(&update.with(secret).with(user)).await?;
-    let sessions = sql("SELECT id FROM user_session WHERE \"user\" = ?").with(user);
+    let sessions = SystemPurpose::Administration
+        .sql("SELECT id FROM user_session WHERE \"user\" = ?")
+        .with(user);
     let sessions = transaction.ids(&sessions).await?;
-    let mut writer = Writer::platform(transaction, &cloud.environment, now());
+    let mut writer = Writer::platform(
+        SystemPurpose::Administration,
+        transaction,
+        &cloud.environment,
+        now(),
+    );
     writer.remove("user_session", &sessions).await?;
     Ok(())
 }
@@ -179,8 +199,8 @@ pub(crate) async fn is_one(cloud: &Cloud, identity: &Identity) -> Result<bool, R
     let Credential::Session(claims) = &identity.credential else {
         return Ok(false);
     };
-    let administrator =
-        sql("SELECT id FROM \"user\" WHERE id = ? AND is_cloud_administrator = TRUE");
+    let administrator = SystemPurpose::Administration
+        .sql("SELECT id FROM \"user\" WHERE id = ? AND is_cloud_administrator = TRUE");
     let administrator = cloud.database.row(&administrator.with(claims.id)).await?;
     Ok(administrator.is_some())
 }

@@ -3,7 +3,7 @@
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use data::write::Writer;
-use data::{Transaction, sql};
+use data::{SystemPurpose, Transaction};
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
@@ -45,7 +45,9 @@ pub(crate) async fn accept(
     if invite.expires <= now() {
         return Err(missing());
     }
-    let own = sql("SELECT email FROM \"user\" WHERE id = ?").with(user);
+    let own = SystemPurpose::Invitations
+        .sql("SELECT email FROM \"user\" WHERE id = ?")
+        .with(user);
     let own = transaction.texts(&own).await?.into_iter().flatten().next();
     if own.as_deref() != Some(invite.email.as_str()) {
         return Err(Refusal::Forbidden(
@@ -54,15 +56,20 @@ pub(crate) async fn accept(
     }
     let (link, to) = invite.to;
     let there = match invite.membership {
-        "organization_membership" => sql(
+        "organization_membership" => SystemPurpose::Invitations.sql(
             "SELECT id FROM organization_membership WHERE \"user\" = ? AND is_member_of__organization = ?",
         ),
-        _ => sql(
+        _ => SystemPurpose::Invitations.sql(
             "SELECT id FROM user_application_membership WHERE \"user\" = ? AND is_member_of__application = ?",
         ),
     };
     let there = transaction.row(&there.with(user).with(to)).await?;
-    let mut writer = Writer::platform(&mut transaction, &cloud.environment, now());
+    let mut writer = Writer::platform(
+        SystemPurpose::Invitations,
+        &mut transaction,
+        &cloud.environment,
+        now(),
+    );
     if there.is_none() {
         let mut membership = Map::new();
         membership.insert("user".to_owned(), json!(user));
@@ -79,7 +86,7 @@ pub(crate) async fn accept(
 }
 
 async fn found(transaction: &mut Transaction, token: &str) -> Result<Option<Invite>, Refusal> {
-    let organizations = sql(
+    let organizations = SystemPurpose::Invitations.sql(
         "SELECT i.id, i.expiry_date, e.email, i.is_invited_to__organization, i.organization_membership_role \
          FROM organization_invite AS i JOIN invitee AS e ON e.id = i.invitee WHERE i.invitation_token = ?",
     );
@@ -95,7 +102,7 @@ async fn found(transaction: &mut Transaction, token: &str) -> Result<Option<Invi
             named: "organization",
         }));
     }
-    let fleets = sql(
+    let fleets = SystemPurpose::Invitations.sql(
         "SELECT i.id, i.expiry_date, e.email, i.is_invited_to__application, i.application_membership_role \
          FROM application_invite AS i JOIN invitee AS e ON e.id = i.invitee WHERE i.invitation_token = ?",
     );

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
-use data::query::{self, Caller};
+use data::SystemPurpose;
+use data::query::Caller;
 use data::write::Writer;
 use http::StatusCode;
 use resources::{Action, KeyLimits, KeyScope, Method, Role};
@@ -199,12 +200,12 @@ pub(crate) async fn permitted(
         "application" => Action::CreateProvisioningKey,
         _ => Action::CreateDeviceKey,
     };
-    let statement =
-        query::permitted_action(&cloud.setting(&identity.caller), resource, id, action)?;
-    if cloud.database.row(&statement).await?.is_none() {
-        return Err(Refusal::Unauthorized);
-    }
-    let statement = crate::credential::select(resource, &["actor"], "id", id);
+    let right = cloud.right(&identity.caller, resource, id, action);
+    let right = right.await?.ok_or(Refusal::Unauthorized)?;
+    let statement = right.sql(match resource {
+        "application" => "SELECT actor FROM application WHERE id = ?",
+        _ => "SELECT actor FROM device WHERE id = ?",
+    });
     let row = cloud.database.row(&statement).await?;
     match row {
         Some(row) => Ok(row.id(0)?),
@@ -265,9 +266,8 @@ async fn limits(
         ));
     }
     if let Some(fleet) = limits.fleet {
-        let setting = cloud.setting(&identity.caller);
-        let select = query::permitted(&setting, "application", fleet, Method::Read)?;
-        if cloud.database.row(&select).await?.is_none() {
+        let right = cloud.right(&identity.caller, "application", fleet, Method::Read);
+        if right.await?.is_none() {
             return Err(Refusal::Wrong(format!("there is no fleet {fleet}")));
         }
     }
@@ -293,7 +293,7 @@ pub(crate) async fn kept(
         more.expiry_date = Some(json!(end));
     }
     let mut transaction = cloud.database.begin().await?;
-    let caller = Caller::Platform;
+    let caller = Caller::Platform(SystemPurpose::Keys);
     let mut writer = Writer::new(&mut transaction, cloud.setting(&caller), &cloud.environment);
     create(&mut writer, actor, role, key, more).await?;
     transaction.commit().await?;

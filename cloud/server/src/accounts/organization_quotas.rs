@@ -10,8 +10,8 @@
 
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
+use data::SystemPurpose;
 use data::quota::{self, Quota, QuotaUsage};
-use data::{query, sql};
 use http::StatusCode;
 use resources::Method;
 use serde_json::{Value, json};
@@ -67,7 +67,9 @@ pub(crate) async fn change(
         changes.push((quota, limit));
     }
     let mut transaction = cloud.database.begin().await?;
-    let there = sql("SELECT id FROM organization WHERE id = ?").with(organization);
+    let there = SystemPurpose::Administration
+        .sql("SELECT id FROM organization WHERE id = ?")
+        .with(organization);
     if transaction.row(&there).await?.is_none() {
         return Err(missing());
     }
@@ -79,13 +81,8 @@ pub(crate) async fn change(
 }
 
 async fn may_read(cloud: &Cloud, identity: &Identity, organization: i64) -> Result<bool, Refusal> {
-    let setting = cloud.setting(&identity.caller);
-    let permitted = match query::permitted(&setting, "organization", organization, Method::Read) {
-        Ok(permitted) => permitted,
-        Err(query::QueryError::NoRights(_)) => return Ok(false),
-        Err(error) => return Err(error.into()),
-    };
-    Ok(cloud.database.row(&permitted).await?.is_some())
+    let right = cloud.right(&identity.caller, "organization", organization, Method::Read);
+    Ok(right.await?.is_some())
 }
 
 fn missing() -> Refusal {

@@ -11,7 +11,7 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::response::{IntoResponse, Response};
 use data::audit::{self, Author, Event};
 use data::write::Writer;
-use data::{Transaction, sql};
+use data::{SystemPurpose, Transaction};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use resources::Role;
@@ -129,9 +129,14 @@ pub(crate) async fn begin(
     ] {
         row.insert(name.to_owned(), value);
     }
-    let mut writer = Writer::platform(transaction, &cloud.environment, now);
+    let mut writer = Writer::platform(
+        SystemPurpose::Accounts,
+        transaction,
+        &cloud.environment,
+        now,
+    );
     let session = writer.create("user_session", &row).await?;
-    let forget = sql(
+    let forget = SystemPurpose::Accounts.sql(
         "DELETE FROM user_session WHERE id IN (SELECT id FROM user_session WHERE \"user\" = ? AND id <> ? \
          ORDER BY last_used_at DESC, id DESC LIMIT 1000 OFFSET ?)",
     );
@@ -208,7 +213,12 @@ pub(crate) async fn sign_out(
 /// Where the database fails.
 pub(crate) async fn end(cloud: &Cloud, claims: &Claims) -> Result<(), Refusal> {
     let mut transaction = cloud.database.begin().await?;
-    let mut writer = Writer::platform(&mut transaction, &cloud.environment, now());
+    let mut writer = Writer::platform(
+        SystemPurpose::Accounts,
+        &mut transaction,
+        &cloud.environment,
+        now(),
+    );
     writer.remove("user_session", &[claims.session]).await?;
     Ok(transaction.commit().await?)
 }
@@ -230,7 +240,9 @@ async fn of_session(cloud: &Cloud, parts: &Parts) -> Result<Claims, Refusal> {
 pub(crate) async fn tidying(cloud: Arc<Cloud>, stop: CancellationToken) {
     let mut times = interval(TIDY);
     while stop.run_until_cancelled(times.tick()).await.is_some() {
-        let over = sql("DELETE FROM user_session WHERE expires_at <= ?").with(now());
+        let over = SystemPurpose::Accounts
+            .sql("DELETE FROM user_session WHERE expires_at <= ?")
+            .with(now());
         if let Err(error) = cloud.database.execute(&over).await {
             tracing::warn!(%error, "sessions that are over were not deleted; they are tried again in an hour");
         }

@@ -4,8 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use axum::extract::{ConnectInfo, Request, State};
 use axum::response::Response;
+use data::SystemPurpose;
 use data::audit::{self, Event};
-use data::sql;
 use data::write::Writer;
 use http::StatusCode;
 use serde::Deserialize;
@@ -64,7 +64,12 @@ pub(crate) async fn register(
     }
     let hash = hashed(&cloud, given.password, from).await?;
     let mut transaction = cloud.database.begin().await?;
-    let mut writer = Writer::platform(&mut transaction, &cloud.environment, now());
+    let mut writer = Writer::platform(
+        SystemPurpose::Accounts,
+        &mut transaction,
+        &cloud.environment,
+        now(),
+    );
     let user = object([
         ("username", json!(given.username)),
         ("email", json!(given.email)),
@@ -92,7 +97,9 @@ pub(crate) async fn register(
             (writer.create("organization", &own).await?, "administrator")
         }
     };
-    let find = sql("SELECT id FROM organization_membership_role WHERE name = ?").with(role);
+    let find = SystemPurpose::Accounts
+        .sql("SELECT id FROM organization_membership_role WHERE name = ?")
+        .with(role);
     let role = writer.transaction().row(&find).await?;
     let role = role.map(|row| row.id(0)).transpose()?;
     let membership = object([
@@ -114,12 +121,13 @@ async fn administered(cloud: &Cloud, identity: &Identity) -> Result<Vec<i64>, Re
     let (Some(user), Credential::Session(_)) = (identity.user(), &identity.credential) else {
         return Ok(Vec::new());
     };
-    let find = sql(
-        "SELECT m.is_member_of__organization FROM organization_membership AS m \
+    let find = SystemPurpose::Accounts
+        .sql(
+            "SELECT m.is_member_of__organization FROM organization_membership AS m \
          JOIN organization_membership_role AS r ON r.id = m.organization_membership_role \
          WHERE m.\"user\" = ? AND r.name = 'administrator'",
-    )
-    .with(user);
+        )
+        .with(user);
     let rows = cloud.database.rows(&find).await?;
     Ok(rows.iter().map(|row| row.id(0)).collect::<Result<_, _>>()?)
 }
@@ -180,12 +188,12 @@ pub(crate) async fn password_changed(
     let hash = hashed(cloud, change.new, from.ip()).await?;
     let secret = random_text(16).map_err(Refusal::Fault)?;
     let mut transaction = cloud.database.begin().await?;
-    let update =
-        sql("UPDATE \"user\" SET password = ?, jwt_secret = ?, modified_at = ? WHERE id = ?")
-            .with(hash)
-            .with(secret.as_str())
-            .with(now())
-            .with(user);
+    let update = SystemPurpose::Accounts
+        .sql("UPDATE \"user\" SET password = ?, jwt_secret = ?, modified_at = ? WHERE id = ?")
+        .with(hash)
+        .with(secret.as_str())
+        .with(now())
+        .with(user);
     transaction.execute(&update).await?;
     let event = Event {
         verb: "new-password",
@@ -194,16 +202,23 @@ pub(crate) async fn password_changed(
         fields: None,
     };
     audit::note(&mut transaction, None, event, now()).await?;
-    let sessions = sql("SELECT id FROM user_session WHERE \"user\" = ?").with(user);
+    let sessions = SystemPurpose::Accounts
+        .sql("SELECT id FROM user_session WHERE \"user\" = ?")
+        .with(user);
     let sessions = transaction.ids(&sessions).await?;
-    let keys = sql(
+    let keys = SystemPurpose::Accounts.sql(
         "SELECT k.id FROM api_key AS k JOIN \"user\" AS u ON u.actor = k.is_of__actor WHERE u.id = ?",
     );
     let keys = match change.end_keys {
         true => transaction.ids(&keys.with(user)).await?,
         false => Vec::new(),
     };
-    let mut writer = Writer::platform(&mut transaction, &cloud.environment, now());
+    let mut writer = Writer::platform(
+        SystemPurpose::Accounts,
+        &mut transaction,
+        &cloud.environment,
+        now(),
+    );
     writer.remove("user_session", &sessions).await?;
     writer.remove("api_key", &keys).await?;
     let user = Verified { user, secret };

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use data::{Sql, audit, sql};
+use data::{Sql, SystemPurpose, audit};
 use resources::Check;
 
 use crate::answer::Refusal;
@@ -74,7 +74,8 @@ pub(crate) async fn verified(
     drop(place);
     match candidate.user {
         Some(user) if right => {
-            let disabled = sql("SELECT id FROM \"user\" WHERE id = ? AND is_disabled = TRUE");
+            let disabled = SystemPurpose::Credentials
+                .sql("SELECT id FROM \"user\" WHERE id = ? AND is_disabled = TRUE");
             if cloud
                 .database
                 .row(&disabled.with(user.user))
@@ -85,7 +86,9 @@ pub(crate) async fn verified(
             }
             attempts.passed(&candidate.account, network, candidate.was_here);
             if candidate.forgotten.is_some() {
-                let forget = sql("DELETE FROM sign_in_failure WHERE \"user\" = ?").with(user.user);
+                let forget = SystemPurpose::Credentials
+                    .sql("DELETE FROM sign_in_failure WHERE \"user\" = ?")
+                    .with(user.user);
                 cloud.database.execute(&forget).await?;
             }
             Ok(user)
@@ -122,7 +125,7 @@ async fn candidate(cloud: &Cloud, claim: Claim<'_>, from: IpAddr) -> Result<Cand
     let here = |find: Sql| find.with(from.as_str()).with(now());
     let (find, name) = match claim {
         Claim::User(user) => {
-            let find = sql(
+            let find = SystemPurpose::Credentials.sql(
                 "SELECT u.id, u.password, u.jwt_secret, f.forgotten_at, (SELECT COUNT(*) \
                  FROM user_session AS s WHERE s.\"user\" = u.id AND s.address = ? AND s.expires_at > ?) FROM \"user\" AS u \
                  LEFT JOIN sign_in_failure AS f ON f.\"user\" = u.id WHERE u.id = ?",
@@ -133,7 +136,7 @@ async fn candidate(cloud: &Cloud, claim: Claim<'_>, from: IpAddr) -> Result<Cand
             // Names and addresses are kept in one form (1.11); what has none is nobody's.
             let (find, form) = match username.contains('@') {
                 true => (
-                    sql(
+                    SystemPurpose::Credentials.sql(
                         "SELECT u.id, u.password, u.jwt_secret, f.forgotten_at, (SELECT COUNT(*) \
                  FROM user_session AS s WHERE s.\"user\" = u.id AND s.address = ? AND s.expires_at > ?) FROM \"user\" AS u \
                          LEFT JOIN sign_in_failure AS f ON f.\"user\" = u.id WHERE u.email = ?",
@@ -141,7 +144,7 @@ async fn candidate(cloud: &Cloud, claim: Claim<'_>, from: IpAddr) -> Result<Cand
                     Check::Email,
                 ),
                 false => (
-                    sql(
+                    SystemPurpose::Credentials.sql(
                         "SELECT u.id, u.password, u.jwt_secret, f.forgotten_at, (SELECT COUNT(*) \
                  FROM user_session AS s WHERE s.\"user\" = u.id AND s.address = ? AND s.expires_at > ?) FROM \"user\" AS u \
                          LEFT JOIN sign_in_failure AS f ON f.\"user\" = u.id WHERE u.username = ?",
@@ -193,7 +196,7 @@ fn refused_for(candidate: &Candidate, quota: Quota) -> Option<u64> {
 async fn count_failure(cloud: &Cloud, user: i64) -> Result<(), Refusal> {
     let period = milliseconds(cloud.limits.attempts.account.period);
     let now = now();
-    let count = sql(
+    let count = SystemPurpose::Credentials.sql(
         "INSERT INTO sign_in_failure (\"user\", forgotten_at) SELECT id, ? FROM \"user\" WHERE id = ? \
          ON CONFLICT (\"user\") DO UPDATE SET forgotten_at = ? + CASE \
          WHEN sign_in_failure.forgotten_at > ? THEN sign_in_failure.forgotten_at ELSE ? END",

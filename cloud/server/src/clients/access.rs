@@ -2,7 +2,7 @@
 
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
-use data::sql;
+use data::SystemPurpose;
 use http::{StatusCode, header};
 use resources::{Action, Role};
 
@@ -21,9 +21,9 @@ pub(crate) async fn public_keys(
         return Err(Refusal::Unauthorized);
     };
     // Anybody else is nobody for it.
-    let select = sql(
+    let select = SystemPurpose::DeviceAccess.sql(
         "SELECT k.public_key FROM user__has__public_key AS k JOIN \"user\" AS u ON u.id = k.\"user\" \
-         WHERE u.username = ? AND EXISTS (SELECT 1 FROM device AS d \
+         WHERE u.username = ? AND (u.is_disabled IS NULL OR u.is_disabled = FALSE) AND EXISTS (SELECT 1 FROM device AS d \
          JOIN application AS a ON a.id = d.belongs_to__application \
          JOIN organization_membership AS m ON m.is_member_of__organization = a.organization \
          WHERE d.actor = ? AND m.\"user\" = u.id) ORDER BY k.id",
@@ -48,9 +48,10 @@ pub(crate) async fn host(
     let (parts, _) = request.into_parts();
     let identity = cloud.admit(&parts).await?;
     let device = cloud.device(&uuid).await?.ok_or(Refusal::Unauthorized)?;
-    match cloud.may_act(&identity, device, Action::SshHost).await? {
-        true => Ok(StatusCode::OK.into_response()),
-        false => Err(Refusal::Unauthorized),
+    let right = cloud.right_on_device(&identity, device, Action::SshHost);
+    match right.await? {
+        Some(_) => Ok(StatusCode::OK.into_response()),
+        None => Err(Refusal::Unauthorized),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
+use data::SystemPurpose;
 use data::query::{self, Caller, Read};
-use data::sql;
 use http::StatusCode;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
@@ -133,7 +133,7 @@ struct Board {
 }
 
 async fn catalogue(cloud: &Cloud) -> Result<Vec<Board>, Refusal> {
-    let select = sql(
+    let select = SystemPurpose::Catalogue.sql(
         "SELECT t.id, t.slug, t.name, c.slug, t.logo, l.is_referenced_by__alias FROM device_type AS t \
          JOIN cpu_architecture AS c ON c.id = t.is_of__cpu_architecture \
          LEFT JOIN device_type_alias AS l ON l.device_type = t.id \

@@ -2,8 +2,7 @@
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use data::query;
-use data::sql;
+use data::SystemPurpose;
 use data::write::Writer;
 use http::{HeaderMap, Method, StatusCode};
 use resources::{Action, Role};
@@ -54,21 +53,20 @@ pub(crate) async fn made(
     };
     let fleet =
         fleet.ok_or_else(|| Refusal::Wrong("`appId` must be the number of a fleet".to_owned()))?;
-    let setting = cloud.setting(&identity.caller);
     let action = Action::CreateProvisioningKey;
-    let select = query::permitted_action(&setting, "application", fleet, action)?;
-    if cloud.database.row(&select).await?.is_none() {
-        return Err(Refusal::Unauthorized);
-    }
+    let right = cloud.right(&identity.caller, "application", fleet, action);
+    let right = right.await?.ok_or(Refusal::Unauthorized)?;
     let wanted = text(given, "deviceType")?;
-    let about = sql("SELECT a.actor, a.app_name, t.slug FROM application AS a \
-         JOIN device_type AS t ON t.id = a.is_for__device_type WHERE a.id = ?");
-    let row = cloud.database.row(&about.with(fleet)).await?;
+    let about = right.sql(
+        "SELECT a.actor, a.app_name, t.slug FROM application AS a \
+         JOIN device_type AS t ON t.id = a.is_for__device_type WHERE a.id = ?",
+    );
+    let row = cloud.database.row(&about).await?;
     let row = row.ok_or(Refusal::Unauthorized)?;
     let device_type = match wanted {
         None => row.some_text(2)?,
         Some(slug) => {
-            let known = sql(
+            let known = SystemPurpose::Catalogue.sql(
                 "SELECT t.slug FROM device_type AS t JOIN device_type_alias AS l ON l.device_type = t.id \
                  WHERE l.is_referenced_by__alias = ?",
             );
@@ -85,7 +83,12 @@ pub(crate) async fn made(
     };
     let key = random_text(16).map_err(Refusal::Fault)?;
     let mut transaction = cloud.database.begin().await?;
-    let mut writer = Writer::platform(&mut transaction, &cloud.environment, now());
+    let mut writer = Writer::platform(
+        SystemPurpose::Keys,
+        &mut transaction,
+        &cloud.environment,
+        now(),
+    );
     let described = Described {
         name: text(given, "provisioningKeyName")?.map(str::to_owned),
         description: Some("made with a config.json".to_owned()),

@@ -3,7 +3,7 @@
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use data::{Sql, sql};
+use data::{Sql, SystemPurpose};
 use http::StatusCode;
 use resources::Role;
 use sea_query::{Alias, Expr, ExprTrait as _, Order, Query};
@@ -35,7 +35,7 @@ pub(crate) async fn connected(
 ) -> Result<Response, Refusal> {
     // Whatever held it before, the last one to say so does.
     let came = |now: i64, instance: i64| {
-        sql(
+        SystemPurpose::Presence.sql(
             "UPDATE device SET is_connected_to_vpn = TRUE, is_online = TRUE, last_vpn_event = ?, \
              last_connectivity_event = ?, modified_at = ?, is_managed_by__service_instance = ? WHERE id IN (?)",
         )
@@ -53,7 +53,7 @@ pub(crate) async fn disconnected(
     request: Request,
 ) -> Result<Response, Refusal> {
     let went = |now: i64, instance: i64| {
-        sql(
+        SystemPurpose::Presence.sql(
             "UPDATE device SET is_connected_to_vpn = FALSE, is_online = FALSE, last_vpn_event = ?, \
              last_connectivity_event = ?, modified_at = ?, is_managed_by__service_instance = NULL \
              WHERE is_managed_by__service_instance = ? AND id IN (?)",
@@ -83,7 +83,7 @@ async fn write(
     let now = now();
     let mut transaction = cloud.database.begin().await?;
     // It is there as long as it tells anything.
-    let server = sql(
+    let server = SystemPurpose::Presence.sql(
         "UPDATE service_instance SET last_heartbeat = now_ms() WHERE id = ? AND service_type = 'vpn'",
     );
     let server = server.with(told.service_id);
@@ -103,7 +103,9 @@ async fn write(
             .from(Alias::new("device"))
             .and_where(Expr::col(Alias::new("uuid")).is_in(some.iter().copied()))
             .order_by(Alias::new("id"), Order::Asc);
-        let devices = transaction.ids(&select).await?;
+        let devices = transaction
+            .ids(&SystemPurpose::Presence.statement(select))
+            .await?;
         let change = change(now, told.service_id).with_all(&devices);
         transaction.execute(&change).await?;
     }

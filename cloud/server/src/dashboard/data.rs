@@ -1,7 +1,8 @@
 //! What a visitor reads, changes and asks of devices: requests of the API, made as them, within the program.
 
 use axum::response::Response;
-use data::query::{self, QueryError, Read};
+use data::RowRight;
+use data::query::{self, Read};
 use data::write::{Verb, Write, Written, write};
 use http::Uri;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -137,16 +138,24 @@ impl Visitor {
         id: i64,
         method: Method,
     ) -> Result<bool, Problem> {
+        Ok(self.right(cloud, resource, id, method).await?.is_some())
+    }
+
+    /// The right of this user to do this with the row of an id, where there is one.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub(crate) async fn right(
+        &self,
+        cloud: &Cloud,
+        resource: &str,
+        id: i64,
+        method: Method,
+    ) -> Result<Option<RowRight>, Problem> {
         let setting = cloud.setting(self.caller());
-        match query::permitted(&setting, resource, id, method) {
-            Ok(select) => Ok(cloud
-                .database_of(self.caller())
-                .row(&select)
-                .await?
-                .is_some()),
-            Err(QueryError::NoRights(_)) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        let database = cloud.database_of(self.caller());
+        let right = database.right(&setting, resource, id, method).await;
+        right.map_err(|error| Problem(error.into()))
     }
 
     /// Changes rows as `POST`, `PATCH`, `PUT` or `DELETE /v7<path>?<query>` with this body would.

@@ -10,8 +10,10 @@ mod variables;
 
 use axum::Router;
 use axum::extract::{FromRequestParts, Path};
+use data::RowRight;
 use http::request::Parts;
 use maud::{Markup, html};
+use resources::Method;
 use serde::Deserialize;
 
 use super::live::Part;
@@ -91,6 +93,15 @@ impl Device {
             "$select=id,uuid,device_name&$expand=belongs_to__application($select=id,app_name)";
         let path = format!("/device(uuid='{}')", uuid.0);
         visitor.row(cloud, &path, query).await
+    }
+
+    /// The right of the visitor to read it, for what the data API does not have: its log.
+    ///
+    /// # Errors
+    /// 404 where the visitor does not see it (any more).
+    async fn right_to_read(&self, cloud: &Cloud, visitor: &Visitor) -> Result<RowRight, Problem> {
+        let right = visitor.right(cloud, "device", self.id, Method::Read);
+        right.await?.ok_or_else(Problem::nothing_here)
     }
 
     /// Where its pages are.

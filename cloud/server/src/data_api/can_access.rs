@@ -64,7 +64,7 @@ pub(super) async fn can_access(
     let id = row.id(0)?;
     let permitted = match asked {
         Asked::Method(method) => query::permitted(&setting, reads.0, id, method)?,
-        Asked::Action(action) => query::permitted_action(&setting, reads.0, id, action)?,
+        Asked::Action(action) => query::permitted(&setting, reads.0, id, action)?,
     };
     match database.row(&permitted).await? {
         Some(_) => Ok(json_answer(

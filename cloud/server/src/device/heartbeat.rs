@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use data::{Built, DataError, Dialect, Transaction, sql};
+use data::{Built, DataError, Dialect, SystemPurpose, Transaction};
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
@@ -144,7 +144,7 @@ fn deadlines(dialect: Dialect, polls: &[(i64, Polled)]) -> Built {
         ") AS v JOIN device AS d ON d.id = v.column1 WHERE TRUE \
          ON CONFLICT (device) DO UPDATE SET deadline = excluded.deadline, given = excluded.given",
     );
-    Built::new(text, values)
+    SystemPurpose::Heartbeat.text(text, values)
 }
 
 /// Only rows that change are written.
@@ -157,7 +157,7 @@ async fn set_state(
     if devices.is_empty() {
         return Ok(());
     }
-    let update = sql(
+    let update = SystemPurpose::Heartbeat.sql(
         "UPDATE device SET api_heartbeat_state = ?, changed_api_heartbeat_state_on__date = ?, modified_at = ? \
          WHERE id IN (?) AND api_heartbeat_state <> ?",
     )
@@ -190,7 +190,7 @@ pub(crate) async fn expiring(cloud: Shared, stop: CancellationToken) {
 
 /// Moves those that are due to their next state; how many there were.
 async fn expire(cloud: &Cloud) -> Result<usize, DataError> {
-    let due = sql("SELECT id FROM device_heartbeat WHERE deadline <= now_ms() LIMIT 1");
+    let due = SystemPurpose::Heartbeat.sql("SELECT id FROM device_heartbeat WHERE deadline <= now_ms() LIMIT 1");
     // Nothing is locked for a look.
     if cloud.database.row(&due).await?.is_none() {
         return Ok(0);
@@ -198,11 +198,11 @@ async fn expire(cloud: &Cloud) -> Result<usize, DataError> {
     let now = now();
     let mut transaction = cloud.database.begin().await?;
     let due = match transaction.dialect() {
-        Dialect::Sqlite => sql(
+        Dialect::Sqlite => SystemPurpose::Heartbeat.sql(
             "SELECT h.device, d.api_heartbeat_state FROM device_heartbeat AS h \
              JOIN device AS d ON d.id = h.device WHERE h.deadline <= now_ms() ORDER BY h.deadline LIMIT 1000",
         ),
-        Dialect::Postgres => sql(
+        Dialect::Postgres => SystemPurpose::Heartbeat.sql(
             "SELECT h.device, d.api_heartbeat_state FROM device_heartbeat AS h \
              JOIN device AS d ON d.id = h.device WHERE h.deadline <= now_ms() ORDER BY h.deadline LIMIT 1000 \
              FOR UPDATE OF h SKIP LOCKED",
@@ -222,11 +222,11 @@ async fn expire(cloud: &Cloud) -> Result<usize, DataError> {
     gone.sort_unstable();
     set_state(&mut transaction, &late, "timeout", now).await?;
     set_state(&mut transaction, &gone, "offline", now).await?;
-    let again = sql("UPDATE device_heartbeat SET deadline = now_ms() + ? WHERE device IN (?)")
+    let again = SystemPurpose::Heartbeat.sql("UPDATE device_heartbeat SET deadline = now_ms() + ? WHERE device IN (?)")
         .with(SECOND_CHANCE)
         .with_all(&late);
     transaction.execute(&again).await?;
-    let done = sql("DELETE FROM device_heartbeat WHERE device IN (?)").with_all(&gone);
+    let done = SystemPurpose::Heartbeat.sql("DELETE FROM device_heartbeat WHERE device IN (?)").with_all(&gone);
     transaction.execute(&done).await?;
     transaction.commit().await?;
     Ok(rows.len())

@@ -3,9 +3,9 @@
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use data::query::{self, Caller};
+use data::query::Caller;
 use data::write::{WriteError, Writer};
-use data::{Retries, Transaction, sql};
+use data::{Retries, RightError, SystemPurpose, Transaction};
 use http::{StatusCode, header};
 use resources::{Method, Role};
 use serde_json::{Map, Value, json};
@@ -120,6 +120,15 @@ impl From<Refusal> for NotMade {
     }
 }
 
+impl From<RightError> for NotMade {
+    fn from(error: RightError) -> Self {
+        match error {
+            RightError::Query(error) => NotMade::Refused(error.into()),
+            RightError::Data(error) => NotMade::Write(error.into()),
+        }
+    }
+}
+
 impl From<data::DataError> for NotMade {
     fn from(error: data::DataError) -> Self {
         NotMade::Write(error.into())
@@ -132,14 +141,16 @@ async fn once(cloud: &Cloud, identity: &Identity, wanted: &Wanted) -> Result<i64
     if !may_add_to(cloud, &mut transaction, identity, wanted.fleet).await? {
         return Err(Refusal::Unauthorized.into());
     }
-    let device_type =
-        sql("SELECT device_type FROM device_type_alias WHERE is_referenced_by__alias = ?")
-            .with(wanted.device_type.as_str());
+    let device_type = SystemPurpose::Catalogue
+        .sql("SELECT device_type FROM device_type_alias WHERE is_referenced_by__alias = ?")
+        .with(wanted.device_type.as_str());
     let Some(device_type) = transaction.id(&device_type).await? else {
         let slug: String = wanted.device_type.chars().take(100).collect();
         return Err(Refusal::Missing(format!("there is no device type `{slug}`")).into());
     };
-    let taken = sql("SELECT id FROM device WHERE uuid = ?").with(wanted.uuid.as_str());
+    let taken = SystemPurpose::Registration
+        .sql("SELECT id FROM device WHERE uuid = ?")
+        .with(wanted.uuid.as_str());
     if transaction.id(&taken).await?.is_some() {
         return Err(NotMade::Taken(UUID_TAKEN));
     }
@@ -147,7 +158,7 @@ async fn once(cloud: &Cloud, identity: &Identity, wanted: &Wanted) -> Result<i64
     row.insert("uuid".to_owned(), wanted.uuid.as_str().into());
     row.insert("belongs_to__application".to_owned(), wanted.fleet.into());
     row.insert("is_of__device_type".to_owned(), device_type.into());
-    let platform = Caller::Platform;
+    let platform = Caller::Platform(SystemPurpose::Registration);
     let mut writer = Writer::new(
         &mut transaction,
         cloud.setting(&platform),
@@ -159,7 +170,9 @@ async fn once(cloud: &Cloud, identity: &Identity, wanted: &Wanted) -> Result<i64
         Err(WriteError::Conflict(_)) => return Err(NotMade::Taken(UUID_TAKEN)),
         Err(error) => return Err(NotMade::Write(error)),
     };
-    let actor = sql("SELECT actor FROM device WHERE id = ?").with(id);
+    let actor = SystemPurpose::Registration
+        .sql("SELECT actor FROM device WHERE id = ?")
+        .with(id);
     let actor = writer.transaction().id(&actor).await?.unwrap_or_default();
     let described = Described {
         name: Some("device key".to_owned()),
@@ -171,10 +184,8 @@ async fn once(cloud: &Cloud, identity: &Identity, wanted: &Wanted) -> Result<i64
         Err(refusal) => return Err(refusal.into()),
     }
     let setting = cloud.setting(&identity.caller);
-    let select = query::permitted(&setting, "device", id, Method::Create).map_err(Refusal::from)?;
-    if transaction.id(&select).await?.is_none() {
-        return Err(Refusal::Unauthorized.into());
-    }
+    let right = transaction.right(&setting, "device", id, Method::Create);
+    right.await?.ok_or(Refusal::Unauthorized)?;
     transaction.commit().await?;
     Ok(id)
 }
@@ -187,15 +198,13 @@ async fn may_add_to(
     fleet: i64,
 ) -> Result<bool, NotMade> {
     if identity.role() == Role::ProvisioningKey {
-        let own = sql("SELECT id FROM application WHERE id = ? AND actor = ?")
+        let own = SystemPurpose::Registration
+            .sql("SELECT id FROM application WHERE id = ? AND actor = ?")
             .with(fleet)
             .with(identity.actor().unwrap_or_default());
         return Ok(transaction.id(&own).await?.is_some());
     }
     let setting = cloud.setting(&identity.caller);
-    match query::permitted(&setting, "application", fleet, Method::Update) {
-        Ok(select) => Ok(transaction.id(&select).await?.is_some()),
-        Err(query::QueryError::NoRights(_)) => Ok(false),
-        Err(error) => Err(Refusal::from(error).into()),
-    }
+    let right = transaction.right(&setting, "application", fleet, Method::Update);
+    Ok(right.await?.is_some())
 }

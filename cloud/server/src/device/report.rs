@@ -120,9 +120,8 @@ async fn take(
     for (uuid, report) in reports {
         let present = written::Present::of(cloud, uuid).await?;
         let present = present.ok_or(Refusal::Unauthorized)?;
-        if !cloud.may(identity, present.device, Method::Update).await? {
-            return Err(Refusal::Unauthorized);
-        }
+        let right = cloud.right_on_device(identity, present.device, Method::Update);
+        right.await?.ok_or(Refusal::Unauthorized)?;
         changes.push(present.changed_by(cloud, report, from).await?);
     }
     for change in changes {

@@ -13,7 +13,7 @@ mod rows;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
-use data::sql;
+use data::{RowRight, SystemPurpose};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use resources::Action;
 
@@ -32,7 +32,10 @@ pub(crate) async fn current(
     request: Request,
 ) -> Result<Response, Refusal> {
     Ok(match polled(&cloud, &uuid, request).await? {
-        Some((remembered, headers)) => remembered.answer(&headers),
+        Some((remembered, right, headers)) => {
+            let document = remembered.document(&right).ok_or(Refusal::Unauthorized)?;
+            answer(document, &remembered.tag, &headers)
+        }
         None => StatusCode::NOT_MODIFIED.into_response(),
     })
 }
@@ -43,10 +46,10 @@ pub(crate) async fn older(
     Path(uuid): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let Some((_, headers)) = polled(&cloud, &uuid, request).await? else {
+    let Some((_, right, headers)) = polled(&cloud, &uuid, request).await? else {
         return Ok(StatusCode::NOT_MODIFIED.into_response());
     };
-    let rows = cloud.state_rows(&rows::of_device(&uuid)).await?;
+    let rows = cloud.state_rows(&rows::of_device_with(&right)).await?;
     let Some(rows) = rows else {
         return Ok(StatusCode::NOT_MODIFIED.into_response());
     };
@@ -63,7 +66,7 @@ async fn polled(
     cloud: &Cloud,
     uuid: &str,
     request: Request,
-) -> Result<Option<(Remembered, HeaderMap)>, Refusal> {
+) -> Result<Option<(Remembered, RowRight, HeaderMap)>, Refusal> {
     let (parts, _) = request.into_parts();
     let identity = cloud.admit(&parts).await;
     let Some(remembered) = found(cloud, uuid).await? else {
@@ -75,9 +78,9 @@ async fn polled(
         };
     };
     let identity = identity?;
-    permitted(cloud, &identity, remembered.device).await?;
+    let right = permitted(cloud, &identity, remembered.device).await?;
     note_poll(cloud, &identity, &remembered);
-    Ok(Some((remembered, parts.headers)))
+    Ok(Some((remembered, right, parts.headers)))
 }
 
 /// `GET /device/v3/fleet/:fleetUuid/state/?releaseUuid=<commit>`: for any device of a fleet. Whoever may read the fleet
@@ -89,29 +92,26 @@ pub(crate) async fn of_fleet(
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
     let identity = cloud.admit(&parts).await?;
-    let fleet = sql("SELECT id FROM application WHERE uuid = ?").with(uuid.as_str());
+    let fleet = SystemPurpose::Lookup
+        .sql("SELECT id FROM application WHERE uuid = ?")
+        .with(uuid.as_str());
     let fleet = match cloud.database.row(&fleet).await? {
         Some(row) => row.id(0)?,
         None => return Err(Refusal::Unauthorized),
     };
-    let setting = cloud.setting(&identity.caller);
     let action = Action::ReadTargetState;
-    let select = data::query::permitted_action(&setting, "application", fleet, action)?;
-    if cloud.database.row(&select).await?.is_none() {
-        return Err(Refusal::Unauthorized);
-    }
+    let right = cloud.right(&identity.caller, "application", fleet, action);
+    let right = right.await?.ok_or(Refusal::Unauthorized)?;
     let commit = parameter(&parts, "releaseUuid").filter(|commit| !commit.is_empty());
     let statement = match commit {
-        None => rows::of_fleet(fleet),
+        None => rows::of_fleet(&right),
         Some(commit) => {
-            let release = sql(
+            let release = right.sql(
                 "SELECT id FROM release WHERE belongs_to__application = ? AND \"commit\" = ? \
                  AND status = 'success'",
-            )
-            .with(fleet)
-            .with(commit);
-            match cloud.database.row(&release).await? {
-                Some(row) => rows::of_fleet_with(fleet, row.id(0)?),
+            );
+            match cloud.database.row(&release.with(commit)).await? {
+                Some(row) => rows::of_fleet_with(&right, row.id(0)?),
                 None => return Err(Refusal::Unauthorized),
             }
         }
@@ -147,34 +147,23 @@ async fn found(cloud: &Cloud, uuid: &str) -> Result<Option<Remembered>, Refusal>
         return Ok(None);
     };
     let branding = &cloud.configuration.branding;
-    let document = rows.document(branding).to_string();
-    let remembered = Remembered {
-        device: Known { id, actor },
-        depends: rows.apps.values().map(|app| app.id).collect(),
-        generation: rows.generation,
-        poll: rows.poll_interval(branding),
-        tag: tag(&document),
-        document: document.into(),
-    };
+    let remembered = Remembered::new(Known { id, actor }, &rows, branding);
     cloud.devices.states.keep(uuid, &remembered);
     Ok(Some(remembered))
 }
 
-/// Whether the caller may read what the device is to run, with the variables that it holds.
-async fn permitted(cloud: &Cloud, identity: &Identity, device: Known) -> Result<(), Refusal> {
-    if device.is_own_key(identity) {
-        return Ok(());
-    }
+/// The right of the caller to read what the device is to run, with the variables that it holds.
+async fn permitted(cloud: &Cloud, identity: &Identity, device: Known) -> Result<RowRight, Refusal> {
     let Some(actor) = identity.actor() else {
         return Err(Refusal::Unauthorized);
     };
-    if cloud.devices.states.is_refused(device.id, actor) {
+    if !device.is_own_key(identity) && cloud.devices.states.is_refused(device.id, actor) {
         return Err(Refusal::Unauthorized);
     }
-    let action = Action::ReadTargetState;
-    match cloud.may_act(identity, device, action).await? {
-        true => Ok(()),
-        false => {
+    let right = cloud.right_on_device(identity, device, Action::ReadTargetState);
+    match right.await? {
+        Some(right) => Ok(right),
+        None => {
             cloud.devices.states.refuse(device.id, actor);
             Err(Refusal::Unauthorized)
         }
@@ -192,12 +181,6 @@ fn note_poll(cloud: &Cloud, identity: &Identity, remembered: &Remembered) {
         } = remembered;
         let heartbeats = &cloud.devices.heartbeats;
         heartbeats.note(device.id, *poll, *generation);
-    }
-}
-
-impl Remembered {
-    fn answer(&self, headers: &HeaderMap) -> Response {
-        answer(self.document.clone(), &self.tag, headers)
     }
 }
 

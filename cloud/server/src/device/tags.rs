@@ -3,7 +3,7 @@
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use data::write::{WriteError, Writer};
-use data::{Retries, sql};
+use data::{Retries, RowRight};
 use http::StatusCode;
 use resources::Method;
 use serde_json::{Map, Value, json};
@@ -12,7 +12,6 @@ use crate::answer::Refusal;
 use crate::body;
 use crate::cloud::{Cloud, Shared};
 use crate::credential::Identity;
-use crate::device::Known;
 
 /// Tags in one request.
 const MOST: usize = 500;
@@ -25,7 +24,7 @@ pub(crate) async fn patch(
     let (parts, body) = request.into_parts();
     let identity = cloud.admit_key(&parts).await?;
     let body = body::object(&parts.headers, body, cloud.configuration.limits.body).await?;
-    let mut wanted: Vec<(Known, &str, &str)> = Vec::new();
+    let mut wanted: Vec<(RowRight, &str, &str)> = Vec::new();
     for (uuid, tags) in &body {
         let Value::Object(tags) = tags else {
             return Err(Refusal::Wrong(format!(
@@ -33,14 +32,13 @@ pub(crate) async fn patch(
             )));
         };
         let device = cloud.device(uuid).await?.ok_or(Refusal::Unauthorized)?;
-        if !cloud.may(&identity, device, Method::Update).await? {
-            return Err(Refusal::Unauthorized);
-        }
+        let right = cloud.right_on_device(&identity, device, Method::Update);
+        let right = right.await?.ok_or(Refusal::Unauthorized)?;
         for (key, value) in tags {
             let Value::String(value) = value else {
                 return Err(Refusal::Wrong(format!("the tag `{key}` must be text")));
             };
-            wanted.push((device, key, value));
+            wanted.push((right, key, value));
         }
         if wanted.len() > MOST {
             return Err(Refusal::Wrong(format!("more than {MOST} tags at once")));
@@ -62,7 +60,7 @@ pub(crate) async fn patch(
 async fn once(
     cloud: &Cloud,
     identity: &Identity,
-    wanted: &[(Known, &str, &str)],
+    wanted: &[(RowRight, &str, &str)],
 ) -> Result<(), WriteError> {
     let mut transaction = cloud.database.begin().await?;
     let mut writer = Writer::new(
@@ -72,9 +70,9 @@ async fn once(
     );
     let mut changed = false;
     for (device, key, value) in wanted {
-        let present = sql("SELECT id, value FROM device_tag WHERE device = ? AND tag_key = ?")
-            .with(device.id)
-            .with(*key);
+        let present =
+            device.sql("SELECT id, value FROM device_tag WHERE device = ? AND tag_key = ?");
+        let present = present.with(*key);
         match writer.transaction().row(&present).await? {
             Some(row) if row.some_text(1)? == *value => {}
             Some(row) => {
@@ -84,7 +82,7 @@ async fn once(
             }
             None => {
                 let body = Map::from_iter([
-                    ("device".to_owned(), json!(device.id)),
+                    ("device".to_owned(), json!(device.id())),
                     ("tag_key".to_owned(), json!(key)),
                     ("value".to_owned(), json!(value)),
                 ]);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Bytes;
-use data::{DataError, Database, sql};
+use data::{DataError, Database, RowRight, Sql, SystemPurpose};
 use http::{Method, Request, Response, Uri, header};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -21,19 +21,49 @@ pub(crate) struct Addressed {
     secret: Option<String>,
 }
 
-/// These devices; those that are no more are missing.
+/// Devices of one statement.
+const AT_ONCE: usize = 1000;
+const ADDRESSED: &str = "SELECT id, uuid, api_secret FROM device WHERE id IN (?) ORDER BY id";
+
+/// These devices, for somebody who has a right on each; those that are no more are missing.
 ///
 /// # Errors
 /// Where the database fails.
 pub(crate) async fn addressed(
     database: &Database,
+    rights: &[RowRight],
+) -> Result<Vec<Addressed>, DataError> {
+    let some = rights.chunks(AT_ONCE);
+    read(
+        database,
+        some.map(|some| RowRight::sql_of_all(some, ADDRESSED)),
+    )
+    .await
+}
+
+/// These devices, for the cloud itself, which tells them to look for a new state.
+///
+/// # Errors
+/// Where the database fails.
+pub(super) async fn to_be_told(
+    database: &Database,
     ids: &[i64],
 ) -> Result<Vec<Addressed>, DataError> {
-    const AT_ONCE: usize = 1000;
-    let mut devices = Vec::with_capacity(ids.len());
-    for ids in ids.chunks(AT_ONCE) {
-        let select = sql("SELECT id, uuid, api_secret FROM device WHERE id IN (?) ORDER BY id");
-        for row in database.rows(&select.with_all(ids)).await? {
+    let some = ids.chunks(AT_ONCE);
+    read(
+        database,
+        some.map(|some| SystemPurpose::Push.sql(ADDRESSED).with_all(some)),
+    )
+    .await
+}
+
+async fn read(
+    database: &Database,
+    statements: impl Iterator<Item = Sql>,
+) -> Result<Vec<Addressed>, DataError> {
+    let mut devices = Vec::new();
+    for select in statements {
+        for row in database.rows(&select).await? {
             devices.push(Addressed {
                 id: row.id(0)?,
                 uuid: row.some_text(1)?,

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use data::write::Writer;
-use data::{DataError, Database, Dialect, Sql, sql};
+use data::{DataError, Database, Dialect, Sql, SystemPurpose};
 use serde_json::{Map, json};
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
@@ -91,10 +91,15 @@ async fn register(cloud: &Cloud) -> Result<i64> {
     row.insert("ip_address".to_owned(), json!(address.to_string()));
     row.insert("last_heartbeat".to_owned(), json!(now()));
     let mut transaction = cloud.database.begin().await?;
-    let id = Writer::platform(&mut transaction, &cloud.environment, now())
-        .create("service_instance", &row)
-        .await
-        .context("this replica cannot be made known to the others")?;
+    let id = Writer::platform(
+        SystemPurpose::Presence,
+        &mut transaction,
+        &cloud.environment,
+        now(),
+    )
+    .create("service_instance", &row)
+    .await
+    .context("this replica cannot be made known to the others")?;
     transaction.execute(&renewal(id)).await?;
     transaction.commit().await?;
     Ok(id)
@@ -146,18 +151,20 @@ async fn renew(cloud: &Cloud, instance: &mut Instance) -> Result<()> {
 }
 
 fn renewal(instance: i64) -> Sql {
-    sql("UPDATE service_instance SET last_heartbeat = now_ms() WHERE id = ?").with(instance)
+    SystemPurpose::Presence
+        .sql("UPDATE service_instance SET last_heartbeat = now_ms() WHERE id = ?")
+        .with(instance)
 }
 
 /// Nobody is connected to replicas that have not renewed their time for so many milliseconds.
 async fn without_the_gone(database: &Database, after: i64) -> Result<(), DataError> {
-    let gone = sql(
+    let gone = SystemPurpose::Presence.sql(
         "SELECT id FROM service_instance WHERE service_type = 'vpn' AND now_ms() - last_heartbeat > ?",
     );
     for row in database.rows(&gone.with(after)).await? {
         leave(database, row.id(0)?, now()).await?;
     }
-    let nobody_holds = sql(
+    let nobody_holds = SystemPurpose::Presence.sql(
         "UPDATE device SET is_connected_to_vpn = FALSE, is_online = FALSE, last_vpn_event = ?, \
          last_connectivity_event = ?, modified_at = ? \
          WHERE is_connected_to_vpn = TRUE AND is_managed_by__service_instance IS NULL",
@@ -172,14 +179,16 @@ async fn without_the_gone(database: &Database, after: i64) -> Result<(), DataErr
 /// A replica is gone, and nobody is connected to it.
 async fn leave(database: &Database, instance: i64, now: i64) -> Result<(), DataError> {
     let mut transaction = database.begin().await?;
-    let devices = sql(
+    let devices = SystemPurpose::Presence.sql(
         "UPDATE device SET is_connected_to_vpn = FALSE, is_online = FALSE, last_vpn_event = ?, \
          last_connectivity_event = ?, modified_at = ?, is_managed_by__service_instance = NULL \
          WHERE is_managed_by__service_instance = ?",
     );
     let devices = devices.with(now).with(now).with(now).with(instance);
     transaction.execute(&devices).await?;
-    let row = sql("DELETE FROM service_instance WHERE id = ?").with(instance);
+    let row = SystemPurpose::Presence
+        .sql("DELETE FROM service_instance WHERE id = ?")
+        .with(instance);
     transaction.execute(&row).await?;
     transaction.commit().await
 }
@@ -214,7 +223,7 @@ async fn write_some(cloud: &Cloud, instance: &Instance, devices: &[i64]) -> Resu
     if !here.is_empty() {
         // One statement: of two, the replica that lets a device go may come between, and the device would be
         // held here and not connected. Who moves from one to another was never away.
-        let came = sql(
+        let came = SystemPurpose::Presence.sql(
             "UPDATE device SET is_connected_to_vpn = TRUE, is_online = TRUE, \
              last_vpn_event = CASE WHEN is_connected_to_vpn = TRUE THEN last_vpn_event ELSE ? END, \
              last_connectivity_event = CASE WHEN is_connected_to_vpn = TRUE THEN last_connectivity_event ELSE ? END, \
@@ -234,7 +243,7 @@ async fn write_some(cloud: &Cloud, instance: &Instance, devices: &[i64]) -> Resu
     }
     if !away.is_empty() {
         // Another replica may hold it by now.
-        let went = sql(
+        let went = SystemPurpose::Presence.sql(
             "UPDATE device SET is_connected_to_vpn = FALSE, is_online = FALSE, last_vpn_event = ?, \
              last_connectivity_event = ?, modified_at = ?, is_managed_by__service_instance = NULL \
              WHERE id IN (?) AND is_managed_by__service_instance = ?",

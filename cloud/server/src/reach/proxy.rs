@@ -12,8 +12,8 @@ use std::time::Duration;
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
+use data::RowRight;
 use data::audit::{self, Event};
-use data::query::{self, QueryError};
 use futures::{StreamExt, stream};
 use http::{Method, StatusCode, Uri};
 use resources::Action;
@@ -86,8 +86,11 @@ async fn passed(cloud: Shared, identity: &Identity, asked: Asked) -> Result<Resp
     if online.is_empty() {
         return Err(Refusal::Missing(NOBODY.to_owned()));
     }
-    if question.method != Method::GET && question.method != Method::HEAD {
-        permitted(&cloud, identity, &whom, &online).await?;
+    let action = needed(&question);
+    if let Some(action) = action {
+        permitted(&cloud, identity, &whom, &online, action).await?;
+    }
+    if action == Some(Action::SupervisorProxyWrite) {
         note(&cloud, &whom, &online, &question).await?;
     }
     let mut devices = addressed(&cloud.database, &online).await?;
@@ -104,44 +107,70 @@ async fn passed(cloud: Shared, identity: &Identity, asked: Asked) -> Result<Resp
     }
 }
 
+/// Which right a question needs, beside that to see the device. What a device answers to a GET may hold variables
+/// (`/v1/apps/:appId`, the local target state, routes of plugins that this cloud does not know), so that all but a few
+/// addresses need the right to those.
+fn needed(question: &Question) -> Option<Action> {
+    match question.method {
+        Method::GET | Method::HEAD if is_status(&question.path) => None,
+        Method::GET | Method::HEAD => Some(Action::ReadTargetState),
+        _ => Some(Action::SupervisorProxyWrite),
+    }
+}
+
+/// Addresses of supervisors (device API) that tell how a device is, and no variables.
+const STATUS: [&str; 9] = [
+    "/ping",
+    "/v1/healthy",
+    "/v1/device",
+    "/v2/version",
+    "/v2/state/status",
+    "/v2/containerId",
+    "/v2/applications/state",
+    "/v2/device/name",
+    "/v2/device/vpn",
+];
+
+fn is_status(path: &str) -> bool {
+    let of_app = |path: &str| {
+        let app = path.strip_prefix("/v2/applications/")?;
+        app.strip_suffix("/state")?.parse::<u64>().ok()
+    };
+    STATUS.iter().any(|known| known.eq_ignore_ascii_case(path)) || of_app(path).is_some()
+}
+
 /// Which of these devices the caller may see, and are connected.
-async fn online(cloud: &Cloud, identity: &Identity, whom: &Whom) -> Result<Vec<i64>, Refusal> {
+async fn online(cloud: &Cloud, identity: &Identity, whom: &Whom) -> Result<Vec<RowRight>, Refusal> {
     let path = "/device";
     let filter = format!("$filter={}", whom.filter());
     let parsed = odata::parse(path, Some(&filter))?;
     let setting = cloud.setting(&identity.caller);
-    let (_, select) = query::rows(
-        &setting,
-        &parsed,
-        resources::Method::Read,
-        path,
-        Some(&filter),
-    )?;
-    let rows = cloud.database.rows(&select).await?;
-    let ids: Result<Vec<i64>, _> = rows.iter().map(|row| row.id(0)).collect();
-    Ok(super::connected(cloud, ids?).await?)
+    let rights = cloud
+        .database
+        .readable(&setting, &parsed, path, Some(&filter))
+        .await?;
+    Ok(super::connected(cloud, rights).await?)
 }
 
-/// That the caller may change something at each of them: it is asked of the fleet, where that alone is named.
+/// That the caller may do this with each of them: it is asked of the fleet, where that alone is named.
 async fn permitted(
     cloud: &Cloud,
     identity: &Identity,
     whom: &Whom,
-    online: &[i64],
+    online: &[RowRight],
+    action: Action,
 ) -> Result<(), Refusal> {
     let may = async |resource, id| -> Result<bool, Refusal> {
-        let setting = cloud.setting(&identity.caller);
-        let action = Action::SupervisorProxyWrite;
-        let select = match query::permitted_action(&setting, resource, id, action) {
-            Err(QueryError::NoRights(_)) => return Ok(false),
-            select => select?,
-        };
-        Ok(cloud.database.row(&select).await?.is_some())
+        let right = cloud.right(&identity.caller, resource, id, action).await?;
+        Ok(right.is_some())
     };
     let forbidden = |what: &str| {
-        Err(Refusal::Forbidden(format!(
-            "no right to change anything at {what}"
-        )))
+        Err(Refusal::Forbidden(match action {
+            Action::SupervisorProxyWrite => format!("no right to change anything at {what}"),
+            _ => format!(
+                "no right to read what {what} should run, and its variables: ask for its status"
+            ),
+        }))
     };
     if let Some(fleet) = whom.whole_fleet() {
         return match may("application", fleet).await? {
@@ -150,7 +179,7 @@ async fn permitted(
         };
     }
     for device in online {
-        if !may("device", *device).await? {
+        if !may("device", device.id()).await? {
             return forbidden("this device");
         }
     }
@@ -161,9 +190,10 @@ async fn permitted(
 async fn note(
     cloud: &Cloud,
     whom: &Whom,
-    online: &[i64],
+    online: &[RowRight],
     question: &Question,
 ) -> Result<(), Refusal> {
+    let online: Vec<i64> = online.iter().map(RowRight::id).collect();
     let path = question.path.split('?').next().unwrap_or_default();
     let fields = json!({ "method": question.method.as_str(), "path": path }).to_string();
     let fleet = whom.whole_fleet();
@@ -175,7 +205,7 @@ async fn note(
         },
         ids: match &fleet {
             Some(fleet) => std::slice::from_ref(fleet),
-            None => online,
+            None => &online,
         },
         fields: Some(&fields),
     };
@@ -200,9 +230,9 @@ async fn one(
             if answer.body().size_hint().exact().is_some() {
                 return Ok(answer);
             }
-            let need = match question.method {
-                Method::GET | Method::HEAD => Need::Read(device.id),
-                _ => Need::Act(device.id),
+            let need = match needed(question) {
+                None => Need::Read(device.id),
+                Some(action) => Need::Act(device.id, action),
             };
             let mut lease = Lease::new(cloud, identity, need);
             Ok(answer.map(|body| {

@@ -16,12 +16,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::body::Bytes;
-use data::{DataError, sql};
+use data::{DataError, SystemPurpose};
 use http::Method;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
-use super::ask::{Addressed, Question, addressed, ask};
+use super::ask::{Addressed, Question, to_be_told, ask};
 use crate::cloud::{Cloud, Shared};
 
 /// Devices of one statement.
@@ -191,7 +191,7 @@ async fn some(cloud: &Shared, pace: &mut Pace) -> Result<(), DataError> {
         }
     }
     pace.spent(turn.len());
-    let devices = match addressed(&cloud.database, &turn).await {
+    let devices = match to_be_told(&cloud.database, &turn).await {
         Ok(devices) => devices,
         Err(error) => {
             push.devices(&turn);
@@ -206,7 +206,7 @@ async fn some(cloud: &Shared, pace: &mut Pace) -> Result<(), DataError> {
 
 /// The devices of fleets, and those whose system or supervisor is of one of them.
 async fn of_fleets(cloud: &Cloud, fleets: &HashSet<i64>) -> Result<Vec<i64>, DataError> {
-    let of_fleets = sql(
+    let of_fleets = SystemPurpose::Push.sql(
         "SELECT id FROM device WHERE belongs_to__application IN (?) \
          OR should_be_managed_by__release IN (SELECT id FROM release WHERE belongs_to__application IN (?)) \
          OR should_be_operated_by__release IN (SELECT id FROM release WHERE belongs_to__application IN (?))",
@@ -222,7 +222,7 @@ async fn behind(cloud: &Cloud, arrived: &HashSet<i64>) -> Result<Vec<i64>, DataE
     let mut behind = Vec::new();
     for arrived in arrived.chunks(AT_ONCE) {
         // The numbers are those that a state goes by (`device/state.rs`).
-        let select = sql(
+        let select = SystemPurpose::Push.sql(
             "SELECT d.id FROM device AS d LEFT JOIN device_heartbeat AS h ON h.device = d.id \
              WHERE d.id IN (?) AND (h.given IS NULL OR h.given <> \
              coalesce((SELECT generation FROM state_generation WHERE kind = 'device' AND row_id = d.id), 0) \

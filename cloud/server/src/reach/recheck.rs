@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use data::DataError;
+use data::{DataError, SystemPurpose};
 use sea_query::{Alias, Expr, ExprTrait, Query};
 use tokio::time::sleep;
 
@@ -38,7 +38,11 @@ async fn look(cloud: &Cloud) -> Result<(), DataError> {
             .and_where(expiry().is_null().or(expiry().gt(now())))
             .take();
         let mut bad: HashSet<String> = keys.iter().cloned().collect();
-        for row in cloud.database.rows(&good).await? {
+        for row in cloud
+            .database
+            .rows(&SystemPurpose::Credentials.statement(good))
+            .await?
+        {
             bad.remove(&row.some_text(0)?);
         }
         if !bad.is_empty() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
-use data::{query, sql};
+use data::SystemPurpose;
 use http::{StatusCode, header};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
@@ -19,6 +19,7 @@ use crate::answer::Refusal;
 use crate::cloud::{Cloud, Shared};
 use crate::connections::Connection;
 use crate::credential::{carried, key_hash};
+use crate::device::Known;
 
 /// How long a device may take from the answer to the first bytes of the tunnel.
 const SWITCH: Duration = Duration::from_secs(20);
@@ -37,7 +38,9 @@ pub(crate) async fn accept(
 ) -> Result<Response, Refusal> {
     let (mut parts, _) = request.into_parts();
     let identity = cloud.admit(&parts).await?;
-    let row = sql("SELECT id, actor, now_ms() FROM device WHERE uuid = ?").with(uuid);
+    let row = SystemPurpose::Lookup
+        .sql("SELECT id, actor, now_ms() FROM device WHERE uuid = ?")
+        .with(uuid);
     let row = cloud
         .database
         .row(&row)
@@ -45,11 +48,9 @@ pub(crate) async fn accept(
         .ok_or(Refusal::Unauthorized)?;
     // By the database's clock: which of two tunnels at two replicas is the older, theirs could not tell.
     let (device, actor, since) = (row.id(0)?, row.id(1)?, row.id(2)?);
-    let setting = cloud.setting(&identity.caller);
-    let permitted = query::permitted_action(&setting, "device", device, Action::CloudLink)?;
-    if cloud.database.row(&permitted).await?.is_none() {
-        return Err(Refusal::Unauthorized);
-    }
+    let known = Known { id: device, actor };
+    let right = cloud.right_on_device(&identity, known, Action::CloudLink);
+    right.await?.ok_or(Refusal::Unauthorized)?;
     let protocol = &cloud.environment.branding.tunnel_protocol;
     let headers = match tunnel::accept(&parts.headers, protocol) {
         Ok(headers) => headers,

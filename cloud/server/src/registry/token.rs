@@ -7,8 +7,7 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use data::query::{self, QueryError};
-use data::sql;
+use data::SystemPurpose;
 use http::{HeaderMap, StatusCode, header};
 use jiff::Timestamp;
 use resources::Method;
@@ -106,7 +105,9 @@ async fn image(cloud: &Cloud, repository: &str) -> Result<Option<i64>, Refusal> 
         return Ok(None);
     }
     let location = format!("{}/{repository}", cloud.environment.registry);
-    let select = sql("SELECT id FROM image WHERE is_stored_at__image_location = ?").with(location);
+    let select = SystemPurpose::Lookup
+        .sql("SELECT id FROM image WHERE is_stored_at__image_location = ?")
+        .with(location);
     match cloud.database.row(&select).await? {
         Some(row) => Ok(Some(row.id(0)?)),
         None => Ok(None),
@@ -119,12 +120,10 @@ async fn may(
     image: i64,
     method: Method,
 ) -> Result<bool, Refusal> {
-    let setting = cloud.setting(&identity.caller);
-    match query::permitted(&setting, "image", image, method) {
-        Ok(select) => Ok(cloud.database.row(&select).await?.is_some()),
-        Err(QueryError::NoRights(_)) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
+    let right = cloud
+        .right(&identity.caller, "image", image, method)
+        .await?;
+    Ok(right.is_some())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use data::file::{PIECE, path};
-use data::{Database, query, sql};
+use data::{Database, SystemPurpose};
 use futures::Stream;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use resources::Method;
@@ -36,19 +36,19 @@ pub(crate) async fn serve(
     let identity = cloud.admit(&parts).await?;
     let missing = || Refusal::Missing("there is no such file".to_owned());
     let file: i64 = file.parse().map_err(|_| missing())?;
-    let select = sql("SELECT a.id, a.asset FROM release_asset AS a \
-         JOIN release_asset_file AS f ON f.release_asset = a.id WHERE f.id = ?");
+    let select = SystemPurpose::Lookup.sql(
+        "SELECT a.id, a.asset FROM release_asset AS a \
+         JOIN release_asset_file AS f ON f.release_asset = a.id WHERE f.id = ?",
+    );
     let row = cloud.database.row(&select.with(file)).await?;
     let row = row.ok_or_else(missing)?;
     let told: Told = serde_json::from_str(&row.some_text(1)?)
         .map_err(|error| Refusal::Fault(anyhow::Error::new(error).context("of a file")))?;
     let has_key = key(parts.uri.query()).is_some_and(|key| told.href == path(file, &key));
     if !has_key {
-        let setting = cloud.setting(&identity.caller);
-        let permitted = query::permitted(&setting, "release_asset", row.id(0)?, Method::Read)?;
-        if cloud.database.row(&permitted).await?.is_none() {
-            return Err(missing());
-        }
+        let asset = row.id(0)?;
+        let right = cloud.right(&identity.caller, "release_asset", asset, Method::Read);
+        right.await?.ok_or_else(missing)?;
     }
     // What a file of this number holds never changes: another one has another number.
     let tag = format!("\"asset-{file}\"");

@@ -197,15 +197,21 @@ impl Reading<'_> {
     /// The file is for a release that the caller may change; where the form names it later, or the address does, for
     /// any such release.
     async fn check_right(&self, fields: &Map<String, Value>) -> Result<(), Refusal> {
-        let setting = self.cloud.setting(self.caller);
+        let (cloud, method) = (self.cloud, Method::Update);
         let release = fields.get("release").and_then(Value::as_str);
-        let select = match release.and_then(|release| release.trim().parse().ok()) {
-            Some(release) => query::permitted(&setting, "release", release, Method::Update)?,
-            None => query::permitted_any(&setting, "release", Method::Update)?,
+        let may = match release.and_then(|release| release.trim().parse().ok()) {
+            Some(release) => {
+                let right = cloud.right(self.caller, "release", release, method);
+                right.await?.is_some()
+            }
+            None => {
+                let any = query::permitted_any(&cloud.setting(self.caller), "release", method)?;
+                cloud.database.row(&any).await?.is_some()
+            }
         };
-        match self.cloud.database.row(&select).await? {
-            Some(_) => Ok(()),
-            None => Err(Refusal::Unauthorized),
+        match may {
+            true => Ok(()),
+            false => Err(Refusal::Unauthorized),
         }
     }
 

@@ -1,5 +1,6 @@
 //! What existing clients and devices ask beside the data API (cloud behaviour 4.7).
 
+use data::testing::sql;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -191,6 +192,26 @@ async fn who_may_get_to_a_device_is_told_to_those_who_have_to_know() {
         assert_eq!(one.signed.get(&tunnel).await.0, StatusCode::OK);
         assert_eq!(two.signed.get(&tunnel).await.0, StatusCode::UNAUTHORIZED);
         assert_eq!(shop.ann.get(&tunnel).await.0, StatusCode::UNAUTHORIZED);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn m3_who_is_disabled_gets_to_no_device() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        let device = shop.device(1).await;
+        let user = shop.ann.get("/user/v1/whoami").await.1["id"].clone();
+        let key = json!({ "user": user, "title": "laptop", "public_key": "ssh-ed25519 AAAA a" });
+        shop.ann.create("user__has__public_key", key).await;
+        let keys = "/auth/v1/public-keys/admin";
+        let expected = json!("ssh-ed25519 AAAA a\n");
+        assert_eq!(device.signed.get(keys).await, (StatusCode::OK, expected));
+        shop.execute(sql(
+            "UPDATE \"user\" SET is_disabled = TRUE WHERE username = 'admin'",
+        ))
+        .await;
+        assert_eq!(device.signed.get(keys).await, (StatusCode::OK, Value::Null));
     })
     .await;
 }

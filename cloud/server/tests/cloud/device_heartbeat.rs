@@ -1,6 +1,7 @@
 //! Who is online (cloud behaviour 4.8, and row 18 of part 7).
 
-use data::{Database, Options, sql};
+use data::testing::sql;
+use data::{Database, Options};
 use reqwest::Method;
 use serde_json::{Value, json};
 

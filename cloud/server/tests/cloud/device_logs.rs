@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use data::sql;
+use data::testing::sql;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures::StreamExt as _;

@@ -1,6 +1,6 @@
 //! `POST /device/register` (cloud behaviour 4.1).
 
-use data::sql;
+use data::testing::sql;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 

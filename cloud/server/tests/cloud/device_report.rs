@@ -3,7 +3,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use data::sql;
+use data::testing::sql;
 
 use crate::harness::{on_both, read};
 use crate::shop::{Device, Shop, uuid};

@@ -1,7 +1,7 @@
 //! What a device should run: `GET /device/v3/:uuid/state` and its other forms (cloud behaviour 4.2, and rows 15
 //! and 16 of part 7).
 
-use data::sql;
+use data::testing::sql;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 

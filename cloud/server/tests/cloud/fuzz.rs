@@ -4,8 +4,9 @@
 use std::cell::Cell;
 use std::time::Duration;
 
+use data::testing::text;
 use data::testing::{POSTGRES, drop_postgres, fresh_postgres};
-use data::{Built, Database, Dialect, Options};
+use data::{Database, Dialect, Options};
 use fuzz::{corpus, mutated};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -159,7 +160,7 @@ pub(crate) async fn whole(url: &str) {
                 &[],
             ),
         ] {
-            let found = database.texts(&Built::new(statement, [])).await;
+            let found = database.texts(&text(statement)).await;
             assert_eq!(found.expect("an answer"), expected, "{statement}");
         }
     }

@@ -25,7 +25,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use data::{Built, Database, Dialect, Options};
+use data::testing::text;
+use data::{Database, Dialect, Options};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -493,7 +494,7 @@ async fn all_rows(database: &Database) -> String {
 }
 
 async fn texts(database: &Database, statement: &str) -> Vec<String> {
-    let texts = database.texts(&Built::new(statement, [])).await;
+    let texts = database.texts(&text(statement)).await;
     texts.expect("an answer").into_iter().flatten().collect()
 }
 

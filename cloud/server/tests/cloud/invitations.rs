@@ -75,7 +75,8 @@ async fn an_invite_that_was_revoked_or_is_over_makes_nobody_a_member() {
         let database = data::Database::open(&cloud.database, &data::Options::default())
             .await
             .expect("the database");
-        let expire = data::sql("UPDATE organization_invite SET expiry_date = ?").with(1_i64);
+        let expire =
+            data::testing::sql("UPDATE organization_invite SET expiry_date = ?").with(1_i64);
         assert_eq!(database.execute(&expire).await.expect("a change"), 1);
         database.close().await;
         for invite in [revoked, over] {

@@ -39,6 +39,7 @@ mod release_assets;
 mod replicas;
 mod scene;
 mod shop;
+mod statements_by_hand;
 mod system_organization;
 mod transcript;
 mod variants;

@@ -210,7 +210,7 @@ async fn m12_who_may_change_no_release_uploads_nothing_into_the_database() {
             if let Ok(answer) = answer.expect("an answer before the end") {
                 assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
             }
-            let kept = data::sql("DELETE FROM release_asset_piece WHERE id > 0");
+            let kept = data::testing::sql("DELETE FROM release_asset_piece WHERE id > 0");
             assert_eq!(shop.execute(kept).await, 0);
         }
     })

@@ -302,7 +302,7 @@ async fn a_form_that_is_none_and_a_file_that_is_too_large_are_refused() {
     let kept = data::Database::open(&database, &data::Options::default()).await;
     let rows = kept
         .expect("the database")
-        .rows(&data::sql("SELECT id FROM release_asset_file"))
+        .rows(&data::testing::sql("SELECT id FROM release_asset_file"))
         .await;
     assert_eq!(rows.expect("rows").len(), 0);
     let twice = form(&texts, Some(("a", "text/plain", b"a")));

@@ -1,5 +1,6 @@
 //! Every resource with all its fields, and everything that can be expanded from it.
 
+use data::SystemPurpose;
 use data::query::Caller;
 use data::testing::{on_both, on_both_at};
 use resources::{Version, v7};
@@ -23,9 +24,14 @@ async fn every_resource_is_read_with_all_its_fields_and_every_link_expanded_in_o
                 false => format!("?$expand={}", links.join(",")),
             };
             let url = format!("/{}{expand}", resource.name);
-            let rows = get_as(model, &database, &Caller::Platform, &url)
-                .await
-                .expect(&url);
+            let rows = get_as(
+                model,
+                &database,
+                &Caller::Platform(SystemPurpose::Rules),
+                &url,
+            )
+            .await
+            .expect(&url);
             let rows = rows.as_array().expect(&url);
             for row in rows {
                 for field in resource.fields.iter().filter(|field| !field.secret) {

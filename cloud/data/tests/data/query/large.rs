@@ -2,7 +2,8 @@
 
 use data::query::{Caller, Read, read};
 use data::testing::on_both;
-use data::{DataError, Database, sql};
+use data::testing::sql;
+use data::{DataError, Database};
 
 use super::{ann, setting, split};
 use crate::fixture;

@@ -156,7 +156,7 @@ async fn nobody_is_pinned_on_a_release_that_fails_at_the_same_moment() {
 async fn h7_a_filter_that_takes_long_keeps_nobody_from_writing() {
     on_clouds(|cloud| async move {
         let device = cloud.device(cloud.fleet("pump").await).await;
-        let insert = data::sql(
+        let insert = data::testing::sql(
             "INSERT INTO device_tag (id, created_at, modified_at, device, tag_key, value) \
              WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 250) \
              SELECT 100000 + i, 0, 0, ?, 'k' || CAST(i AS TEXT), 'x' FROM n",
@@ -181,7 +181,8 @@ async fn h7_a_filter_that_takes_long_keeps_nobody_from_writing() {
         // It has begun before the first of these ends.
         for _ in 0..10 {
             let mut transaction = database.begin().await.unwrap();
-            let touch = data::sql("UPDATE device SET modified_at = 1 WHERE id = ?").with(device);
+            let touch =
+                data::testing::sql("UPDATE device SET modified_at = 1 WHERE id = ?").with(device);
             transaction.execute(&touch).await.unwrap();
             transaction.commit().await.unwrap();
         }

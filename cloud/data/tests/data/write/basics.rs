@@ -1,5 +1,6 @@
 //! Bodies, keys and filters (cloud behaviour 2.5 and 2.6).
 
+use data::SystemPurpose;
 use data::query::Caller;
 use data::write::{Verb, WriteError};
 use serde_json::json;
@@ -286,7 +287,10 @@ async fn what_was_refused_left_nothing_behind() {
         );
         assert_eq!(cloud.count("actor").await, actors + 1);
         cloud
-            .delete(&Caller::Platform, &format!("/application({fleet})"))
+            .delete(
+                &Caller::Platform(SystemPurpose::Rules),
+                &format!("/application({fleet})"),
+            )
             .await
             .unwrap();
         assert_eq!(cloud.count("actor").await, actors);

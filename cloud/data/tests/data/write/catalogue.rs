@@ -1,5 +1,6 @@
 //! What a new database starts with.
 
+use data::SystemPurpose;
 use data::catalogue::{CATALOGUE, Catalogue};
 use data::query::Caller;
 use serde_json::json;
@@ -32,7 +33,7 @@ async fn a_second_start_adds_what_is_new_and_changes_nothing() {
     on_clouds(|cloud| async move {
         let before = cloud.count("device_type").await;
         cloud
-            .patch(&Caller::Platform, "/device_type(slug='intel-nuc')", json!({"name": "My NUC"}))
+            .patch(&Caller::Platform(SystemPurpose::Rules), "/device_type(slug='intel-nuc')", json!({"name": "My NUC"}))
             .await
             .unwrap();
         let more = format!(

@@ -8,7 +8,7 @@ use data::query::{self, Caller, Read, Setting};
 use data::quota::Quotas;
 use data::testing::on_both;
 use data::write::{Environment, Verb, Write, WriteError, Writer, Written, write};
-use data::{Database, Effect};
+use data::{Database, Effect, SystemPurpose};
 use resources::{Branding, Role};
 use serde_json::{Map, Value, json};
 
@@ -77,7 +77,10 @@ impl Cloud {
 
     async fn user(&self, user: i64) -> Caller {
         let row = self
-            .get(&Caller::Platform, &format!("/user({user})?$select=actor"))
+            .get(
+                &Caller::Platform(SystemPurpose::Rules),
+                &format!("/user({user})?$select=actor"),
+            )
             .await;
         Caller::Holder {
             role: Role::User,
@@ -89,7 +92,9 @@ impl Cloud {
     /// Another person, with an organization of their own where it has a name.
     pub(crate) async fn person(&self, name: &str, organization: Option<&str>) -> Caller {
         let body = json!({"username": name, "email": format!("{name}@example.com")});
-        let user = self.made(&Caller::Platform, "user", body).await;
+        let user = self
+            .made(&Caller::Platform(SystemPurpose::Rules), "user", body)
+            .await;
         let caller = self.user(user).await;
         if let Some(handle) = organization {
             self.made(
@@ -235,7 +240,9 @@ impl Cloud {
     /// A field of a row.
     pub(crate) async fn field(&self, resource: &str, id: i64, field: &str) -> Value {
         let url = format!("/{resource}({id})?$select={field}");
-        self.get(&Caller::Platform, &url).await[0][field].clone()
+        self.get(&Caller::Platform(SystemPurpose::Rules), &url)
+            .await[0][field]
+            .clone()
     }
 
     /// What a link leads to; -1 where it leads nowhere.
@@ -251,7 +258,7 @@ impl Cloud {
             None => (resource_and_filter, String::new()),
         };
         let url = format!("/{resource}/$count{filter}");
-        self.get(&Caller::Platform, &url)
+        self.get(&Caller::Platform(SystemPurpose::Rules), &url)
             .await
             .as_i64()
             .expect("a count")
@@ -260,7 +267,8 @@ impl Cloud {
     /// The number of a kind of board.
     pub(crate) async fn board(&self, slug: &str) -> i64 {
         let url = format!("/device_type(slug='{slug}')?$select=id");
-        self.get(&Caller::Platform, &url).await[0]["id"]
+        self.get(&Caller::Platform(SystemPurpose::Rules), &url)
+            .await[0]["id"]
             .as_i64()
             .expect(slug)
     }
@@ -331,7 +339,9 @@ impl Cloud {
     /// The services that a device has, by their ids.
     pub(crate) async fn installed(&self, device: i64) -> Vec<i64> {
         let url = format!("/service_install?$select=installs__service&$filter=device eq {device}");
-        let rows = self.get(&Caller::Platform, &url).await;
+        let rows = self
+            .get(&Caller::Platform(SystemPurpose::Rules), &url)
+            .await;
         let rows = rows.as_array().expect("rows").iter();
         let mut services: Vec<i64> = rows
             .filter_map(|row| row["installs__service"]["__id"].as_i64())
@@ -348,7 +358,12 @@ impl Cloud {
     /// Changes rows as the platform, in one transaction.
     pub(crate) async fn platform_sets(&self, resource: &str, id: i64, body: Value) {
         let mut transaction = self.database.begin().await.expect("a transaction");
-        let mut writer = Writer::platform(&mut transaction, &self.environment, self.later());
+        let mut writer = Writer::platform(
+            SystemPurpose::Rules,
+            &mut transaction,
+            &self.environment,
+            self.later(),
+        );
         writer
             .change(resource, &[id], &object(body))
             .await

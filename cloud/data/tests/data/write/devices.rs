@@ -1,5 +1,6 @@
 //! Devices (cloud behaviour 1.5, 5.2, 5.5, 5.11, 5.14).
 
+use data::SystemPurpose;
 use data::write::WriteError;
 use serde_json::json;
 
@@ -212,7 +213,7 @@ async fn a_fleet_for_newer_systems_takes_no_older_device() {
                     "belongs_to__application": fleet, "is_of__device_type": board, "os_version": os,
                     "supervisor_version": "1.0.0",
                 });
-                cloud.post(&data::query::Caller::Platform, "device", body).await
+                cloud.post(&data::query::Caller::Platform(SystemPurpose::Rules), "device", body).await
             }
         };
         let old = device("Platform OS 2.10.0").await;
@@ -222,7 +223,7 @@ async fn a_fleet_for_newer_systems_takes_no_older_device() {
         let body = json!({
             "belongs_to__application": fleet, "is_of__device_type": board, "supervisor_version": "1.0.0",
         });
-        let unknown = cloud.post(&data::query::Caller::Platform, "device", body).await;
+        let unknown = cloud.post(&data::query::Caller::Platform(SystemPurpose::Rules), "device", body).await;
         assert!(matches!(unknown, Err(WriteError::Forbidden(_))), "{unknown:?}");
     })
     .await;
@@ -275,7 +276,11 @@ async fn a_web_address_needs_a_type_of_fleet_that_has_them() {
         cloud.set(&url, json!({"is_web_accessible": false})).await;
         let simple = json!({"name": "Simple", "slug": "simple", "supports_multicontainer": true});
         let simple = cloud
-            .made(&data::query::Caller::Platform, "application_type", simple)
+            .made(
+                &data::query::Caller::Platform(SystemPurpose::Rules),
+                "application_type",
+                simple,
+            )
             .await;
         cloud
             .set(

@@ -1,5 +1,6 @@
 //! What a row is of changes only where both ends agree, and a device says nothing but how it is (cloud behaviour 0).
 
+use data::SystemPurpose;
 use data::query::Caller;
 use serde_json::{Value, json};
 
@@ -21,12 +22,19 @@ async fn organization(cloud: &Cloud, who: &Caller) -> i64 {
 /// Shares a fleet of the administrator's with somebody.
 async fn share(cloud: &Cloud, fleet: i64, with: &Caller, role: &str) {
     let url = format!("/application_membership_role?$select=id&$filter=name eq '{role}'");
-    let role = cloud.get(&Caller::Platform, &url).await[0]["id"].clone();
+    let role = cloud
+        .get(&Caller::Platform(SystemPurpose::Rules), &url)
+        .await[0]["id"]
+        .clone();
     let body = json!({
         "user": number(with), "is_member_of__application": fleet, "application_membership_role": role,
     });
     cloud
-        .made(&Caller::Platform, "user_application_membership", body)
+        .made(
+            &Caller::Platform(SystemPurpose::Rules),
+            "user_application_membership",
+            body,
+        )
         .await;
 }
 
@@ -50,7 +58,7 @@ async fn h1_a_fleet_is_given_away_by_administrators_of_both_organizations() {
         share(&cloud, fleet, &developer, "developer").await;
         let member = cloud.person("mel", Some("mel")).await;
         let membership = json!({"user": number(&member), "is_member_of__organization": acme});
-        cloud.made(&Caller::Platform, "organization_membership", membership).await;
+        cloud.made(&Caller::Platform(SystemPurpose::Rules), "organization_membership", membership).await;
         let own = cloud.get(&member, "/organization(handle='mel')?$select=id").await[0]["id"].as_i64();
         let mut into = vec![(developer.clone(), organization(&cloud, &developer).await)];
         into.push((member, own.expect("an organization")));
@@ -68,7 +76,7 @@ async fn h1_a_fleet_is_given_away_by_administrators_of_both_organizations() {
         // Nor into one in which somebody is an ordinary member.
         let (_, hers) = into[0].clone();
         let membership = json!({"user": number(&cloud.ann), "is_member_of__organization": hers});
-        cloud.made(&Caller::Platform, "organization_membership", membership).await;
+        cloud.made(&Caller::Platform(SystemPurpose::Rules), "organization_membership", membership).await;
         no_rights(cloud.patch(&cloud.ann, &url, json!({"organization": hers})).await);
         let other = json!({"name": "other", "handle": "other"});
         let other = cloud.made(&cloud.ann, "organization", other).await;

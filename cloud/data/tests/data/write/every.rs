@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use data::SystemPurpose;
 use data::query::Caller;
 use resources::{Check, Column, Field, Resource, Source, Type, Writer};
 use serde_json::{Value, json};
@@ -78,7 +79,7 @@ async fn read(cloud: &Cloud, resource: &Resource, id: i64, field: &Field) -> Opt
 #[tokio::test]
 async fn every_field_of_every_resource_is_kept_as_it_was_written() {
     on_clouds(|cloud| async move {
-        let platform = Caller::Platform;
+        let platform = Caller::Platform(SystemPurpose::Rules);
         let mut rows: HashMap<&str, i64> = HashMap::new();
         let tables = resources::v7().resources().iter();
         let tables: Vec<_> = tables.filter(|one| one.source == Source::Table).collect();

@@ -1,5 +1,6 @@
 //! Organizations, their members, and who is asked to become one (cloud behaviour 1.12, hosted extras of 1.2).
 
+use data::SystemPurpose;
 use data::query::Caller;
 use resources::Role;
 use serde_json::{Value, json};
@@ -9,7 +10,9 @@ use super::cloud::{Cloud, conflict, no_rights, on_clouds, refused, with};
 /// The number of a role of members.
 async fn role(cloud: &Cloud, name: &str) -> i64 {
     let url = format!("/organization_membership_role(name='{name}')?$select=id");
-    let rows = cloud.get(&Caller::Platform, &url).await;
+    let rows = cloud
+        .get(&Caller::Platform(SystemPurpose::Rules), &url)
+        .await;
     rows[0]["id"].as_i64().expect("a role")
 }
 
@@ -39,7 +42,7 @@ async fn an_organization_keeps_an_administrator() {
             .await;
         let body = json!({"user": user(&bob), "is_member_of__organization": organization});
         let bobs = cloud
-            .made(&Caller::Platform, "organization_membership", body)
+            .made(&Caller::Platform(SystemPurpose::Rules), "organization_membership", body)
             .await;
         let of = |who: &Caller| {
             let user = user(who);
@@ -80,7 +83,9 @@ async fn an_organization_keeps_an_administrator() {
 /// The number of a role in a fleet that is shared.
 async fn fleet_role(cloud: &Cloud, name: &str) -> i64 {
     let url = format!("/application_membership_role(name='{name}')?$select=id");
-    let rows = cloud.get(&Caller::Platform, &url).await;
+    let rows = cloud
+        .get(&Caller::Platform(SystemPurpose::Rules), &url)
+        .await;
     rows[0]["id"].as_i64().expect("a role")
 }
 
@@ -141,7 +146,13 @@ async fn who_reaches_a_fleet_through_a_team_does_what_the_role_of_the_team_allow
         let body = json!({"name": "field service", "belongs_to__organization": organization});
         let team = cloud.made(&cloud.ann, "team", body).await;
         let body = json!({"user": user(&bob), "is_member_of__team": team});
-        cloud.made(&Caller::Platform, "team_membership", body).await;
+        cloud
+            .made(
+                &Caller::Platform(SystemPurpose::Rules),
+                "team_membership",
+                body,
+            )
+            .await;
         assert_eq!(may(&cloud, &bob, fleet, device, release).await, nothing);
         let body = json!({"team": team, "grants_access_to__application": fleet});
         let access = cloud
@@ -195,7 +206,11 @@ async fn who_a_fleet_is_shared_with_does_what_the_role_allows() {
         let release = cloud.release(fleet, "aa").await;
         let body = json!({"user": user(&bob), "is_member_of__application": fleet});
         let shared = cloud
-            .made(&Caller::Platform, "user_application_membership", body)
+            .made(
+                &Caller::Platform(SystemPurpose::Rules),
+                "user_application_membership",
+                body,
+            )
             .await;
         let at = format!("/user_application_membership({shared})");
         let all = [true, true, true, true];
@@ -253,7 +268,7 @@ async fn an_invite_is_made_for_an_address_and_seen_by_administrators_alone() {
         }
         // An ordinary member neither sees it nor makes one.
         let member = json!({"user": user(&bob), "is_member_of__organization": organization});
-        cloud.made(&Caller::Platform, "organization_membership", member).await;
+        cloud.made(&Caller::Platform(SystemPurpose::Rules), "organization_membership", member).await;
         for resource in ["organization_invite", "application_invite", "invitee"] {
             assert_eq!(cloud.get(&bob, &format!("/{resource}")).await, json!([]), "{resource}");
         }
@@ -353,7 +368,11 @@ async fn m2_nobody_is_added_who_has_accepted_no_invite() {
         // Who accepted an invite to one fleet is known to the organization: the others may follow.
         let share = json!({"user": user(&bob), "is_member_of__application": fleet});
         cloud
-            .made(&Caller::Platform, "user_application_membership", share)
+            .made(
+                &Caller::Platform(SystemPurpose::Rules),
+                "user_application_membership",
+                share,
+            )
             .await;
         for (resource, link, to) in memberships {
             let (resource, body) = of(resource, link, to, ("username", json!("BOB")));
@@ -420,11 +439,19 @@ async fn m2_addresses_are_shown_to_their_owner_and_to_administrators_of_both() {
         );
         let member = json!({"user": user(&bob), "is_member_of__organization": organization});
         cloud
-            .made(&Caller::Platform, "organization_membership", member)
+            .made(
+                &Caller::Platform(SystemPurpose::Rules),
+                "organization_membership",
+                member,
+            )
             .await;
         let share = json!({"user": user(&eve), "is_member_of__application": fleet});
         cloud
-            .made(&Caller::Platform, "user_application_membership", share)
+            .made(
+                &Caller::Platform(SystemPurpose::Rules),
+                "user_application_membership",
+                share,
+            )
             .await;
         let (ann, bob, eve) = (("ann", cloud.ann.clone()), ("bob", bob), ("eve", eve));
         let key = Caller::Holder {
@@ -556,7 +583,11 @@ async fn m16_values_of_variables_are_shown_to_those_who_may_change_them() {
         let who = cloud.person("bob", None).await;
         let share = json!({"user": user(&who), "is_member_of__application": fleet});
         let share = cloud
-            .made(&Caller::Platform, "user_application_membership", share)
+            .made(
+                &Caller::Platform(SystemPurpose::Rules),
+                "user_application_membership",
+                share,
+            )
             .await;
         for role in ["observer", "operator", "developer"] {
             let body = json!({"application_membership_role": fleet_role(&cloud, role).await});

@@ -1,5 +1,6 @@
 //! Releases (cloud behaviour 5.3, 5.4, 5.8).
 
+use data::SystemPurpose;
 use data::write::WriteError;
 use serde_json::json;
 
@@ -283,7 +284,11 @@ async fn a_fleet_of_a_simple_type_has_one_image_a_release() {
     on_clouds(|cloud| async move {
         let simple = json!({"name": "Simple", "slug": "simple", "supports_multicontainer": false});
         let simple = cloud
-            .made(&data::query::Caller::Platform, "application_type", simple)
+            .made(
+                &data::query::Caller::Platform(SystemPurpose::Rules),
+                "application_type",
+                simple,
+            )
             .await;
         let fleet = cloud.fleet("pump").await;
         cloud

@@ -1,6 +1,7 @@
 //! What goes with what, and what stands in the way (cloud behaviour 1.16).
 
 use data::Effect;
+use data::SystemPurpose;
 use data::query::Caller;
 use serde_json::json;
 
@@ -50,7 +51,9 @@ async fn a_fleet_goes_with_everything_of_it() {
             "is_of__actor": cloud.link("device", device, "actor").await, "key_hash": "x",
             "role": "device-api-key",
         });
-        cloud.made(&Caller::Platform, "api_key", key).await;
+        cloud
+            .made(&Caller::Platform(SystemPurpose::Rules), "api_key", key)
+            .await;
         let uuid = cloud.field("device", device, "uuid").await;
         cloud.told();
         assert_eq!(
@@ -89,7 +92,7 @@ async fn a_fleet_stays_while_a_device_of_another_is_held_by_its_releases() {
         let release = cloud.release(fleet, "a1").await;
         let device = cloud.device(other).await;
         // No request makes such a pin; older data may have it.
-        let pin = data::sql("UPDATE device SET is_pinned_on__release = ? WHERE id = ?");
+        let pin = data::testing::sql("UPDATE device SET is_pinned_on__release = ? WHERE id = ?");
         cloud
             .database
             .execute(&pin.with(release).with(device))
@@ -153,7 +156,10 @@ async fn what_others_need_says_who_does() {
         let board = cloud.board("raspberrypi4-64").await;
         conflict(
             cloud
-                .delete(&Caller::Platform, &format!("/device_type({board})"))
+                .delete(
+                    &Caller::Platform(SystemPurpose::Rules),
+                    &format!("/device_type({board})"),
+                )
                 .await,
             "Data is referenced by application.",
         );
@@ -237,12 +243,12 @@ async fn a_fleet_of_thousands_is_pinned_and_deleted_like_one_of_a_few() {
         let service = cloud.service_in(release, "web").await;
         let board = cloud.board("raspberrypi4-64").await;
         let execute = async |statement: data::Sql| cloud.database.execute(&statement).await.unwrap();
-        let actors = data::sql(
+        let actors = data::testing::sql(
             "INSERT INTO actor (id, created_at, modified_at) WITH RECURSIVE n(x) AS \
              (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < ?) SELECT 1000 + x, 1, 1 FROM n",
         );
         execute(actors.with(DEVICES)).await;
-        let devices = data::sql(
+        let devices = data::testing::sql(
             "INSERT INTO device (created_at, modified_at, actor, uuid, device_name, is_of__device_type, \
              belongs_to__application) SELECT 1, 1, id, CAST(id AS TEXT), 'some', CAST(? AS BIGINT), \
              CAST(? AS BIGINT) FROM actor WHERE id > 1000",

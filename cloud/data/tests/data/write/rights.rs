@@ -1,5 +1,6 @@
 //! Who may change what (cloud behaviour 3.2).
 
+use data::SystemPurpose;
 use data::query::Caller;
 use data::write::{WriteError, Writer};
 use resources::Role;
@@ -80,7 +81,11 @@ async fn a_row_stays_one_that_its_changer_may_change() {
         };
         let share = json!({"user": user, "is_member_of__application": fleet});
         cloud
-            .made(&Caller::Platform, "user_application_membership", share)
+            .made(
+                &Caller::Platform(SystemPurpose::Rules),
+                "user_application_membership",
+                share,
+            )
             .await;
         let url = format!("/application({fleet})");
         assert_eq!(
@@ -171,7 +176,7 @@ async fn whoever_makes_an_organization_is_its_administrator() {
         let membership = json!({"user": user, "is_member_of__organization": organization});
         no_rights(cloud.post(&bob, "organization_membership", membership.clone()).await);
         no_rights(cloud.post(&cloud.ann, "organization_membership", membership.clone()).await);
-        let membership = cloud.made(&Caller::Platform, "organization_membership", membership).await;
+        let membership = cloud.made(&Caller::Platform(SystemPurpose::Rules), "organization_membership", membership).await;
         let rows = cloud
             .get(
                 &bob,

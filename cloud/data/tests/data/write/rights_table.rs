@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use data::SystemPurpose;
 use data::query::{self, Caller};
 use resources::{Method, Resource, Role, Source, Type};
 use serde_json::json;
@@ -61,7 +62,9 @@ async fn one_of_each(cloud: &Cloud) -> HashMap<&'static str, i64> {
                 body[field.name] = value;
             }
         }
-        let id = cloud.made(&Caller::Platform, resource.name, body).await;
+        let id = cloud
+            .made(&Caller::Platform(SystemPurpose::Rules), resource.name, body)
+            .await;
         rows.insert(resource.name, id);
     }
     let links = [
@@ -87,7 +90,9 @@ async fn one_of_each(cloud: &Cloud) -> HashMap<&'static str, i64> {
 
 async fn named(cloud: &Cloud, resource: &str, name: &str) -> i64 {
     let url = format!("/{resource}(name='{name}')?$select=id");
-    let rows = cloud.get(&Caller::Platform, &url).await;
+    let rows = cloud
+        .get(&Caller::Platform(SystemPurpose::Rules), &url)
+        .await;
     rows[0]["id"].as_i64().expect(name)
 }
 
@@ -106,14 +111,22 @@ async fn callers(cloud: &Cloud, rows: &HashMap<&'static str, i64>) -> Vec<(&'sta
             "application_membership_role": named(cloud, "application_membership_role", role).await,
         });
         cloud
-            .made(&Caller::Platform, "user_application_membership", share)
+            .made(
+                &Caller::Platform(SystemPurpose::Rules),
+                "user_application_membership",
+                share,
+            )
             .await;
         callers.push((role, who));
     }
     let member = cloud.person("member", None).await;
     let membership = json!({"user": member.user(), "is_member_of__organization": organization});
     cloud
-        .made(&Caller::Platform, "organization_membership", membership)
+        .made(
+            &Caller::Platform(SystemPurpose::Rules),
+            "organization_membership",
+            membership,
+        )
         .await;
     callers.push(("member", member));
     // The user of the rows is the administrator.

@@ -1,7 +1,8 @@
 //! Releases of the supervisor and of operating systems (cloud behaviour 5.12 and 5.13).
 
+use data::SystemPurpose;
 use data::query::Caller;
-use data::sql;
+use data::testing::sql;
 use serde_json::{Value, json};
 
 use super::cloud::{Cloud, on_clouds, refused};
@@ -10,7 +11,7 @@ use super::cloud::{Cloud, on_clouds, refused};
 async fn platform_fleet(cloud: &Cloud, name: &str, board: &str, is_host: bool) -> i64 {
     let organization = cloud
         .get(
-            &Caller::Platform,
+            &Caller::Platform(SystemPurpose::Rules),
             "/organization(handle='platform_os')?$select=id",
         )
         .await[0]["id"]
@@ -19,13 +20,17 @@ async fn platform_fleet(cloud: &Cloud, name: &str, board: &str, is_host: bool) -
         "app_name": name, "organization": organization, "is_public": true, "is_host": is_host,
         "is_for__device_type": cloud.board(board).await,
     });
-    cloud.made(&Caller::Platform, "application", body).await
+    cloud
+        .made(&Caller::Platform(SystemPurpose::Rules), "application", body)
+        .await
 }
 
 async fn version(cloud: &Cloud, fleet: i64, semver: &str) -> i64 {
     let mut body = cloud.release_body(fleet, &semver.replace(['.', '-'], ""));
     body["semver"] = semver.into();
-    cloud.made(&Caller::Platform, "release", body).await
+    cloud
+        .made(&Caller::Platform(SystemPurpose::Rules), "release", body)
+        .await
 }
 
 #[tokio::test]
@@ -35,7 +40,7 @@ async fn the_first_supervisor_that_a_device_reports_is_the_one_it_is_to_have() {
         let release = version(&cloud, supervisors, "13.1.0").await;
         let service = cloud
             .made(
-                &Caller::Platform,
+                &Caller::Platform(SystemPurpose::Rules),
                 "service",
                 json!({"application": supervisors, "service_name": "supervisor"}),
             )
@@ -43,9 +48,9 @@ async fn the_first_supervisor_that_a_device_reports_is_the_one_it_is_to_have() {
         let image = json!({
             "is_a_build_of__service": service, "start_timestamp": 1, "status": "success", "push_timestamp": 1,
         });
-        let image = cloud.made(&Caller::Platform, "image", image).await;
+        let image = cloud.made(&Caller::Platform(SystemPurpose::Rules), "image", image).await;
         let body = json!({"image": image, "is_part_of__release": release});
-        cloud.made(&Caller::Platform, "release_image", body).await;
+        cloud.made(&Caller::Platform(SystemPurpose::Rules), "release_image", body).await;
         let device = cloud.device(cloud.fleet("pump").await).await;
         let key = cloud.device_key(device).await;
         let url = format!("/device({device})");
@@ -86,7 +91,7 @@ async fn a_supervisor_is_one_for_the_device_and_never_older() {
         refused(cloud.patch(&cloud.ann, &url, to(old)).await, "is older");
         cloud
             .patch(
-                &Caller::Platform,
+                &Caller::Platform(SystemPurpose::Rules),
                 &format!("/release({old})"),
                 json!({"is_invalidated": true}),
             )

@@ -91,7 +91,8 @@ pub(super) async fn panel(
 ) -> Result<Markup, Problem> {
     let mut names = Names::of(cloud, visitor, device).await?;
     // Where the bus is away, the rest of the page is not.
-    let (lines, unread) = match read::latest(cloud, device.id).await {
+    let right = device.right_to_read(cloud, visitor).await?;
+    let (lines, unread) = match read::latest(cloud, &right).await {
         Ok(lines) => (lines, false),
         Err(error) => {
             tracing::warn!("log lines cannot be read: {error}");
@@ -142,7 +143,8 @@ pub(super) async fn events(
     device: &Device,
 ) -> Result<impl Stream<Item = Event> + Send + 'static, Problem> {
     let names = Names::of(cloud, visitor, device).await?;
-    let live = read::followed(cloud, device.id).await?;
+    let right = device.right_to_read(cloud, visitor).await?;
+    let live = read::followed(cloud, &right).await?;
     let state = (cloud.clone(), visitor.clone(), names, live, true);
     Ok(stream::unfold(
         state,
@@ -219,7 +221,8 @@ async fn download(
 ) -> Result<Response, Problem> {
     let device = Device::find(&cloud, &visitor, &uuid).await?;
     let mut names = Names::of(&cloud, &visitor, &device).await?;
-    let lines = read::latest(&cloud, device.id).await?;
+    let right = device.right_to_read(&cloud, &visitor).await?;
+    let lines = read::latest(&cloud, &right).await?;
     names.learn(&cloud, &visitor, &lines).await;
     let mut text = String::new();
     for line in &lines {

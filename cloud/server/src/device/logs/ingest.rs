@@ -84,10 +84,12 @@ pub(super) async fn admitted(
         });
     };
     let identity = identity?;
-    match identity.is_key() && cloud.may_act(&identity, device, Action::WriteLog).await? {
-        true => Ok((device, identity)),
-        false => Err(Refusal::Unauthorized),
+    if !identity.is_key() {
+        return Err(Refusal::Unauthorized);
     }
+    let right = cloud.right_on_device(&identity, device, Action::WriteLog);
+    right.await?.ok_or(Refusal::Unauthorized)?;
+    Ok((device, identity))
 }
 
 pub(super) fn unavailable() -> Refusal {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
+use data::RowRight;
 use futures::{StreamExt as _, stream};
 use http::request::Parts;
 use http::{StatusCode, header};
@@ -48,13 +49,12 @@ pub(crate) async fn read(
     let shown: String = uuid.chars().take(64).collect();
     let missing = || Refusal::Missing(format!("No device with uuid {shown}"));
     let device = cloud.device(&uuid).await?.ok_or_else(missing)?;
-    if !cloud.may(&identity, device, Method::Read).await? {
-        return Err(missing());
-    }
+    let right = cloud.right_on_device(&identity, device, Method::Read);
+    let right = right.await?.ok_or_else(missing)?;
     let wanted = Wanted::read(&parts)?;
     let logs = &cloud.devices.logs;
     if !wanted.follow {
-        let lines = logs.history.read(&cloud, wanted.span(device.id)).await?;
+        let lines = logs.history.read(&cloud, wanted.span(right.id())).await?;
         let lines: Vec<_> = lines.iter().map(Line::json).collect();
         return Ok(json(
             StatusCode::OK,
@@ -66,7 +66,7 @@ pub(crate) async fn read(
         (header::CACHE_CONTROL, "no-cache"),
     ];
     let mut lease = Lease::new(&cloud, &identity, Need::Read(device.id));
-    let live = Live::of(&cloud, device.id, &wanted).await?;
+    let live = Live::of(&cloud, &right, &wanted).await?;
     let body = stream::unfold(live, |mut live| async move {
         let next = live.next().await?;
         Some((Ok::<_, Infallible>(text(&next)), live))
@@ -75,12 +75,12 @@ pub(crate) async fn read(
     Ok((headers, Body::from_stream(body)).into_response())
 }
 
-/// The latest lines of a device, the oldest first.
+/// The latest lines of a device, the oldest first, for whoever has the right to read it.
 ///
 /// # Errors
 /// Where they cannot be read.
-pub(crate) async fn latest(cloud: &Cloud, device: i64) -> Result<Vec<Line>, NotRead> {
-    let span = Wanted::latest().span(device);
+pub(crate) async fn latest(cloud: &Cloud, device: &RowRight) -> Result<Vec<Line>, NotRead> {
+    let span = Wanted::latest().span(device.id());
     cloud.devices.logs.history.read(cloud, span).await
 }
 
@@ -88,7 +88,7 @@ pub(crate) async fn latest(cloud: &Cloud, device: i64) -> Result<Vec<Line>, NotR
 ///
 /// # Errors
 /// As [`latest`].
-pub(crate) async fn followed(cloud: &Shared, device: i64) -> Result<Live, NotRead> {
+pub(crate) async fn followed(cloud: &Shared, device: &RowRight) -> Result<Live, NotRead> {
     Live::of(cloud, device, &Wanted::latest()).await
 }
 
@@ -177,7 +177,8 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    async fn of(cloud: &Shared, device: i64, wanted: &Wanted) -> Result<Self, NotRead> {
+    async fn of(cloud: &Shared, right: &RowRight, wanted: &Wanted) -> Result<Self, NotRead> {
+        let device = right.id();
         let history = &cloud.devices.logs.history;
         // What is there before is not taken for missed.
         let before = match cloud.bus.has_others() {

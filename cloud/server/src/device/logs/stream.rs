@@ -21,7 +21,7 @@ use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, Stor
 use async_nats::jetstream::{Context, ContextBuilder};
 use async_nats::{Message, Subscriber};
 use axum::body::Bytes;
-use data::{DataError, DeviceGone, sql};
+use data::{DataError, DeviceGone, SystemPurpose};
 use futures::{FutureExt as _, StreamExt as _};
 use tokio::sync::broadcast::{Sender, channel};
 use tokio::sync::{Notify, mpsc};
@@ -158,7 +158,9 @@ impl Stream {
         if known && cloud.bus.hears_all() {
             return Ok(true);
         }
-        let select = sql("SELECT id FROM device WHERE id = ?").with(device);
+        let select = SystemPurpose::Logs
+            .sql("SELECT id FROM device WHERE id = ?")
+            .with(device);
         let there = cloud.database.row(&select).await?.is_some();
         if there {
             let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);

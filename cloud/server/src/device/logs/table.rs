@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use data::{DataError, Database, sql};
+use data::{DataError, Database, SystemPurpose};
 use sea_query::{Alias, Expr, Query};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, interval};
@@ -149,7 +149,9 @@ async fn write(cloud: &Cloud, groups: &mut [Group]) -> Result<(), DataError> {
                     Expr::val(sea_query::Value::BigInt(line.service)),
                 ]);
             }
-            let mut ids = transaction.ids(&insert).await?;
+            let mut ids = transaction
+                .ids(&SystemPurpose::Logs.statement(insert))
+                .await?;
             // Numbers are given in the order of the lines; nobody promises that they are told in it.
             ids.sort_unstable();
             for (line, id) in lines.iter_mut().zip(ids) {
@@ -197,11 +199,14 @@ fn not_kept(groups: Vec<Group>, error: &DataError) {
 /// Takes the oldest lines of a device away, above [`KEPT`].
 async fn trim(cloud: &Cloud, device: i64) -> Result<(), DataError> {
     let most = i64::try_from(KEPT).unwrap_or(i64::MAX);
-    let delete = sql("DELETE FROM device_log WHERE device = ? AND id <= \
-         (SELECT id FROM device_log WHERE device = ? ORDER BY id DESC LIMIT 1 OFFSET ?)")
-    .with(device)
-    .with(device)
-    .with(most);
+    let delete = SystemPurpose::Logs
+        .sql(
+            "DELETE FROM device_log WHERE device = ? AND id <= \
+         (SELECT id FROM device_log WHERE device = ? ORDER BY id DESC LIMIT 1 OFFSET ?)",
+        )
+        .with(device)
+        .with(device)
+        .with(most);
     cloud.database.execute(&delete).await?;
     Ok(())
 }
@@ -217,7 +222,7 @@ pub(super) async fn tidying(cloud: &Cloud, table: &Table, stop: &CancellationTok
             () = stop.cancelled() => return,
             _ = idle.tick() => table.live.tidy(),
             _ = old.tick() => {
-                let delete = sql("DELETE FROM device_log WHERE created_at < ?").with(now() - KEPT_FOR);
+                let delete = SystemPurpose::Logs.sql("DELETE FROM device_log WHERE created_at < ?").with(now() - KEPT_FOR);
                 if let Err(error) = cloud.database.execute(&delete).await {
                     tracing::warn!("old log lines cannot be taken away: {error}");
                 }
@@ -228,7 +233,7 @@ pub(super) async fn tidying(cloud: &Cloud, table: &Table, stop: &CancellationTok
 
 /// The latest lines of a span, the oldest first.
 pub(super) async fn read(database: &Database, span: Span) -> Result<Vec<Line>, DataError> {
-    let select = sql(
+    let select = SystemPurpose::Logs.sql(
         "SELECT id, created_at, timestamp, message, is_system, is_std_err, service_id FROM device_log \
          WHERE device = ? AND created_at >= ? ORDER BY id DESC LIMIT ?",
     )

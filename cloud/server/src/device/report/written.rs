@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use data::query::Caller;
 use data::write::{WriteError, Writer};
-use data::{Retries, Transaction};
+use data::{Retries, SystemPurpose, Transaction};
 use sea_query::{Alias, Expr, ExprTrait, Query, SimpleExpr};
 use serde_json::{Map, Value};
 
@@ -50,6 +50,7 @@ impl Present {
             )
             .and_where(Expr::col(of_device("uuid")).eq(uuid))
             .take();
+        let select = SystemPurpose::Report.statement(select);
         let Some(row) = cloud.database.row(&select).await? else {
             return Ok(None);
         };
@@ -195,7 +196,7 @@ impl Changed {
                         .map(|from| ("public_address".to_owned(), Value::from(from.as_str()))),
                 )
                 .collect();
-            let platform = Caller::Platform;
+            let platform = Caller::Platform(SystemPurpose::Report);
             let mut writer = Writer::new(
                 &mut transaction,
                 cloud.setting(&platform),
@@ -230,6 +231,7 @@ impl Changed {
             .values(values)
             .and_where(Expr::col(Alias::new("id")).eq(self.device))
             .take();
+        let update = SystemPurpose::Report.statement(update);
         transaction.execute(&update).await?;
         Ok(())
     }

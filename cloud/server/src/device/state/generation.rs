@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use data::{DataError, Database, sql};
+use data::{DataError, Database, SystemPurpose};
 use tokio::sync::oneshot;
 
 /// Polls that one statement asks for.
@@ -149,7 +149,7 @@ impl Found {
 }
 
 async fn look(database: &Database, devices: &[i64], fleets: &[i64]) -> Result<Found, DataError> {
-    let select = sql(
+    let select = SystemPurpose::TargetState.sql(
         "SELECT 1, d.id, coalesce((SELECT generation FROM state_generation WHERE kind = 'device' AND row_id = d.id), 0) \
          FROM device AS d WHERE d.id IN (?) \
          UNION ALL SELECT 2, row_id, generation FROM state_generation WHERE kind = 'application' AND row_id IN (?)",

@@ -5,10 +5,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
+use data::RowRight;
 use http::HeaderValue;
+use resources::{Action, Branding};
 use sha2::{Digest, Sha256};
 
 use super::generation::Generations;
+use super::rows::Rows;
 use crate::device::Known;
 
 /// Bytes of documents that are remembered.
@@ -31,7 +34,29 @@ pub(crate) struct Remembered {
     /// How often the device is to poll, in milliseconds.
     pub(crate) poll: i64,
     pub(crate) tag: HeaderValue,
-    pub(crate) document: Bytes,
+    /// Shown by [`Remembered::document`] alone: it holds the variables of the device.
+    document: Bytes,
+}
+
+impl Remembered {
+    /// What `rows` are of the state of a device.
+    pub(super) fn new(device: Known, rows: &Rows, branding: &Branding) -> Self {
+        let document = rows.document(branding).to_string();
+        Remembered {
+            device,
+            depends: rows.apps.values().map(|app| app.id).collect(),
+            generation: rows.generation,
+            poll: rows.poll_interval(branding),
+            tag: tag(&document),
+            document: document.into(),
+        }
+    }
+
+    /// The state, for whoever has the right to read this one.
+    pub(super) fn document(&self, right: &RowRight) -> Option<Bytes> {
+        let may = right.is_to(Action::ReadTargetState, "device", self.device.id);
+        may.then(|| self.document.clone())
+    }
 }
 
 /// Target states, by the device's uuid.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use data::{DataError, Row, Sql, sql};
+use data::{DataError, Row, RowRight, Sql, SystemPurpose};
 
 use crate::cloud::Cloud;
 
@@ -86,7 +86,7 @@ pub(crate) struct Image {
 /// The statement for a `target`: one row with the device or fleet, and the releases that it is to run. Each
 /// row of the answer is of a kind, four numbers and four texts.
 macro_rules! state_of {
-    ($target:literal) => {
+    ($target:expr) => {
         concat!(
             "WITH target AS (", $target, "), ",
             "app AS (",
@@ -139,39 +139,50 @@ macro_rules! state_of {
     };
 }
 
-/// Of the device with this uuid.
-pub(crate) fn of_device(uuid: &str) -> Sql {
-    sql(state_of!(
-        "SELECT d.id AS device, d.actor AS actor, a.id AS fleet, d.uuid AS uuid, d.device_name AS name, \
-         coalesce(d.is_pinned_on__release, a.should_be_running__release) AS release_id, \
-         d.should_be_managed_by__release AS supervisor, d.should_be_operated_by__release AS system \
-         FROM device AS d LEFT JOIN application AS a ON a.id = d.belongs_to__application WHERE d.uuid = ?"
-    ))
-    .with(uuid)
+/// What the state of a device is made from, found by what the text names.
+macro_rules! state_of_device {
+    ($by:literal) => {
+        state_of!(concat!(
+            "SELECT d.id AS device, d.actor AS actor, a.id AS fleet, d.uuid AS uuid, d.device_name AS name, \
+             coalesce(d.is_pinned_on__release, a.should_be_running__release) AS release_id, \
+             d.should_be_managed_by__release AS supervisor, d.should_be_operated_by__release AS system \
+             FROM device AS d LEFT JOIN application AS a ON a.id = d.belongs_to__application WHERE ",
+            $by
+        ))
+    };
 }
 
-/// Of any device of this fleet, with its target release.
-pub(crate) fn of_fleet(fleet: i64) -> Sql {
-    sql(state_of!(
+/// Of the device with this uuid, for whoever turns out to have the right to it.
+pub(crate) fn of_device(uuid: &str) -> Sql {
+    let select = SystemPurpose::TargetState.sql(state_of_device!("d.uuid = ?"));
+    select.with(uuid)
+}
+
+/// Of the device of this right.
+pub(crate) fn of_device_with(right: &RowRight) -> Sql {
+    right.sql(state_of_device!("d.id = ?"))
+}
+
+/// Of any device of the fleet of this right, with its target release.
+pub(crate) fn of_fleet(right: &RowRight) -> Sql {
+    right.sql(state_of!(
         "SELECT CAST(NULL AS BIGINT) AS device, CAST(NULL AS BIGINT) AS actor, a.id AS fleet, a.uuid AS uuid, \
          a.app_name AS name, a.should_be_running__release AS release_id, \
          CAST(NULL AS BIGINT) AS supervisor, CAST(NULL AS BIGINT) AS system \
          FROM application AS a WHERE a.id = ?"
     ))
-    .with(fleet)
 }
 
-/// Of any device of this fleet that is to run this release.
-pub(crate) fn of_fleet_with(fleet: i64, release: i64) -> Sql {
-    sql(state_of!(
+/// Of any device of the fleet of this right that is to run this release.
+pub(crate) fn of_fleet_with(right: &RowRight, release: i64) -> Sql {
+    let select = right.sql(state_of!(
         "SELECT CAST(NULL AS BIGINT) AS device, CAST(NULL AS BIGINT) AS actor, a.id AS fleet, a.uuid AS uuid, \
          a.app_name AS name, r.id AS release_id, \
          CAST(NULL AS BIGINT) AS supervisor, CAST(NULL AS BIGINT) AS system \
          FROM application AS a JOIN release AS r ON r.belongs_to__application = a.id \
          WHERE a.id = ? AND r.id = ?"
-    ))
-    .with(fleet)
-    .with(release)
+    ));
+    select.with(release)
 }
 
 impl Cloud {

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-use data::sql;
+use data::testing::sql;
 use reqwest::header::SET_COOKIE;
 use reqwest::{Method, StatusCode};
 use serde_json::json;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use data::sql;
+use data::testing::sql;
 use reqwest::header::COOKIE;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};

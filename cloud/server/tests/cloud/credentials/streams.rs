@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::routing::any;
-use data::sql;
+use data::testing::sql;
 use futures::{StreamExt as _, stream};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Method, StatusCode};

@@ -8,7 +8,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::response::IntoResponse as _;
 use axum::routing::{any, get};
-use data::testing::on_fresh;
+use data::testing::{on_fresh, sql};
 use futures::{StreamExt as _, stream};
 use http::header::CONTENT_TYPE;
 use http::{Method, StatusCode};
@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 use super::{PATIENCE, silent, until, until_connected};
 use crate::fake_device::{Known, connect, known};
 use crate::harness::{Cloud, Signed, on_both, read};
+use crate::shop::Shop;
 
 pub(crate) const PIECE: usize = 16 << 10;
 
@@ -130,6 +131,54 @@ async fn a_device_is_asked_what_the_caller_asks_and_its_answer_is_passed_on() {
         assert_eq!(page.headers()["content-security-policy"], "default-src 'none'; sandbox");
         let head = json!({ "deviceId": device.id, "method": "HEAD" });
         assert_eq!(read(asked(&ann, "/ping", head).await).await, (StatusCode::OK, Value::Null));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn m16_a_device_is_asked_for_variables_by_those_alone_who_may_read_them() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        let device = connected(&cloud, &shop.ann, shop.fleet, echo()).await;
+        let eve = json!({
+            "username": "eve", "email": "eve@other.example", "password": "battery horse",
+        });
+        let (status, _) = shop.ann.send(Method::POST, "/user/register", eve).await;
+        assert_eq!(status, StatusCode::CREATED);
+        let given = json!({ "username": "eve", "password": "battery horse" });
+        let token = cloud.ask(Method::POST, "/login_").json(&given).send().await;
+        let eve = cloud.by(token.expect("an answer").text().await.expect("a token"));
+        for (role, reads, writes) in [
+            ("observer", StatusCode::FORBIDDEN, StatusCode::FORBIDDEN),
+            ("operator", StatusCode::FORBIDDEN, StatusCode::OK),
+            ("developer", StatusCode::OK, StatusCode::OK),
+        ] {
+            let share = sql(
+                "INSERT INTO user_application_membership (created_at, modified_at, \"user\", is_member_of__application, \
+                 application_membership_role) SELECT 1, 1, u.id, ?, r.id FROM \"user\" AS u, \
+                 application_membership_role AS r WHERE u.username = 'eve' AND r.name = ?",
+            );
+            shop.execute(share.with(shop.fleet).with(role)).await;
+            for whom in [json!({ "deviceId": device.id }), json!({ "appId": shop.fleet })] {
+                for (method, path, expected) in [
+                    ("GET", "/v1/device", StatusCode::OK),
+                    ("GET", "/V2/containerID", StatusCode::OK),
+                    ("HEAD", "/v2/applications/17/state", StatusCode::OK),
+                    ("GET", "/v1/apps/17", reads),
+                    ("HEAD", "/v1/apps/17", reads),
+                    ("GET", "/v2/local/target-state", reads),
+                    ("GET", "/v2/applications/../../v1/apps/17/state", reads),
+                    ("GET", "/v3/something/of/a/plugin", reads),
+                    ("POST", "/v1/blink", writes),
+                ] {
+                    let mut body = whom.clone();
+                    body["method"] = method.into();
+                    let (status, text) = read(asked(&eve, path, body).await).await;
+                    assert_eq!(status, expected, "{role} {method} {path} {whom}: {text}");
+                }
+            }
+            shop.execute(sql("DELETE FROM user_application_membership")).await;
+        }
     })
     .await;
 }

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use data::{DataError, Row, Statement, Transaction, sql};
-use sea_query::{Alias, Expr, ExprTrait, OnConflict, Query};
+use data::{DataError, Row, Statement, SystemPurpose, SystemStatement, Transaction};
+use sea_query::{Alias, Expr, ExprTrait, OnConflict, Query, SelectStatement};
 
 use crate::answer::Refusal;
 use crate::cloud::{Cloud, now};
@@ -47,7 +47,7 @@ pub(super) async fn release_of(
     fleet: &str,
     commit: &str,
 ) -> Result<Option<i64>, DataError> {
-    let select = sql(
+    let select = SystemPurpose::Report.sql(
         "SELECT r.id FROM release AS r JOIN application AS a ON a.id = r.belongs_to__application \
          WHERE a.uuid = ? AND r.\"commit\" = ? AND r.status = 'success' ORDER BY r.id",
     )
@@ -67,7 +67,7 @@ impl Looked {
     ) -> Result<Self, DataError> {
         let named = releases_named(apps);
         let pictured = images_named(apps);
-        let present = sql(
+        let present = SystemPurpose::Report.sql(
             "SELECT installs__image, is_provided_by__release, status, download_progress, modified_at \
              FROM image_install WHERE device = ?",
         )
@@ -208,7 +208,7 @@ async fn rows(cloud: &Cloud, statement: Option<&impl Statement>) -> Result<Vec<R
 
 /// Id, app and commit of the successful releases that a report names; more than those, where one commit is
 /// of several apps.
-fn releases_named(apps: &Apps) -> Option<sea_query::SelectStatement> {
+fn releases_named(apps: &Apps) -> Option<SystemStatement<SelectStatement>> {
     let mut commits = Vec::new();
     let mut ids = Vec::new();
     for release in &apps.releases {
@@ -237,11 +237,11 @@ fn releases_named(apps: &Apps) -> Option<sea_query::SelectStatement> {
             false => Expr::col(of(&release, "commit")).is_in(commits),
         })
         .take();
-    Some(select)
+    Some(SystemPurpose::Report.statement(select))
 }
 
 /// Id, app and place of the successful images that a report names.
-fn images_named(apps: &Apps) -> Option<sea_query::SelectStatement> {
+fn images_named(apps: &Apps) -> Option<SystemStatement<SelectStatement>> {
     let mut locations: Vec<String> = Vec::new();
     let mut ids = Vec::new();
     for image in apps.releases.iter().flat_map(|release| &release.images) {
@@ -279,7 +279,7 @@ fn images_named(apps: &Apps) -> Option<sea_query::SelectStatement> {
             false => Expr::col(of(&image, "is_stored_at__image_location")).is_in(locations),
         })
         .take();
-    Some(select)
+    Some(SystemPurpose::Report.statement(select))
 }
 
 /// Writes images of a device: those that are new, and those that are known.
@@ -331,6 +331,7 @@ pub(super) async fn write(
                 install.release.into(),
             ]);
         }
+        let insert = SystemPurpose::Report.statement(insert);
         transaction.execute(&insert).await?;
     }
     Ok(())

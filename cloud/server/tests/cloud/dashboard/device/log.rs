@@ -101,7 +101,7 @@ async fn lines_are_text_and_bounded_and_can_be_taken_along() {
         );
 
         // As many as are kept, and more that come.
-        let many = data::sql(
+        let many = data::testing::sql(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200) \
              INSERT INTO device_log (device, created_at, timestamp, message, is_system, is_std_err) \
              SELECT ?, ?, 1700000000000 + i, 'line ' || i || ' of many', 0, 0 FROM n",

@@ -1,0 +1,216 @@
+//! Rights on rows, as they were found: what statements written by hand are made from where they answer somebody.
+
+use resources::{Method, Role, Rows};
+
+use crate::database::Database;
+use crate::error::DataError;
+use crate::query::{self, Caller, QueryError, Right, Setting};
+use crate::statement::{Sql, sql};
+use crate::transaction::Transaction;
+
+/// That a caller may do something with a row. There is none without the question: [`Database::right`],
+/// [`Database::readable`] and [`Transaction::right`] ask the database, [`RowRight::of_device_itself`] the declared
+/// rights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowRight {
+    table: &'static str,
+    id: i64,
+    right: Right,
+}
+
+impl RowRight {
+    /// The number of the row.
+    #[must_use]
+    pub fn id(&self) -> i64 {
+        self.id
+    }
+
+    /// Whether this is the right to do that with the row of a number.
+    #[must_use]
+    pub fn is_to(&self, right: impl Into<Right>, table: &str, id: i64) -> bool {
+        self.table == table && self.id == id && self.right == right.into()
+    }
+
+    /// A statement about the row. Its first `?` is the row's number; further values follow, in their order.
+    #[must_use]
+    pub fn sql(&self, text: &'static str) -> Sql {
+        debug_assert!(
+            text.contains(self.table),
+            "not about a {}: {text}",
+            self.table
+        );
+        sql(text).with(self.id)
+    }
+
+    /// A statement about several rows: the numbers take the place of its first `?`, in parentheses (`id IN (?)`).
+    #[must_use]
+    pub fn sql_of_all(rights: &[RowRight], text: &'static str) -> Sql {
+        let ids: Vec<i64> = rights.iter().map(RowRight::id).collect();
+        sql(text).with_all(&ids)
+    }
+
+    /// The right of a device on its own row, by its key: without a statement, for what devices ask all the time. None
+    /// where the key is of another actor, or the model declares no such right of devices on themselves. The row of the
+    /// number `device` is known to have this actor.
+    #[must_use]
+    pub fn of_device_itself(
+        caller: &Caller,
+        device: i64,
+        actor: i64,
+        right: impl Into<Right>,
+    ) -> Option<RowRight> {
+        let right = right.into();
+        let resource = resources::v7().resource("device")?;
+        let itself = |role: Role, rows: Rows| {
+            role == Role::DeviceKey && rows == Rows::Where("actor eq @actor")
+        };
+        let is_declared = match right {
+            Right::Method(method) => resource
+                .grants
+                .iter()
+                .any(|grant| grant.methods.has(method) && itself(grant.role, grant.rows)),
+            Right::Action(action) => resource
+                .permits
+                .iter()
+                .any(|permit| permit.action == action && itself(permit.role, permit.rows)),
+        };
+        let is_itself = caller.role() == Some(Role::DeviceKey) && caller.actor() == Some(actor);
+        (is_declared && is_itself).then_some(RowRight {
+            table: resource.table,
+            id: device,
+            right,
+        })
+    }
+}
+
+/// Why it is not known whether there is a right.
+#[derive(Debug, thiserror::Error)]
+pub enum RightError {
+    /// The question is wrong.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// The database failed.
+    #[error(transparent)]
+    Data(#[from] DataError),
+}
+
+/// The question whether a caller may do something with a row; none where it has no rights on the resource at all.
+fn question(
+    setting: &Setting<'_>,
+    resource: &str,
+    id: i64,
+    right: Right,
+) -> Result<Option<(query::Compiled, RowRight)>, QueryError> {
+    let Some(found) = setting.model.resource(resource) else {
+        return Ok(None);
+    };
+    let table = found.table;
+    match query::permitted(setting, resource, id, right) {
+        Ok(select) => Ok(Some((select, RowRight { table, id, right }))),
+        Err(QueryError::NoRights(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+impl Database {
+    /// The right of the setting's caller to do this with the row of a number, where there is one.
+    ///
+    /// # Errors
+    /// [`RightError`]; no right is no error.
+    pub async fn right(
+        &self,
+        setting: &Setting<'_>,
+        resource: &str,
+        id: i64,
+        right: impl Into<Right>,
+    ) -> Result<Option<RowRight>, RightError> {
+        let Some((select, right)) = question(setting, resource, id, right.into())? else {
+            return Ok(None);
+        };
+        Ok(self.row(&select).await?.map(|_| right))
+    }
+
+    /// The rights to read the rows that a GET of `path?query` means, as [`odata::parse`] read it.
+    ///
+    /// # Errors
+    /// [`RightError`]; also where the caller has no rights on the resource at all.
+    pub async fn readable(
+        &self,
+        setting: &Setting<'_>,
+        request: &odata::Request,
+        path: &str,
+        query: Option<&str>,
+    ) -> Result<Vec<RowRight>, RightError> {
+        let (table, select) = query::rows(setting, request, Method::Read, path, query)?;
+        let rows = self.rows(&select).await?;
+        let right = Right::Method(Method::Read);
+        let rights = rows.iter().map(|row| {
+            let id = row.id(0)?;
+            Ok(RowRight { table, id, right })
+        });
+        Ok(rights.collect::<Result<_, DataError>>()?)
+    }
+}
+
+impl Transaction {
+    /// As [`Database::right`], with what this transaction has changed.
+    ///
+    /// # Errors
+    /// [`RightError`]; no right is no error.
+    pub async fn right(
+        &mut self,
+        setting: &Setting<'_>,
+        resource: &str,
+        id: i64,
+        right: impl Into<Right>,
+    ) -> Result<Option<RowRight>, RightError> {
+        let Some((select, right)) = question(setting, resource, id, right.into())? else {
+            return Ok(None);
+        };
+        Ok(self.row(&select).await?.map(|_| right))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use resources::Action;
+
+    use super::*;
+
+    fn key(role: Role, actor: i64) -> Caller {
+        Caller::Holder {
+            role,
+            actor: Some(actor),
+            user: None,
+        }
+    }
+
+    #[test]
+    fn a_device_has_the_declared_rights_on_itself_and_no_others() {
+        let own = key(Role::DeviceKey, 5);
+        let to_read = RowRight::of_device_itself(&own, 7, 5, Method::Read);
+        let to_read = to_read.expect("a device reads itself");
+        assert!(to_read.is_to(Method::Read, "device", 7));
+        assert!(!to_read.is_to(Method::Update, "device", 7));
+        assert!(!to_read.is_to(Method::Read, "device", 8));
+        assert!(!to_read.is_to(Method::Read, "application", 7));
+        for action in [Action::ReadTargetState, Action::WriteLog, Action::CloudLink] {
+            assert!(RowRight::of_device_itself(&own, 7, 5, action).is_some());
+        }
+        for right in [
+            Right::from(Method::Delete),
+            Right::from(Method::Create),
+            Right::from(Action::CreateDeviceKey),
+        ] {
+            assert_eq!(RowRight::of_device_itself(&own, 7, 5, right), None);
+        }
+        for other in [
+            key(Role::DeviceKey, 6),
+            key(Role::ProvisioningKey, 5),
+            key(Role::User, 5),
+            Caller::guest(),
+        ] {
+            assert_eq!(RowRight::of_device_itself(&other, 7, 5, Method::Read), None);
+        }
+    }
+}
