@@ -31,11 +31,19 @@ fn address(input: &mut Input<'_>) -> ModalResult<Address> {
         if opt(literal("$count")).parse_next(input)?.is_some() {
             break Tail::Count;
         }
-        if opt(literal("$links/")).parse_next(input)?.is_some() {
+        let begin = input.checkpoint();
+        let is_reference = opt(literal("$links/")).parse_next(input)?.is_some();
+        if is_reference && key.is_some() {
             break Tail::Links(cut_err(name).parse_next(input)?);
         }
         if opt(alt((literal("$"), eof))).parse_next(input)?.is_some() {
             return refuse("a link, `$count` or `$links/` and a link");
+        }
+        if key.is_none() {
+            input.reset(&begin);
+            return refuse(
+                "`$count`, or a key in parentheses before the link, which leads from one record",
+            );
         }
         one_link_more_than(links.len())?;
         links.push(cut_err(keyed_name).parse_next(input)?);

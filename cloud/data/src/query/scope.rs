@@ -214,6 +214,12 @@ impl<'a> Compiler<'a> {
         if in_rule {
             return Ok(only);
         }
+        // What is of the user who asks is nobody else's to ask for, as where a filter leads to users.
+        let is_of_users = row.resource.only.is_some_and(|rule| rule.contains("@user"));
+        if is_of_users && self.caller.roles().is_some() && self.caller.user().is_none() {
+            let message = format!("this credential has no rights on `{}`", row.resource.name);
+            return Err(Fault::no_rights(at, message));
+        }
         let rule = match self.rule(row, right)? {
             Rule::All => None,
             Rule::Where { what, .. } => Some(what),

@@ -25,10 +25,8 @@ fn actor() -> Resource {
     .many("is_of__application", "application", "actor")
     .many("is_of__device", "device", "actor")
     .many("api_key", "api_key", "is_of__actor")
-    .people(
-        Methods::READ.and(Methods::DELETE),
-        Rows::Where("id eq @actor"),
-    )
+    // Nobody reads actors: what they are of says all that there is to them.
+    .grant(Role::User, Methods::DELETE, Rows::Where("id eq @actor"))
 }
 
 fn user() -> Resource {

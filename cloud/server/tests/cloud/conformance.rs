@@ -7,6 +7,64 @@ use crate::harness::{on_both, read};
 use crate::scene::scene;
 
 #[tokio::test]
+async fn a2_actors_are_nobodys_to_read_and_a_way_through_them_is_refused() {
+    on_both(async |cloud| {
+        let names = scene(&cloud).await;
+        let ann = names.by(&cloud, "ann");
+        let own = ann.get("/actor/v1/whoami").await.1["id"].clone();
+        let (status, key) = ann
+            .send(Method::POST, "/api-key/user/full", json!({ "name": "a2" }))
+            .await;
+        assert_eq!(status, StatusCode::OK);
+        let key = cloud.by(key.as_str().expect("a key").to_owned());
+        let device = names.by(&cloud, "calm");
+        for (who, by) in [("a user", &ann), ("a key", &key), ("a device", &device)] {
+            for path in [
+                "/v7/actor".to_owned(),
+                format!("/v7/actor({own})"),
+                "/v7/actor/$count".to_owned(),
+                "/v7/device?$select=id&$expand=actor".to_owned(),
+                "/v7/device?$select=id&$filter=actor/any(a:a/id gt 0)".to_owned(),
+                format!("/v6/actor({own})"),
+            ] {
+                let (status, body) = by.get(&path).await;
+                assert_eq!(status, StatusCode::UNAUTHORIZED, "{who} {path}: {body}");
+            }
+        }
+        // The number is no way through them.
+        let rows = ann
+            .rows("/v7/device?$select=actor&$filter=actor gt 0")
+            .await;
+        assert!(rows[0]["actor"]["__id"].is_i64(), "{rows:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a3_fleets_of_ones_own_are_for_whoever_is_somebody() {
+    on_both(async |cloud| {
+        let names = scene(&cloud).await;
+        let (ann, calm) = (names.by(&cloud, "ann"), names.by(&cloud, "calm"));
+        let filter = "is_directly_accessible_by__user/any(u:true)";
+        for version in ["v1", "v2", "v3", "v4", "v5", "v6", "v7"] {
+            let path = match version {
+                "v7" => format!("/v7/application?$select=id&$filter={filter}"),
+                older => format!("/{older}/my_application?$select=id"),
+            };
+            assert!(!ann.rows(&path).await.is_empty(), "{path}");
+            let guest = cloud.ask(Method::GET, &path).send().await;
+            let guest = guest.expect("an answer").status();
+            assert_eq!(guest, StatusCode::UNAUTHORIZED, "{path}");
+            assert_eq!(calm.get(&path).await.0, StatusCode::UNAUTHORIZED, "{path}");
+        }
+        let counted = "/v6/my_application/$count";
+        let guest = cloud.ask(Method::GET, counted).send().await;
+        assert_eq!(guest.expect("an answer").status(), StatusCode::UNAUTHORIZED);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a5_parts_of_a_prerelease_that_are_of_digits_are_numbers() {
     on_both(async |cloud| {
         let names = scene(&cloud).await;
@@ -33,6 +91,36 @@ async fn a5_parts_of_a_prerelease_that_are_of_digits_are_numbers() {
         let draft = names.filled("/v7/release(<draft>)?$select=version");
         let version = &ann.rows(&draft).await[0]["version"]["prerelease"];
         assert!(version[0].is_i64(), "{version}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a6_links_lead_from_one_record() {
+    on_both(async |cloud| {
+        let names = scene(&cloud).await;
+        let ann = names.by(&cloud, "ann");
+        for path in [
+            "/v7/application/owns__device",
+            "/v7/application/owns__device/$count",
+            "/v7/application/$links/owns__device",
+            "/v7/application/owns__device(<calm>)",
+            "/v6/application/owns__device",
+        ] {
+            let (status, body) = ann.get(&names.filled(path)).await;
+            assert_eq!(status, StatusCode::BAD_REQUEST, "{path}: {body}");
+            assert!(body.to_string().contains("a key in parentheses"), "{body}");
+        }
+        for path in [
+            "/v7/application(<pump>)/owns__device",
+            "/v7/application(<pump>)/owns__device/$count",
+            "/v7/application(<pump>)/$links/owns__device",
+            "/v7/device(<calm>)/belongs_to__application/owns__device",
+            "/v7/device/$count",
+        ] {
+            let (status, body) = ann.get(&names.filled(path)).await;
+            assert_eq!(status, StatusCode::OK, "{path}: {body}");
+        }
     })
     .await;
 }
