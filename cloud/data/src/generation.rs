@@ -2,8 +2,7 @@
 //!
 //! They are raised in the transaction that makes the change, out of its effects. So whoever keeps something
 //! that was made from these rows, in whichever replica, learns from one look at its numbers whether it still
-//! holds. A device's own number and those of the fleets that its target state is made from grow alone, and
-//! so does their sum: it is the same only while all of them are.
+//! holds.
 
 use sea_query::{Alias, Expr, ExprTrait, OnConflict, Query};
 

@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 
-use resources::{Taken, Writer as Word, split_os_version};
+use resources::{Method, Taken, Writer as Word, split_os_version};
 use semver::Version;
 
 use super::system_release::{self, os_version};
 use super::{fleet, history, installs, random};
 use crate::effect::DeviceGone;
+use crate::query;
 use crate::record::AT_ONCE;
 use crate::statement::sql;
 use crate::write::{Change, WriteError, Writer, known};
@@ -61,6 +62,7 @@ pub(super) async fn before_change(
 async fn before_one_change(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), WriteError> {
     if writer.is_device() {
         only_while_it_is_set_up(change)?;
+        leave_out_what_it_cannot_run(writer, change).await?;
     }
     take_os_variant(change);
     note_events(change, writer.now());
@@ -114,6 +116,25 @@ fn only_while_it_is_set_up(change: &mut Change) -> Result<(), WriteError> {
             if field.writer == Word::Provisioning {
                 change.new.remove(field.name);
             }
+        }
+    }
+    Ok(())
+}
+
+/// A release that a device may not read is not there for it, and so it does not run one: what it says of that is passed
+/// over.
+async fn leave_out_what_it_cannot_run(
+    writer: &mut Writer<'_>,
+    change: &mut Change,
+) -> Result<(), WriteError> {
+    const FIELD: &str = "is_running__release";
+    if !change.alters(FIELD) {
+        return Ok(());
+    }
+    if let Some(release) = change.number(FIELD) {
+        let select = query::permitted(&writer.setting, "release", release, Method::Read)?;
+        if writer.transaction.id(&select).await?.is_none() {
+            change.new.remove(FIELD);
         }
     }
     Ok(())

@@ -40,7 +40,7 @@ struct Polled {
     at: Instant,
     /// After how many milliseconds it counts as silent.
     silent_after: i64,
-    /// Which state it has, as the sum of its numbers.
+    /// Which state it has: what it was made from, in one number (`state/generation.rs`).
     given: i64,
 }
 
@@ -190,7 +190,8 @@ pub(crate) async fn expiring(cloud: Shared, stop: CancellationToken) {
 
 /// Moves those that are due to their next state; how many there were.
 async fn expire(cloud: &Cloud) -> Result<usize, DataError> {
-    let due = SystemPurpose::Heartbeat.sql("SELECT id FROM device_heartbeat WHERE deadline <= now_ms() LIMIT 1");
+    let due = SystemPurpose::Heartbeat
+        .sql("SELECT id FROM device_heartbeat WHERE deadline <= now_ms() LIMIT 1");
     // Nothing is locked for a look.
     if cloud.database.row(&due).await?.is_none() {
         return Ok(0);
@@ -222,11 +223,14 @@ async fn expire(cloud: &Cloud) -> Result<usize, DataError> {
     gone.sort_unstable();
     set_state(&mut transaction, &late, "timeout", now).await?;
     set_state(&mut transaction, &gone, "offline", now).await?;
-    let again = SystemPurpose::Heartbeat.sql("UPDATE device_heartbeat SET deadline = now_ms() + ? WHERE device IN (?)")
+    let again = SystemPurpose::Heartbeat
+        .sql("UPDATE device_heartbeat SET deadline = now_ms() + ? WHERE device IN (?)")
         .with(SECOND_CHANCE)
         .with_all(&late);
     transaction.execute(&again).await?;
-    let done = SystemPurpose::Heartbeat.sql("DELETE FROM device_heartbeat WHERE device IN (?)").with_all(&gone);
+    let done = SystemPurpose::Heartbeat
+        .sql("DELETE FROM device_heartbeat WHERE device IN (?)")
+        .with_all(&gone);
     transaction.execute(&done).await?;
     transaction.commit().await?;
     Ok(rows.len())

@@ -6,7 +6,7 @@
 //! that come at once share one.
 
 mod document;
-mod generation;
+pub(crate) mod generation;
 mod remembered;
 mod rows;
 

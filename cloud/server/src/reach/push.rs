@@ -10,7 +10,7 @@
 //! given last is not the one of now. So nothing has to be remembered of devices that are away, nor is anything
 //! lost with a replica that was about to tell them.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,8 +21,9 @@ use http::Method;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
-use super::ask::{Addressed, Question, to_be_told, ask};
+use super::ask::{Addressed, Question, ask, to_be_told};
 use crate::cloud::{Cloud, Shared};
+use crate::device::state::generation::fingerprint;
 
 /// Devices of one statement.
 const AT_ONCE: usize = 1000;
@@ -221,22 +222,46 @@ async fn behind(cloud: &Cloud, arrived: &HashSet<i64>) -> Result<Vec<i64>, DataE
     let arrived: Vec<i64> = arrived.iter().copied().collect();
     let mut behind = Vec::new();
     for arrived in arrived.chunks(AT_ONCE) {
-        // The numbers are those that a state goes by (`device/state.rs`).
+        // The numbers are those that a state goes by (`device/state/rows.rs`).
         let select = SystemPurpose::Push.sql(
-            "SELECT d.id FROM device AS d LEFT JOIN device_heartbeat AS h ON h.device = d.id \
-             WHERE d.id IN (?) AND (h.given IS NULL OR h.given <> \
-             coalesce((SELECT generation FROM state_generation WHERE kind = 'device' AND row_id = d.id), 0) \
-             + coalesce((SELECT sum(g.generation) FROM state_generation AS g WHERE g.kind = 'application' \
-             AND (g.row_id = d.belongs_to__application OR g.row_id IN (SELECT r.belongs_to__application \
-             FROM release AS r WHERE r.id = d.should_be_managed_by__release \
-             OR r.id = d.should_be_operated_by__release))), 0))",
+            "WITH arrived AS (SELECT id, belongs_to__application AS fleet, should_be_managed_by__release AS supervisor, \
+             should_be_operated_by__release AS system FROM device WHERE id IN (?)), \
+             made AS (SELECT id, fleet FROM arrived WHERE fleet IS NOT NULL \
+             UNION SELECT a.id, r.belongs_to__application FROM arrived AS a \
+             JOIN release AS r ON r.id = a.supervisor OR r.id = a.system) \
+             SELECT a.id, CAST(NULL AS BIGINT), coalesce(g.generation, 0), h.given FROM arrived AS a \
+             LEFT JOIN device_heartbeat AS h ON h.device = a.id \
+             LEFT JOIN state_generation AS g ON g.kind = 'device' AND g.row_id = a.id \
+             UNION ALL SELECT m.id, m.fleet, coalesce(g.generation, 0), NULL FROM made AS m \
+             LEFT JOIN state_generation AS g ON g.kind = 'application' AND g.row_id = m.fleet",
         );
         let rows = cloud.database.rows(&select.with_all(arrived)).await?;
+        let mut made: HashMap<i64, MadeFrom> = HashMap::new();
         for row in rows {
-            behind.push(row.id(0)?);
+            let made = made.entry(row.id(0)?).or_default();
+            match row.number(1)? {
+                Some(fleet) => {
+                    made.of_fleets.insert(fleet, row.id(2)?);
+                }
+                None => (made.of_device, made.given) = (row.id(2)?, row.number(3)?),
+            }
         }
+        let late = made.into_iter().filter(|(_, made)| {
+            let now = fingerprint(made.of_device, &made.of_fleets);
+            made.given != Some(now)
+        });
+        behind.extend(late.map(|(device, _)| device));
     }
+    behind.sort_unstable();
     Ok(behind)
+}
+
+/// What the state of a device would be made from now, and which one it was given.
+#[derive(Default)]
+struct MadeFrom {
+    of_device: i64,
+    of_fleets: BTreeMap<i64, i64>,
+    given: Option<i64>,
 }
 
 async fn tell(cloud: Shared, device: Addressed) {

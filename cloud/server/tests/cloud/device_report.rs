@@ -19,7 +19,7 @@ async fn what_a_device_says_is_written_and_cut_to_what_fits() {
             "status": "x".repeat(60), "os_version": "Platform OS 2.88.4 (dev)", "supervisor_version": "v1.2.3",
             "provisioning_progress": null, "provisioning_state": "", "ip_address": "10.0.0.1 10.0.0.2",
             "mac_address": "00:11:22:33:44:55", "api_port": 48484, "api_secret": "s".repeat(80),
-            "cpu_id": "ABCD", "is_undervolted": true, "is_online": true,
+            "cpu_id": "ABCD", "is_undervolted": true,
             "memory_usage": 5_000_000_000_i64, "memory_total": 2048, "storage_usage": 12, "storage_total": 100,
             "storage_block_device": "/dev/mmcblk0p6", "cpu_temp": 51, "cpu_usage": 7, "unknown": { "x": 1 },
         });
@@ -36,7 +36,6 @@ async fn what_a_device_says_is_written_and_cut_to_what_fits() {
             ("api_port", json!(48484)),
             ("cpu_id", json!("abcd")),
             ("is_undervolted", json!(true)),
-            ("is_online", json!(true)),
             ("memory_usage", json!(2_147_483_647)),
             ("cpu_temp", json!(51)),
             ("storage_block_device", json!("/dev/mmcblk0p6")),
@@ -44,7 +43,6 @@ async fn what_a_device_says_is_written_and_cut_to_what_fits() {
         ] {
             assert_eq!(row[field], value, "{field}");
         }
-        assert!(!row["last_connectivity_event"].is_null());
         let secret = format!("{path}?$select=api_secret");
         assert_eq!(shop.ann.get(&secret).await.0, StatusCode::BAD_REQUEST, "never readable");
         // The same once more changes nothing.
@@ -294,7 +292,114 @@ async fn releases_that_a_device_cannot_have_refuse_its_report() {
         }
         assert_eq!(shop.fields(&device, "status").await["status"], Value::Null, "nothing was written");
         assert_eq!(device.report(app(&shop.uuid, "shop-one", &mine.to_uppercase())).await, 200);
-        assert_eq!(device.report(app(&other.uuid, "other-one", others)).await, 200, "another app that it has");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn low_a_report_names_what_the_device_may_have_and_nothing_else() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        let other = Shop::named(&cloud, "other").await;
+        let newer = other.release("other-two", json!({ "services": {} })).await;
+        let device = shop.device(1).await;
+        let app = |uuid: &str, commit: &str, image: &str| {
+            let services = json!({ "main": { "image": image, "status": "Running" } });
+            json!({ "apps": { uuid: { "releases": { commit: { "services": services } } } } })
+        };
+        let installed = async || {
+            let path = format!("/v7/image_install/$count?$filter=device eq {}", device.id);
+            shop.ann.get(&path).await.1["d"].clone()
+        };
+        let one = || app(&other.uuid, "other-one", &other.release.locations[0]);
+        let two = || app(&other.uuid, "other-two", &newer.locations[0]);
+        let nobody = || app(&other.uuid, "nothing", &other.release.locations[0]);
+        // It answers as to what is not there.
+        for body in [one(), two(), nobody()] {
+            assert_eq!(device.report(body.clone()).await, 401, "{body}");
+        }
+        assert_eq!(installed().await, json!(0));
+        for field in [
+            "UPDATE device SET should_be_managed_by__release = ? WHERE id = ?",
+            "UPDATE device SET should_be_operated_by__release = ? WHERE id = ?",
+        ] {
+            let is_to =
+                |release: Option<i64>| shop.execute(sql(field).with(release).with(device.id));
+            is_to(Some(newer.id)).await;
+            assert_eq!(
+                device.report(one()).await,
+                200,
+                "{field}: its fleet is one of the device's"
+            );
+            assert_eq!(device.report(nobody()).await, 401, "{field}");
+            is_to(None).await;
+            assert_eq!(
+                device.report(one()).await,
+                200,
+                "{field}: it has that until it has another"
+            );
+            assert_eq!(device.report(two()).await, 401, "{field}");
+            shop.execute(sql("DELETE FROM image_install")).await;
+            assert_eq!(device.report(one()).await, 401, "{field}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn low_a_device_runs_no_release_of_another_tenant() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        let other = Shop::named(&cloud, "other").await;
+        let device = shop.device(1).await;
+        let path = format!("/v7/device({})", device.id);
+        let says = async |release: i64| {
+            let body =
+                json!({ "is_running__release": release, "status": format!("runs {release}") });
+            assert_eq!(
+                device.signed.send(Method::PATCH, &path, body).await.0,
+                200,
+                "{release}"
+            );
+            let older = format!("/v5/device({})?$select=is_on__commit,status", device.id);
+            let row = device.signed.rows(&older).await.remove(0);
+            assert_eq!(
+                row["status"],
+                json!(format!("runs {release}")),
+                "the rest is taken"
+            );
+            row["is_on__commit"].clone()
+        };
+        assert_eq!(says(other.release.id).await, Value::Null);
+        assert_eq!(says(99_999).await, Value::Null, "as one that is not there");
+        assert_eq!(says(shop.release.id).await, json!("shop-one"));
+        assert_eq!(
+            says(other.release.id).await,
+            json!("shop-one"),
+            "it is passed over"
+        );
+        let row = shop.fields(&device, "is_running__release").await;
+        assert_eq!(row["is_running__release"]["__id"], json!(shop.release.id));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn low_a_report_does_not_say_whether_the_device_is_connected() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        let device = shop.device(1).await;
+        let fields = "is_online,is_connected_to_vpn,last_connectivity_event,status";
+        let before = shop.fields(&device, fields).await;
+        assert_eq!(before["is_online"], json!(false));
+        let said = json!({ "is_online": true, "status": "Idle" });
+        assert_eq!(device.report(said).await, StatusCode::OK);
+        let older = json!({ "local": { "is_online": true } });
+        let path = format!("/device/v2/{}/state", device.uuid);
+        assert_eq!(device.signed.send(Method::PATCH, &path, older).await.0, 200);
+        let mut expected = before;
+        expected["status"] = json!("Idle");
+        assert_eq!(shop.fields(&device, fields).await, expected);
     })
     .await;
 }

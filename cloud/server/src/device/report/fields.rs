@@ -47,7 +47,7 @@ const fn field(name: &'static str, kind: Kind, matter: Matter) -> Field {
 }
 
 /// Each of them is a column of `device`.
-pub(super) const FIELDS: [Field; 25] = [
+pub(super) const FIELDS: [Field; 24] = [
     field("status", Kind::Text(50), Matter::Plain),
     field("os_version", Kind::Text(70), Matter::Ruled),
     field("os_variant", Kind::Variant, Matter::Ruled),
@@ -60,7 +60,6 @@ pub(super) const FIELDS: [Field; 25] = [
     field("api_secret", Kind::Text(64), Matter::Plain),
     field("cpu_id", Kind::CpuId, Matter::Ruled),
     field("is_undervolted", Kind::Flag, Matter::Plain),
-    field("is_online", Kind::Flag, Matter::Plain),
     field("download_progress", Kind::Number, Matter::Plain),
     field("memory_usage", Kind::Number, Matter::Metric),
     field("memory_total", Kind::Number, Matter::Metric),
@@ -238,7 +237,7 @@ mod tests {
             ("memory_usage", json!(1e300), json!(2_147_483_647)),
             ("cpu_temp", json!(-12.6), json!(-13)),
             ("cpu_usage", Value::Null, Value::Null),
-            ("is_online", json!(true), json!(true)),
+            ("is_undervolted", json!(true), json!(true)),
         ] {
             assert_eq!(
                 said(json!({ field: given })).unwrap(),
@@ -274,8 +273,8 @@ mod tests {
         for body in [
             json!({ "status": 1 }),
             json!({ "memory_usage": "12" }),
-            json!({ "is_online": "true" }),
-            json!({ "is_online": null }),
+            json!({ "is_undervolted": "true" }),
+            json!({ "is_undervolted": null }),
             json!({ "ip_address": ["10.0.0.1"] }),
             json!({ "os_variant": {} }),
         ] {

@@ -216,12 +216,9 @@ impl Changed {
             vec![(Alias::new("modified_at"), Expr::val(now))];
         for (field, value) in &self.fields {
             values.push((Alias::new(field.name), bound(field, value)));
-            let event = match field.name {
-                "is_online" => "last_connectivity_event",
-                "update_status" => "last_update_status_event",
-                _ => continue,
-            };
-            values.push((Alias::new(event), Expr::val(now)));
+            if field.name == "update_status" {
+                values.push((Alias::new("last_update_status_event"), Expr::val(now)));
+            }
         }
         if let Some(from) = &self.public_address {
             values.push((Alias::new("public_address"), Expr::val(from.as_str())));

@@ -3,14 +3,31 @@
 //! Polls that come while the database is asked for others are asked for together, by the next statement. So many
 //! polls at once cost few statements, and each is answered by one that was begun after it came.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use data::{DataError, Database, SystemPurpose};
+use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 
 /// Polls that one statement asks for.
 const AT_ONCE: usize = 64;
+
+/// What a state is made from, in one number: a hash of the device's own number and of those of the fleets, by the
+/// fleet. It is another whenever one of them is, or the fleets are others.
+///
+/// `of_fleets` has the number of each fleet, 0 where nothing was changed there yet.
+pub(crate) fn fingerprint(of_device: i64, of_fleets: &BTreeMap<i64, i64>) -> i64 {
+    let mut hash = Sha256::new();
+    hash.update(of_device.to_be_bytes());
+    for (fleet, generation) in of_fleets {
+        hash.update(fleet.to_be_bytes());
+        hash.update(generation.to_be_bytes());
+    }
+    let hash: [u8; 32] = hash.finalize().into();
+    let (first, _) = hash.split_first_chunk().unwrap_or((&[0; 8], &[]));
+    i64::from_be_bytes(*first)
+}
 
 /// Looks at the numbers. Clones are the same one.
 #[derive(Clone, Default)]
@@ -32,8 +49,8 @@ struct Poll {
 }
 
 impl Generations {
-    /// The sum of the numbers of a device and of the fleets that its state is made from; none where the device is
-    /// gone.
+    /// The [`fingerprint`] of the numbers of a device and of the fleets that its state is made from; none where the
+    /// device is gone.
     ///
     /// # Errors
     /// Where the database fails.
@@ -67,7 +84,7 @@ impl Generations {
             // What was wrong is told to each by a statement of its own.
             Err(_) => {
                 let found = look(database, &[device], fleets).await?;
-                Ok(found.sum(device, fleets))
+                Ok(found.fingerprint(device, fleets))
             }
         }
     }
@@ -107,7 +124,7 @@ impl Asking {
                 continue;
             };
             for poll in polls {
-                let generation = found.sum(poll.device, &poll.fleets);
+                let generation = found.fingerprint(poll.device, &poll.fleets);
                 // Whoever does not wait any more needs no answer.
                 let _ = poll.answer.send(generation);
             }
@@ -141,10 +158,11 @@ struct Found {
 }
 
 impl Found {
-    fn sum(&self, device: i64, fleets: &[i64]) -> Option<i64> {
+    fn fingerprint(&self, device: i64, fleets: &[i64]) -> Option<i64> {
         let of_device = self.devices.get(&device)?;
-        let of_fleets = fleets.iter().filter_map(|fleet| self.fleets.get(fleet));
-        Some(of_device + of_fleets.sum::<i64>())
+        let of_fleet = |fleet: &i64| self.fleets.get(fleet).copied().unwrap_or_default();
+        let of_fleets = fleets.iter().map(|fleet| (*fleet, of_fleet(fleet)));
+        Some(fingerprint(*of_device, &of_fleets.collect()))
     }
 }
 
@@ -167,4 +185,28 @@ async fn look(database: &Database, devices: &[i64], fleets: &[i64]) -> Result<Fo
         numbers.insert(row.id(1)?, row.id(2)?);
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn low_a_move_between_fleets_is_another_state_whatever_their_numbers_add_up_to() {
+        let of =
+            |device, fleets: &[(i64, i64)]| fingerprint(device, &fleets.iter().copied().collect());
+        let before = of(1, &[(7, 4)]);
+        assert_eq!(before, of(1, &[(7, 4)]));
+        for (device, fleets) in [
+            // The move raises the device's number, and the fleet that it comes to has a lower one.
+            (2, &[(8, 3)][..]),
+            (1, &[(8, 4)]),
+            (1, &[(7, 4), (8, 0)]),
+            (1, &[(4, 7)]),
+            (5, &[(7, 0)]),
+            (1, &[]),
+        ] {
+            assert_ne!(of(device, fleets), before, "{device} {fleets:?}");
+        }
+    }
 }

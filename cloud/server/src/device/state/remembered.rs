@@ -45,7 +45,7 @@ impl Remembered {
         Remembered {
             device,
             depends: rows.apps.values().map(|app| app.id).collect(),
-            generation: rows.generation,
+            generation: rows.fingerprint(),
             poll: rows.poll_interval(branding),
             tag: tag(&document),
             document: document.into(),

@@ -1,9 +1,10 @@
 //! The rows that a target state is made from, read by one statement.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use data::{DataError, Row, RowRight, Sql, SystemPurpose};
 
+use super::generation::fingerprint;
 use crate::cloud::Cloud;
 
 /// All that a target state is made from, as it was at one moment.
@@ -17,8 +18,10 @@ pub(crate) struct Rows {
     pub(crate) fleet: Option<i64>,
     pub(crate) uuid: String,
     pub(crate) name: String,
-    /// The sum of the numbers of all that this depends on (`data::generation`).
-    pub(crate) generation: i64,
+    /// The device's own number of `data::generation`.
+    of_device: i64,
+    /// Those of the fleets that have one.
+    of_fleets: HashMap<i64, i64>,
     /// Its fleet, and those of its supervisor and its operating system.
     pub(crate) apps: BTreeMap<Part, App>,
     /// Of the fleet, then of the device; by level.
@@ -132,7 +135,7 @@ macro_rules! state_of {
              FROM target AS t JOIN device_config_variable AS v ON v.device = t.device ",
             "UNION ALL SELECT 7, g.generation, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
              FROM target AS t JOIN state_generation AS g ON g.kind = 'device' AND g.row_id = t.device ",
-            "UNION ALL SELECT 7, g.generation, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
+            "UNION ALL SELECT 8, g.generation, p.app, NULL, NULL, NULL, NULL, NULL, NULL \
              FROM (SELECT DISTINCT app FROM app) AS p \
              JOIN state_generation AS g ON g.kind = 'application' AND g.row_id = p.app"
         )
@@ -262,9 +265,19 @@ impl Rows {
                 let name = (number(1)?, row.some_text(5)?);
                 self.config.insert(name, row.some_text(6)?);
             }
-            _ => self.generation += number(1)?,
+            7 => self.of_device = number(1)?,
+            _ => {
+                self.of_fleets.insert(number(2)?, number(1)?);
+            }
         }
         Ok(())
+    }
+
+    /// What all of this was made from (`data::generation`), in one number.
+    pub(crate) fn fingerprint(&self) -> i64 {
+        let of_fleet = |app: &App| self.of_fleets.get(&app.id).copied().unwrap_or_default();
+        let of_fleets = self.apps.values().map(|app| (app.id, of_fleet(app)));
+        fingerprint(self.of_device, &of_fleets.collect())
     }
 
     fn app(&mut self, part: i64) -> &mut App {

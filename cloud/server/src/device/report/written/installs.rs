@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use data::{DataError, Row, Statement, SystemPurpose, SystemStatement, Transaction};
-use sea_query::{Alias, Expr, ExprTrait, OnConflict, Query, SelectStatement};
+use sea_query::{Alias, Expr, ExprTrait, JoinType, OnConflict, Query, SelectStatement};
 
 use crate::answer::Refusal;
 use crate::cloud::{Cloud, now};
@@ -65,8 +65,8 @@ impl Looked {
         fleet: Option<&str>,
         apps: &Apps,
     ) -> Result<Self, DataError> {
-        let named = releases_named(apps);
-        let pictured = images_named(apps);
+        let named = releases_named(device, apps);
+        let pictured = images_named(device, apps);
         let present = SystemPurpose::Report.sql(
             "SELECT installs__image, is_provided_by__release, status, download_progress, modified_at \
              FROM image_install WHERE device = ?",
@@ -206,9 +206,48 @@ async fn rows(cloud: &Cloud, statement: Option<&impl Statement>) -> Result<Vec<R
     }
 }
 
-/// Id, app and commit of the successful releases that a report names; more than those, where one commit is
-/// of several apps.
-fn releases_named(apps: &Apps) -> Option<SystemStatement<SelectStatement>> {
+/// That an app is one whose releases a device may have: its fleet, or what a release that manages or operates it is of.
+/// All others are not there for it.
+fn may_have(device: i64, app: (Alias, Alias)) -> Expr {
+    let fleet = Alias::new("belongs_to__application");
+    let id = Alias::new("id");
+    let own = Query::select()
+        .column(fleet.clone())
+        .from(Alias::new("device"))
+        .and_where(Expr::col(id.clone()).eq(device))
+        .take();
+    let [it, with] = ["it", "with_it"].map(Alias::new);
+    let leads =
+        |by: &str| Expr::col((with.clone(), id.clone())).equals((it.clone(), Alias::new(by)));
+    let beside = Query::select()
+        .column((with.clone(), fleet))
+        .from_as(Alias::new("device"), it.clone())
+        .join_as(
+            JoinType::InnerJoin,
+            Alias::new("release"),
+            with.clone(),
+            leads("should_be_managed_by__release").or(leads("should_be_operated_by__release")),
+        )
+        .and_where(Expr::col((it, id)).eq(device))
+        .take();
+    Expr::col(app.clone())
+        .in_subquery(own)
+        .or(Expr::col(app).in_subquery(beside))
+}
+
+/// That this is what the device has installed already: after a move it has the old until the new is there.
+fn has_installed(device: i64, what: (Alias, Alias), by: &'static str) -> Expr {
+    let installed = Query::select()
+        .column(Alias::new(by))
+        .from(Alias::new("image_install"))
+        .and_where(Expr::col(Alias::new("device")).eq(device))
+        .take();
+    Expr::col(what).in_subquery(installed)
+}
+
+/// Id, app and commit of the successful releases that a report names and the device may have; more than those, where
+/// one commit is of several apps.
+fn releases_named(device: i64, apps: &Apps) -> Option<SystemStatement<SelectStatement>> {
     let mut commits = Vec::new();
     let mut ids = Vec::new();
     for release in &apps.releases {
@@ -236,12 +275,17 @@ fn releases_named(apps: &Apps) -> Option<SystemStatement<SelectStatement>> {
             true => Expr::col(of(&release, "id")).is_in(ids),
             false => Expr::col(of(&release, "commit")).is_in(commits),
         })
+        .and_where(may_have(device, of(&app, "id")).or(has_installed(
+            device,
+            of(&release, "id"),
+            "is_provided_by__release",
+        )))
         .take();
     Some(SystemPurpose::Report.statement(select))
 }
 
-/// Id, app and place of the successful images that a report names.
-fn images_named(apps: &Apps) -> Option<SystemStatement<SelectStatement>> {
+/// Id, app and place of the successful images that a report names and the device may have.
+fn images_named(device: i64, apps: &Apps) -> Option<SystemStatement<SelectStatement>> {
     let mut locations: Vec<String> = Vec::new();
     let mut ids = Vec::new();
     for image in apps.releases.iter().flat_map(|release| &release.images) {
@@ -278,6 +322,11 @@ fn images_named(apps: &Apps) -> Option<SystemStatement<SelectStatement>> {
             true => Expr::col(of(&image, "id")).is_in(ids),
             false => Expr::col(of(&image, "is_stored_at__image_location")).is_in(locations),
         })
+        .and_where(may_have(device, of(&app, "id")).or(has_installed(
+            device,
+            of(&image, "id"),
+            "installs__image",
+        )))
         .take();
     Some(SystemPurpose::Report.statement(select))
 }
