@@ -4,19 +4,22 @@
 //! ```text
 //! odata::Request + resources::Model + Caller
 //!   ├─ scope       rows in the statement, how links join them, which of them the caller may see (by rule)
-//!   ├─ expression  $filter and $orderby, by value (kinds and constants) and function
+//!   ├─ expression  $filter and $orderby, by junction (chains and lists), arithmetic, value (kinds and constants) and
+//!   │              function
 //!   └─ shape       $select and $expand: the database makes the JSON text of each row
 //! ```
 //!
 //! A row that the caller may not see is not there: not in a list, behind a link, in a count, nor for a
 //! condition. Nothing that is not in the model reaches the text of a statement.
 
+mod arithmetic;
 mod bounds;
 mod caller;
 mod computed;
 mod expression;
 mod fault;
 mod function;
+mod junction;
 mod rule;
 mod scope;
 mod shape;

@@ -35,13 +35,13 @@ struct Shared {
     timeout: AtomicU64,
     deadline: Arc<Deadline>,
     /// Waiting here is fair, while SQLite's own way is to try again and again.
-    held: Arc<Mutex<Held>>,
+    state: Arc<Mutex<WriterState>>,
     waiting: AtomicUsize,
 }
 
 /// What one has whose turn it is.
 #[derive(Default)]
-struct Held {
+struct WriterState {
     /// None after it broke, until the next turn.
     connection: Option<SqliteConnection>,
     group: Option<Group>,
@@ -107,11 +107,11 @@ impl Writer {
             wait,
             timeout: AtomicU64::default(),
             deadline: Arc::default(),
-            held: Arc::default(),
+            state: Arc::default(),
             waiting: AtomicUsize::new(0),
         };
         shared.hold_to(timeout);
-        shared.held.lock().await.connection = Some(shared.connect().await?);
+        shared.state.lock().await.connection = Some(shared.connect().await?);
         Ok(Writer {
             shared: Arc::new(shared),
         })
@@ -128,14 +128,14 @@ impl Writer {
     /// [`DataError::Busy`] where the turn did not come in time.
     pub(crate) async fn turn(&self) -> Result<Turn, DataError> {
         let shared = self.shared.clone();
-        let held = {
+        let state = {
             let _waits = Waits::new(&shared.waiting);
-            tokio::time::timeout(shared.wait, shared.held.clone().lock_owned())
+            tokio::time::timeout(shared.wait, shared.state.clone().lock_owned())
                 .await
                 .map_err(|_| DataError::Busy(sqlx::Error::PoolTimedOut))?
         };
         let mut turn = Turn {
-            held,
+            state,
             shared,
             ended: true,
         };
@@ -147,11 +147,11 @@ impl Writer {
     pub(crate) async fn close(&self) {
         let shared = self.shared.clone();
         let closing = tokio::spawn(async move {
-            let mut held = shared.held.clone().lock_owned().await;
-            held.settle().await;
-            held.commit().await;
-            held.closed = true;
-            if let Some(connection) = held.connection.take() {
+            let mut state = shared.state.clone().lock_owned().await;
+            state.settle().await;
+            state.commit().await;
+            state.closed = true;
+            if let Some(connection) = state.connection.take() {
                 let _ = connection.close().await;
             }
         });
@@ -194,29 +194,29 @@ impl Drop for Waits<'_> {
 
 /// A transaction at the connection that writes. Dropped, it did not happen.
 pub(crate) struct Turn {
-    held: OwnedMutexGuard<Held>,
+    state: OwnedMutexGuard<WriterState>,
     shared: Arc<Shared>,
     ended: bool,
 }
 
 impl Turn {
     async fn begin(&mut self) -> Result<(), DataError> {
-        if self.held.closed {
+        if self.state.closed {
             return Err(DataError::Lost(sqlx::Error::PoolClosed));
         }
-        self.held.settle().await;
-        if self.held.connection.is_none() {
-            self.held.connection = Some(self.shared.connect().await?);
+        self.state.settle().await;
+        if self.state.connection.is_none() {
+            self.state.connection = Some(self.shared.connect().await?);
         }
         self.shared.deadline.begin(self.shared.timeout());
         // From here on it is undone where nobody ends it.
-        self.held.unfinished = true;
+        self.state.unfinished = true;
         self.ended = false;
-        if self.held.group.is_some() {
-            return self.held.run("SAVEPOINT turn").await;
+        if self.state.group.is_some() {
+            return self.state.run("SAVEPOINT turn").await;
         }
-        self.held.run("BEGIN IMMEDIATE").await?;
-        self.held.group = Some(Group {
+        self.state.run("BEGIN IMMEDIATE").await?;
+        self.state.group = Some(Group {
             members: 0,
             ending: false,
             fate: watch::Sender::new(Fate::Open),
@@ -230,7 +230,7 @@ impl Turn {
     /// Where the connection broke.
     pub(crate) fn connection(&mut self) -> Result<&mut SqliteConnection, DataError> {
         self.shared.deadline.begin(self.shared.timeout());
-        self.held.connection()
+        self.state.connection()
     }
 
     /// Returns once it is on the disk. Not to be dropped half-way: then nobody knows.
@@ -240,30 +240,30 @@ impl Turn {
     /// database undid all of them; nothing is changed then, and it may be tried again.
     pub(crate) async fn commit(mut self) -> Result<(), DataError> {
         self.shared.deadline.begin(self.shared.timeout());
-        let held = &mut *self.held;
-        if held.members() > 0 {
-            held.run("RELEASE turn").await?;
+        let state = &mut *self.state;
+        if state.members() > 0 {
+            state.run("RELEASE turn").await?;
         }
-        let Some(group) = &mut held.group else {
+        let Some(group) = &mut state.group else {
             return Err(DataError::Lost(sqlx::Error::WorkerCrashed));
         };
         group.members += 1;
         let mut fate = group.fate.subscribe();
         let ends_now = !group.ending && self.shared.waiting.load(Ordering::Relaxed) == 0;
         let hands_over = !ends_now && !std::mem::replace(&mut group.ending, true);
-        held.unfinished = false;
+        state.unfinished = false;
         self.ended = true;
         if ends_now {
-            self.held.commit().await;
+            self.state.commit().await;
         }
         let shared = self.shared.clone();
         drop(self);
         if hands_over {
             tokio::spawn(async move {
-                let mut held = shared.held.clone().lock_owned().await;
-                held.settle().await;
+                let mut state = shared.state.clone().lock_owned().await;
+                state.settle().await;
                 shared.deadline.begin(shared.timeout());
-                held.commit().await;
+                state.commit().await;
             });
         }
         let fate = match fate.wait_for(|fate| !matches!(fate, Fate::Open)).await {
@@ -276,7 +276,7 @@ impl Turn {
     /// Undoes it at once.
     pub(crate) async fn rollback(mut self) {
         self.shared.deadline.begin(self.shared.timeout());
-        self.held.settle().await;
+        self.state.settle().await;
         self.ended = true;
     }
 }
@@ -288,18 +288,18 @@ impl Drop for Turn {
         }
         // Nobody waits for a statement that is under way. Interrupted, it would take along those of its group
         // that ended well, so it is let go on where there are any.
-        if self.held.members() == 0 {
+        if self.state.members() == 0 {
             self.shared.deadline.expire();
         }
         // Whoever comes next undoes it; this one does where nobody comes.
         let shared = self.shared.clone();
         if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(async move { shared.held.lock().await.settle().await });
+            runtime.spawn(async move { shared.state.lock().await.settle().await });
         }
     }
 }
 
-impl Held {
+impl WriterState {
     fn connection(&mut self) -> Result<&mut SqliteConnection, DataError> {
         let lost = || DataError::Lost(sqlx::Error::WorkerCrashed);
         self.connection.as_mut().ok_or_else(lost)

@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) struct ConcurrencyLimit<K> {
     each: usize,
     all: usize,
-    held: Arc<Mutex<Held<K>>>,
+    occupancy: Arc<Mutex<Occupancy<K>>>,
 }
 
-struct Held<K> {
+struct Occupancy<K> {
     by: HashMap<K, usize>,
     all: usize,
 }
@@ -20,7 +20,7 @@ struct Held<K> {
 pub(crate) struct Permit<K: Eq + Hash> {
     key: K,
     amount: usize,
-    held: Arc<Mutex<Held<K>>>,
+    occupancy: Arc<Mutex<Occupancy<K>>>,
 }
 
 impl<K: Eq + Hash + Clone> ConcurrencyLimit<K> {
@@ -29,7 +29,7 @@ impl<K: Eq + Hash + Clone> ConcurrencyLimit<K> {
         ConcurrencyLimit {
             each,
             all,
-            held: Arc::new(Mutex::new(Held {
+            occupancy: Arc::new(Mutex::new(Occupancy {
                 by: HashMap::new(),
                 all: 0,
             })),
@@ -38,36 +38,38 @@ impl<K: Eq + Hash + Clone> ConcurrencyLimit<K> {
 
     /// So much more for this key, unless that is more than it may have, or than all may have.
     pub(crate) fn enter(&self, key: &K, amount: usize) -> Option<Permit<K>> {
-        let mut held = locked(&self.held);
-        let of_it = held.by.get(key).copied().unwrap_or_default();
-        if of_it.saturating_add(amount) > self.each || held.all.saturating_add(amount) > self.all {
+        let mut occupancy = locked(&self.occupancy);
+        let of_it = occupancy.by.get(key).copied().unwrap_or_default();
+        if of_it.saturating_add(amount) > self.each
+            || occupancy.all.saturating_add(amount) > self.all
+        {
             return None;
         }
-        held.by.insert(key.clone(), of_it + amount);
-        held.all += amount;
+        occupancy.by.insert(key.clone(), of_it + amount);
+        occupancy.all += amount;
         Some(Permit {
             key: key.clone(),
             amount,
-            held: self.held.clone(),
+            occupancy: self.occupancy.clone(),
         })
     }
 }
 
 impl<K: Eq + Hash> Drop for Permit<K> {
     fn drop(&mut self) {
-        let mut held = locked(&self.held);
-        held.all = held.all.saturating_sub(self.amount);
-        if let Some(of_it) = held.by.get_mut(&self.key) {
+        let mut occupancy = locked(&self.occupancy);
+        occupancy.all = occupancy.all.saturating_sub(self.amount);
+        if let Some(of_it) = occupancy.by.get_mut(&self.key) {
             *of_it = of_it.saturating_sub(self.amount);
             if *of_it == 0 {
-                held.by.remove(&self.key);
+                occupancy.by.remove(&self.key);
             }
         }
     }
 }
 
-fn locked<K>(held: &Mutex<Held<K>>) -> MutexGuard<'_, Held<K>> {
-    held.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked<K>(occupancy: &Mutex<Occupancy<K>>) -> MutexGuard<'_, Occupancy<K>> {
+    occupancy.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -13,60 +13,13 @@ use sea_query::{Alias, Expr, ExprTrait, Func, SelectStatement};
 
 use super::fault::Fault;
 use super::function;
+use super::junction::Junction;
 use super::rule::{NEAR, links_from_caller};
 use super::scope::{Compiler, Row, Scope};
 use super::sql::{custom, decided, differ, exists, from, same};
 use super::value::{Kind, Typed, longest};
-use crate::Dialect;
 
-/// Items of one `in` that are compared by themselves.
-const MAX_APART: usize = 50;
-const ONLY_NULL: &str = "an object or array is compared with `null` alone";
-
-/// Refuses an item of `in` for which the value before it would have to be repeated once too often.
-fn may_be_repeated(times: usize, most: usize, at: usize) -> Result<(), Fault> {
-    if times <= most {
-        return Ok(());
-    }
-    Err(Fault::refused(
-        at,
-        match most {
-            1 => "a condition before `in` is compared with constants alone; use `eq`".to_owned(),
-            most => format!("a list of `in` has at most {most} items that are not constants"),
-        },
-    ))
-}
-
-/// How conditions are joined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Junction {
-    And,
-    Or,
-}
-
-/// Conditions that are joined without parentheses: so many make one that is as deep.
-const JOINED_AT_ONCE: usize = 8;
-
-/// Conditions joined so that a thousand of them nest four times as deep as eight do. In a row, each would be one
-/// level deeper than the one before: sea-query walks such a tree by recursion, and SQLite refuses one of a
-/// thousand levels.
-fn balanced(dialect: Dialect, mut conditions: Vec<Expr>, junction: Junction) -> Option<Expr> {
-    let join = match junction {
-        Junction::And => Expr::and,
-        Junction::Or => Expr::or,
-    };
-    while conditions.len() > JOINED_AT_ONCE {
-        let mut groups = Vec::with_capacity(conditions.len().div_ceil(JOINED_AT_ONCE));
-        let mut rest = conditions.into_iter().peekable();
-        while rest.peek().is_some() {
-            let group = rest.by_ref().take(JOINED_AT_ONCE).reduce(join);
-            // In parentheses of its own: both databases would read a chain without them as one in a row.
-            groups.extend(group.map(|group| custom(dialect, "?", [group])));
-        }
-        conditions = groups;
-    }
-    conditions.into_iter().reduce(join)
-}
+pub(super) const ONLY_NULL: &str = "an object or array is compared with `null` alone";
 
 impl<'a> Compiler<'a> {
     /// What holds where an expression does. `strict`: null will not do for false.
@@ -100,74 +53,6 @@ impl<'a> Compiler<'a> {
                 }
             }
         }
-    }
-
-    fn joined(
-        &self,
-        scope: &Scope<'a>,
-        parts: &[Expression],
-        strict: bool,
-        junction: Junction,
-    ) -> Result<Expr, Fault> {
-        let each = parts.iter().map(|part| self.condition(scope, part, strict));
-        let each = each.collect::<Result<Vec<_>, Fault>>()?;
-        balanced(self.dialect, each, junction)
-            .ok_or_else(|| Fault::broken("a chain of no conditions".to_owned()))
-    }
-
-    /// Whether a value is one of a list: `IN`, which is no deeper however long the list is. What cannot stand in
-    /// one (null, what may be null as the value may) is compared by itself.
-    fn among(
-        &self,
-        scope: &Scope<'a>,
-        value: &Expression,
-        list: &[Expression],
-        strict: bool,
-        at: usize,
-    ) -> Result<Expr, Fault> {
-        // Each comparison repeats the value. A condition may have lists of its own in it, which would be repeated as
-        // often as there are items in this one, and those within them once more.
-        let repeated = match &value.operand {
-            Operand::Property(_) | Operand::Value(_) => MAX_APART,
-            _ => 1,
-        };
-        let value = self.value(scope, value)?;
-        let repeated = match value.kind {
-            Kind::Boolean => repeated,
-            _ => MAX_APART,
-        };
-        let mut apart = Vec::new();
-        let mut listed: Vec<(Typed, Vec<Expr>)> = Vec::new();
-        for item in list {
-            let item = self.value(scope, item)?;
-            if item.constant.is_none() || item.kind == Kind::Null || value.kind == Kind::Null {
-                let item_at = item.at;
-                apart.push(self.compare(Comparison::Equal, value.clone(), item, strict)?);
-                may_be_repeated(apart.len() + listed.len(), repeated, item_at)?;
-                continue;
-            }
-            let item_at = item.at;
-            let (left, item) =
-                alike(value.clone(), item).map_err(|why| Fault::refused(item_at, why))?;
-            if left.kind == Kind::Json {
-                return Err(Fault::refused(item_at, ONLY_NULL.to_owned()));
-            }
-            // Of one kind each: the value may be a constant, which is read as each item is.
-            match listed.iter_mut().find(|(of, _)| of.kind == left.kind) {
-                Some((_, items)) => items.push(item.sql),
-                None => listed.push((left, vec![item.sql])),
-            }
-            may_be_repeated(apart.len() + listed.len(), repeated, item_at)?;
-        }
-        for (value, items) in listed {
-            let found = value.sql.is_in(items);
-            apart.push(match value.nullable && strict {
-                true => decided(self.dialect, found),
-                false => found,
-            });
-        }
-        balanced(self.dialect, apart, Junction::Or)
-            .ok_or_else(|| Fault::refused(at, "`in` needs at least one value".to_owned()))
     }
 
     /// The value of an expression.
@@ -235,7 +120,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn compare(
+    pub(super) fn compare(
         &self,
         how: Comparison,
         left: Typed,
@@ -284,60 +169,6 @@ impl<'a> Compiler<'a> {
             true => Ok(decided(self.dialect, bare)),
             false => Ok(bare),
         }
-    }
-
-    fn arithmetic(
-        &self,
-        how: Arithmetic,
-        left: Typed,
-        right: Typed,
-        at: usize,
-    ) -> Result<Typed, Fault> {
-        use Arithmetic::{Add, Divide, Multiply, Remainder, Subtract};
-        use Kind::{Duration, Integer, Moment, Number};
-        if left.kind == Kind::Null || right.kind == Kind::Null {
-            return Ok(Typed::new(Expr::null(), Kind::Null, true, at));
-        }
-        let numbers = |kind| matches!(kind, Integer | Number);
-        let kind = match (left.kind, how, right.kind) {
-            (Moment, Add | Subtract, Duration) => Moment,
-            (Duration, Add, Moment) => Moment,
-            (Moment, Subtract, Moment) => Duration,
-            (Duration, Add | Subtract, Duration) => Duration,
-            (Duration, Multiply | Divide, Integer) | (Integer, Multiply, Duration) => Duration,
-            (Integer, _, Integer) => Integer,
-            (one, Add | Subtract | Multiply | Divide, other) if numbers(one) && numbers(other) => {
-                Number
-            }
-            (one, _, other) => {
-                return Err(Fault::refused(
-                    at,
-                    format!(
-                        "{} and {} cannot be reckoned with so",
-                        one.name(),
-                        other.name()
-                    ),
-                ));
-            }
-        };
-        if let (Some(left), Some(right)) = (left.known, right.known) {
-            let known = match how {
-                Add => left.checked_add(right),
-                Subtract => left.checked_sub(right),
-                Multiply => left.checked_mul(right),
-                Divide => left.checked_div(right),
-                Remainder => left.checked_rem(right),
-            };
-            return Ok(match known {
-                Some(known) => Typed::known(known, kind, at),
-                None => Typed::new(Expr::null(), Kind::Null, true, at),
-            });
-        }
-        let sql = match kind {
-            Number => decimal(self.dialect, how, left.sql, right.sql),
-            _ => whole(self.dialect, how, left.sql, right.sql),
-        };
-        Ok(Typed::new(sql, kind, true, at))
     }
 
     /// The field at the end of a path.
@@ -628,45 +459,8 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// Reckons with numbers that have fractions. Nothing comes of a division by nothing.
-fn decimal(dialect: Dialect, how: Arithmetic, left: Expr, right: Expr) -> Expr {
-    let sql = match how {
-        Arithmetic::Add => "(?) + (?)",
-        Arithmetic::Subtract => "(?) - (?)",
-        Arithmetic::Multiply => "(?) * (?)",
-        Arithmetic::Divide => "(?) / nullif(?, 0)",
-        Arithmetic::Remainder => "(?) % nullif(?, 0)",
-    };
-    custom(dialect, sql, [left, right])
-}
-
-/// Reckons with whole numbers. Nothing comes of a division by nothing, nor of what has more than 64 bits:
-/// PostgreSQL would fail there, and SQLite go on with less exact numbers.
-fn whole(dialect: Dialect, how: Arithmetic, left: Expr, right: Expr) -> Expr {
-    let sql = match (how, dialect) {
-        (Arithmetic::Add, Dialect::Sqlite) => "(?) + (?)",
-        (Arithmetic::Subtract, Dialect::Sqlite) => "(?) - (?)",
-        (Arithmetic::Multiply, Dialect::Sqlite) => "(?) * (?)",
-        (Arithmetic::Divide, Dialect::Sqlite) => "(?) / nullif(?, 0)",
-        (Arithmetic::Remainder, Dialect::Sqlite) => "(?) % nullif(?, 0)",
-        (Arithmetic::Add, Dialect::Postgres) => "CAST(? AS numeric) + (?)",
-        (Arithmetic::Subtract, Dialect::Postgres) => "CAST(? AS numeric) - (?)",
-        (Arithmetic::Multiply, Dialect::Postgres) => "CAST(? AS numeric) * (?)",
-        (Arithmetic::Divide, Dialect::Postgres) => "div(CAST(? AS numeric), nullif(?, 0))",
-        (Arithmetic::Remainder, Dialect::Postgres) => "mod(CAST(? AS numeric), nullif(?, 0))",
-    };
-    let fits = match dialect {
-        Dialect::Sqlite => "typeof(v) = 'integer' THEN v",
-        Dialect::Postgres => {
-            "v BETWEEN -9223372036854775808 AND 9223372036854775807 THEN CAST(v AS bigint)"
-        }
-    };
-    let sql = format!("SELECT CASE WHEN {fits} END FROM (SELECT {sql} AS v) AS x");
-    custom(dialect, &sql, [left, right])
-}
-
 /// Two values as one kind: a constant is read as what it is compared with.
-fn alike(left: Typed, right: Typed) -> Result<(Typed, Typed), String> {
+pub(super) fn alike(left: Typed, right: Typed) -> Result<(Typed, Typed), String> {
     let numbers = |kind| matches!(kind, Kind::Integer | Kind::Number);
     if left.kind == right.kind || numbers(left.kind) && numbers(right.kind) {
         return Ok((left, right));

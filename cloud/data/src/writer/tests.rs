@@ -72,7 +72,7 @@ where
 async fn those_who_wait_are_committed_together_and_seen_by_nobody_before() {
     let folder = TempDir::new().unwrap();
     let writer = writer(&folder, LONG).await;
-    let before = writer.shared.held.lock().await.commits;
+    let before = writer.shared.state.lock().await.commits;
     let mut first = writer.turn().await.unwrap();
     insert(&mut first, 100).await.unwrap();
     let tasks = in_line(&writer, 5, |writer, number| async move {
@@ -87,7 +87,7 @@ async fn those_who_wait_are_committed_together_and_seen_by_nobody_before() {
     for done in ended(tasks).await {
         done.unwrap().unwrap();
     }
-    assert_eq!(writer.shared.held.lock().await.commits, before + 1);
+    assert_eq!(writer.shared.state.lock().await.commits, before + 1);
 }
 
 #[tokio::test]
@@ -159,7 +159,7 @@ async fn a_lone_transaction_that_is_dropped_lets_others_go_on_and_leaves_nothing
     insert(&mut turn, 1).await.unwrap();
     drop(turn);
     // Another program can write once it is settled, with nobody asking for a turn here.
-    while writer.shared.held.lock().await.unfinished {
+    while writer.shared.state.lock().await.unfinished {
         tokio::task::yield_now().await;
     }
     let options = SqliteConnectOptions::new().filename(folder.path().join("test.sqlite"));

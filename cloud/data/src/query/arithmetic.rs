@@ -1,0 +1,103 @@
+//! Calculations in `$filter` and `$orderby`: with whole numbers, fractions, moments and durations.
+
+use odata::Arithmetic;
+use sea_query::Expr;
+
+use super::fault::Fault;
+use super::scope::Compiler;
+use super::sql::custom;
+use super::value::{Kind, Typed};
+use crate::Dialect;
+
+impl Compiler<'_> {
+    pub(super) fn arithmetic(
+        &self,
+        how: Arithmetic,
+        left: Typed,
+        right: Typed,
+        at: usize,
+    ) -> Result<Typed, Fault> {
+        use Arithmetic::{Add, Divide, Multiply, Remainder, Subtract};
+        use Kind::{Duration, Integer, Moment, Number};
+        if left.kind == Kind::Null || right.kind == Kind::Null {
+            return Ok(Typed::new(Expr::null(), Kind::Null, true, at));
+        }
+        let numbers = |kind| matches!(kind, Integer | Number);
+        let kind = match (left.kind, how, right.kind) {
+            (Moment, Add | Subtract, Duration) => Moment,
+            (Duration, Add, Moment) => Moment,
+            (Moment, Subtract, Moment) => Duration,
+            (Duration, Add | Subtract, Duration) => Duration,
+            (Duration, Multiply | Divide, Integer) | (Integer, Multiply, Duration) => Duration,
+            (Integer, _, Integer) => Integer,
+            (one, Add | Subtract | Multiply | Divide, other) if numbers(one) && numbers(other) => {
+                Number
+            }
+            (one, _, other) => {
+                return Err(Fault::refused(
+                    at,
+                    format!(
+                        "{} and {} cannot be reckoned with so",
+                        one.name(),
+                        other.name()
+                    ),
+                ));
+            }
+        };
+        if let (Some(left), Some(right)) = (left.known, right.known) {
+            let known = match how {
+                Add => left.checked_add(right),
+                Subtract => left.checked_sub(right),
+                Multiply => left.checked_mul(right),
+                Divide => left.checked_div(right),
+                Remainder => left.checked_rem(right),
+            };
+            return Ok(match known {
+                Some(known) => Typed::known(known, kind, at),
+                None => Typed::new(Expr::null(), Kind::Null, true, at),
+            });
+        }
+        let sql = match kind {
+            Number => decimal(self.dialect, how, left.sql, right.sql),
+            _ => whole(self.dialect, how, left.sql, right.sql),
+        };
+        Ok(Typed::new(sql, kind, true, at))
+    }
+}
+
+/// Reckons with numbers that have fractions. Nothing comes of a division by nothing.
+fn decimal(dialect: Dialect, how: Arithmetic, left: Expr, right: Expr) -> Expr {
+    let sql = match how {
+        Arithmetic::Add => "(?) + (?)",
+        Arithmetic::Subtract => "(?) - (?)",
+        Arithmetic::Multiply => "(?) * (?)",
+        Arithmetic::Divide => "(?) / nullif(?, 0)",
+        Arithmetic::Remainder => "(?) % nullif(?, 0)",
+    };
+    custom(dialect, sql, [left, right])
+}
+
+/// Reckons with whole numbers. Nothing comes of a division by nothing, nor of what has more than 64 bits:
+/// PostgreSQL would fail there, and SQLite go on with less exact numbers.
+fn whole(dialect: Dialect, how: Arithmetic, left: Expr, right: Expr) -> Expr {
+    let sql = match (how, dialect) {
+        (Arithmetic::Add, Dialect::Sqlite) => "(?) + (?)",
+        (Arithmetic::Subtract, Dialect::Sqlite) => "(?) - (?)",
+        (Arithmetic::Multiply, Dialect::Sqlite) => "(?) * (?)",
+        (Arithmetic::Divide, Dialect::Sqlite) => "(?) / nullif(?, 0)",
+        (Arithmetic::Remainder, Dialect::Sqlite) => "(?) % nullif(?, 0)",
+        (Arithmetic::Add, Dialect::Postgres) => "CAST(? AS numeric) + (?)",
+        (Arithmetic::Subtract, Dialect::Postgres) => "CAST(? AS numeric) - (?)",
+        (Arithmetic::Multiply, Dialect::Postgres) => "CAST(? AS numeric) * (?)",
+        (Arithmetic::Divide, Dialect::Postgres) => "div(CAST(? AS numeric), nullif(?, 0))",
+        (Arithmetic::Remainder, Dialect::Postgres) => "mod(CAST(? AS numeric), nullif(?, 0))",
+    };
+    let fits = match dialect {
+        Dialect::Sqlite => "typeof(v) = 'integer' THEN v",
+        Dialect::Postgres => {
+            "v BETWEEN -9223372036854775808 AND 9223372036854775807 THEN CAST(v AS bigint)"
+        }
+    };
+    let sql = format!("SELECT CASE WHEN {fits} END FROM (SELECT {sql} AS v) AS x");
+    custom(dialect, &sql, [left, right])
+}
