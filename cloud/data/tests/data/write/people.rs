@@ -386,6 +386,16 @@ async fn m2_nobody_is_added_who_has_accepted_no_invite() {
         // Another organization of hers does not know him, nor does this one know eve.
         let body = json!({"name": "other", "handle": "other"});
         let second = cloud.made(&cloud.ann, "organization", body).await;
+        let board = cloud.board("raspberrypi4-64").await;
+        let body =
+            json!({"app_name": "gate", "organization": second, "is_for__device_type": board});
+        let gate = cloud.made(&cloud.ann, "application", body).await;
+        let body = json!({"user": user(&bob), "is_member_of__application": gate});
+        no_rights(
+            cloud
+                .post(&cloud.ann, "user_application_membership", body)
+                .await,
+        );
         let body = json!({"name": "day shift", "belongs_to__organization": second});
         let second = cloud.made(&cloud.ann, "team", body).await;
         let body = json!({"user": user(&bob), "is_member_of__team": second});
