@@ -20,12 +20,14 @@ mod release;
 mod system_release;
 mod tracking;
 
+pub(crate) use image::of_these_releases_alone;
 pub(crate) use invite::invitee;
 pub(crate) use people::{give_slugs, member};
 use resources::Resource;
 pub(crate) use system_release::drop_those_of_strangers;
 
 use crate::effect::Effect;
+use crate::image_garbage;
 use crate::quota;
 use crate::record;
 use crate::write::{Change, Going, WriteError, Writer};
@@ -169,6 +171,7 @@ pub(crate) async fn before_going(
     let images = of("image");
     if !images.is_empty() {
         let locations = image::locations(writer, &images).await?;
+        image_garbage::note(writer, &images).await?;
         writer.transaction.effect(Effect::ImagesGone(locations));
     }
     let mut actors = of("actor");

@@ -40,6 +40,8 @@ pub struct Environment {
     pub branding: Branding,
     /// The host (and port) of the registry, which locations of images begin with.
     pub registry: String,
+    /// Whether the cloud has the registry delete images that are no more, and so keeps their locations until then.
+    pub deletes_images: bool,
     /// What organizations may keep.
     pub quotas: Quotas,
 }

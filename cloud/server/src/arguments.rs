@@ -78,6 +78,9 @@ pub(crate) struct Serve {
     /// The registry that images of releases are kept in.
     #[arg(long, env = "FLEET_CLOUD_REGISTRY", value_name = "HOST")]
     pub(crate) registry: Option<String>,
+    /// How the cloud reaches the registry, to delete images of what is deleted; without it they stay there.
+    #[arg(long, env = "FLEET_CLOUD_REGISTRY_URL", value_name = "URL")]
+    pub(crate) registry_url: Option<String>,
     /// How log lines look.
     #[arg(long, env = "FLEET_CLOUD_LOG_FORMAT", value_name = "FORMAT")]
     pub(crate) log_format: Option<LogFormat>,

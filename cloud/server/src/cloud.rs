@@ -19,6 +19,7 @@ use crate::long_answers::LongAnswers;
 use crate::password;
 use crate::reach::Reach;
 use crate::registry::Registry;
+use crate::registry::garbage::Garbage;
 use crate::session::Sessions;
 use crate::shares::Shares;
 
@@ -45,6 +46,8 @@ pub(crate) struct Cloud {
     pub(crate) reach: Reach,
     /// Who signs for the registry of images.
     pub(crate) registry: Registry,
+    /// What the registry is to delete.
+    pub(crate) garbage: Garbage,
     pub(crate) devices: Devices,
     /// Whether it can do its work.
     pub(crate) health: Health,

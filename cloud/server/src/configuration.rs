@@ -30,6 +30,7 @@ struct File {
     admin_password: Option<String>,
     public_url: Option<String>,
     registry: Option<String>,
+    registry_url: Option<String>,
     log_format: Option<LogFormat>,
     registration: Registration,
     tunnel_server_key: Option<String>,
@@ -289,6 +290,8 @@ pub(crate) struct Configuration {
     pub(crate) admin_password: Option<String>,
     pub(crate) public_url: Option<String>,
     pub(crate) registry: Option<String>,
+    /// How the cloud reaches the registry, without a slash at its end; nothing is deleted there without it.
+    pub(crate) registry_url: Option<String>,
     pub(crate) log_format: LogFormat,
     pub(crate) registration: Registration,
     /// By which tunnel servers beside this cloud are known; there are none without it.
@@ -358,6 +361,20 @@ impl Configuration {
                 "several replicas (`--bus`) share a PostgreSQL database: `--database postgres://…`"
             );
         }
+        let registry = given.registry.or(file.registry);
+        let registry_url = given.registry_url.or(file.registry_url);
+        if let Some(url) = &registry_url {
+            if !(url.starts_with("http://") || url.starts_with("https://")) {
+                bail!(
+                    "`{url}` is no address of a registry (`registry_url`); it begins with `https://` or `http://`"
+                );
+            }
+            if registry.is_none() {
+                bail!(
+                    "`registry_url` is given, and `registry`, the host of it in names of images, is missing"
+                );
+            }
+        }
         file.nats.check()?;
         Ok(Configuration {
             listen,
@@ -366,7 +383,8 @@ impl Configuration {
             admin_email,
             admin_password: given.admin_password.or(file.admin_password),
             public_url: public_url.map(|url| url.trim_end_matches('/').to_owned()),
-            registry: given.registry.or(file.registry),
+            registry,
+            registry_url: registry_url.map(|url| url.trim_end_matches('/').to_owned()),
             log_format: given
                 .log_format
                 .or(file.log_format)

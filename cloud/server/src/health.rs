@@ -74,13 +74,23 @@ pub(crate) async fn serve(State(cloud): State<Shared>) -> Response {
         (true, true) => Some("pass"),
         (true, false) => Some("warn"),
     };
-    let status = match (database, bus) {
-        ("fail", _) => "fail",
-        (_, Some("warn")) => "warn",
+    let registry = match (&cloud.configuration.registry_url, cloud.garbage.is_late()) {
+        (None, _) => None,
+        (Some(_), false) => Some("pass"),
+        (Some(_), true) => Some("warn"),
+    };
+    let parts = [
+        ("database", Some(database)),
+        ("bus", bus),
+        ("registry", registry),
+    ];
+    let any = |wanted: &str| parts.iter().any(|(_, found)| *found == Some(wanted));
+    let status = match (any("fail"), any("warn")) {
+        (true, _) => "fail",
+        (_, true) => "warn",
         _ => "pass",
     };
     let mut checks = Map::new();
-    let parts = [("database", Some(database)), ("bus", bus)];
     for (name, found) in parts {
         if let Some(found) = found {
             checks.insert(name.to_owned(), json!([{ "status": found }]));

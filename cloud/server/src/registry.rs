@@ -5,6 +5,7 @@
 //! host that the cloud was given as `--registry`, its `realm` `/auth/v1/token` of the cloud, and its
 //! `rootcertbundle` what `fleet-cloud registry-certificate` prints.
 
+pub(crate) mod garbage;
 mod scope;
 pub(crate) mod token;
 

@@ -27,6 +27,7 @@ use crate::limits::RateLimits;
 use crate::long_answers::LongAnswers;
 use crate::reach::Reach;
 use crate::registry::Registry;
+use crate::registry::garbage::{self, Garbage};
 use crate::router::router;
 use crate::session::Sessions;
 use crate::shares::Shares;
@@ -144,6 +145,7 @@ async fn run(configuration: Configuration) -> Result<()> {
             heeding.keys.heed(effects);
             heeding.devices.heed(effects);
             heeding.reach.heed(effects);
+            heeding.garbage.heed(effects);
         }
         News::Missed => {
             heeding.keys.forget_all();
@@ -166,6 +168,7 @@ async fn run(configuration: Configuration) -> Result<()> {
     open_files::compare_with_devices(&cloud.database).await?;
     tokio::spawn(tidying(cloud.clone(), stop.clone()));
     tokio::spawn(sessions::tidying(cloud.clone(), stop.clone()));
+    tokio::spawn(garbage::collecting(cloud.clone(), stop.clone()));
     tokio::spawn(release_asset::tidying(cloud.clone(), stop.clone()));
     device::start(&cloud, &stop);
     // Whoever reads that it listens may tell it to end.
@@ -213,6 +216,7 @@ async fn assembled(configuration: Configuration, database: Database) -> Result<C
         long_answers: LongAnswers::new(configuration.pools.streamed_answers()),
         reach: Reach::default(),
         registry: tokens,
+        garbage: Garbage::default(),
         health: Health::default(),
         live: Live::default(),
         devices: Devices::new(&configuration, &bus),
@@ -221,6 +225,7 @@ async fn assembled(configuration: Configuration, database: Database) -> Result<C
         environment: Environment {
             branding,
             registry: registry.unwrap_or_else(|| "registry.invalid".to_owned()),
+            deletes_images: configuration.registry_url.is_some(),
             quotas: configuration.quotas,
         },
         configuration,

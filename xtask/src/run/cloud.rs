@@ -60,6 +60,9 @@ impl Cloud {
                 "RUST_LOG",
                 std::env::var("RUST_LOG").unwrap_or_else(|_| "warn".into()),
             );
+        if let ImagesIn::Ours(address) = registry_at {
+            command.args(["--registry-url", &format!("http://{address}")]);
+        }
         let cloud = apart_from_the_terminal(&mut command)
             .spawn()
             .context("failed to start the cloud")?;

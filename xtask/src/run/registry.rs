@@ -72,7 +72,7 @@ pub(super) async fn start(
     let mut configuration = json!({
         "version": "0.1",
         "log": { "level": "error", "accesslog": { "disabled": true } },
-        "storage": { "filesystem": { "rootdirectory": folder.join("data") } },
+        "storage": { "filesystem": { "rootdirectory": folder.join("data") }, "delete": { "enabled": true } },
         "http": { "addr": address.to_string() },
     });
     if let Some(Trust { realm, certificate }) = trust {

@@ -1,5 +1,7 @@
 //! Images, and releases that use them (cloud behaviour 1.9 and 5.8).
 
+use std::collections::BTreeSet;
+
 use super::{installs, random};
 use crate::record;
 use crate::statement::sql;
@@ -80,4 +82,34 @@ pub(super) async fn locations(
         locations.extend(found.into_iter().flatten());
     }
     Ok(locations)
+}
+
+/// The images that are part of none but these releases, which are about to go. Those of a service of another fleet
+/// than the release's are not among them: whoever may see an image may make it part of a release of their own.
+pub(crate) async fn of_these_releases_alone(
+    writer: &mut Writer<'_>,
+    releases: &BTreeSet<i64>,
+) -> Result<Vec<i64>, WriteError> {
+    let mut images = BTreeSet::new();
+    let ids: Vec<i64> = releases.iter().copied().collect();
+    for ids in ids.chunks(record::AT_ONCE) {
+        let select = sql("SELECT DISTINCT i.image FROM release_image AS i \
+             JOIN release AS r ON r.id = i.is_part_of__release \
+             JOIN image AS m ON m.id = i.image \
+             JOIN service AS s ON s.id = m.is_a_build_of__service \
+             WHERE r.id IN (?) AND s.application = r.belongs_to__application")
+        .with_all(ids);
+        images.extend(writer.transaction.ids(&select).await?);
+    }
+    let all: Vec<i64> = images.iter().copied().collect();
+    for ids in all.chunks(record::AT_ONCE) {
+        let select = sql("SELECT image, is_part_of__release FROM release_image WHERE image IN (?)")
+            .with_all(ids);
+        for row in writer.transaction.rows(&select).await? {
+            if !releases.contains(&row.id(1)?) {
+                images.remove(&row.id(0)?);
+            }
+        }
+    }
+    Ok(images.into_iter().collect())
 }

@@ -3,10 +3,10 @@
 use resources::OnDelete;
 
 use super::declared::{Column, Kind, Link, Table, index};
-use crate::{file, generation, quota};
+use crate::{file, generation, image_garbage, quota};
 
 /// All of them.
-pub(super) fn tables() -> [Table; 8] {
+pub(super) fn tables() -> [Table; 9] {
     [
         quotas(),
         settings(),
@@ -16,6 +16,7 @@ pub(super) fn tables() -> [Table; 8] {
         files(),
         pieces(),
         sign_in_failures(),
+        image_garbage(),
     ]
 }
 
@@ -142,6 +143,31 @@ fn sign_in_failures() -> Table {
         name: table.to_owned(),
         columns: vec![id(), going_with("user", "user"), number("forgotten_at")],
         indexes: vec![index(table, &["user"], true)],
+    }
+}
+
+/// See [`crate::image_garbage`]. Times are in milliseconds.
+fn image_garbage() -> Table {
+    let table = image_garbage::TABLE;
+    let content_hash = Column {
+        nullable: true,
+        ..text("content_hash")
+    };
+    Table {
+        name: table.to_owned(),
+        columns: vec![
+            id(),
+            text("location"),
+            content_hash,
+            number("gone_at"),
+            number("due_at"),
+            number("failures"),
+        ],
+        indexes: vec![
+            index(table, &["location"], true),
+            index(table, &["due_at"], false),
+            index(table, &["gone_at"], false),
+        ],
     }
 }
 

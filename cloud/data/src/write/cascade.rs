@@ -49,6 +49,12 @@ impl Writer<'_> {
                 record::delete(self.transaction, owned, &ids).await?;
             }
         }
+        if resource.name != "image"
+            && let (Some(images), true) = (going.get("image"), going.contains_key("release"))
+        {
+            let images: Vec<i64> = images.iter().copied().collect();
+            record::delete(self.transaction, "image", &images).await?;
+        }
         if postgres {
             self.transaction
                 .script("SET CONSTRAINTS ALL IMMEDIATE")
@@ -82,6 +88,11 @@ impl Writer<'_> {
                 let found = record::behind(self.transaction, resource.name, column, &ids).await?;
                 next.push((super::known(to)?, found));
             }
+        }
+        // What no release has any more, nobody can run.
+        if let Some(releases) = going.get("release").filter(|releases| !releases.is_empty()) {
+            let images = rules::of_these_releases_alone(self, &releases.clone()).await?;
+            going.entry("image").or_default().extend(images);
         }
         Ok(going)
     }

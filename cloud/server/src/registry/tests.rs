@@ -1,5 +1,9 @@
 //! Tokens, as Debian's docker-registry takes them.
 
+#[expect(
+    dead_code,
+    reason = "the tests over HTTP look at more of it than these"
+)]
 #[path = "../../tests/cloud/docker_registry.rs"]
 mod docker_registry;
 

@@ -1,19 +1,22 @@
 //! Debian's docker-registry, asking for tokens of a cloud.
 
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+const PROGRAM: &str = "/usr/bin/docker-registry";
+
 /// A registry on 127.0.0.1; it ends with the value.
 pub(crate) struct DockerRegistry {
-    child: Child,
-    _folder: tempfile::TempDir,
+    child: Option<Child>,
+    host: String,
+    folder: tempfile::TempDir,
 }
 
 /// Whether there is one to be started; says so where there is none.
 pub(crate) fn is_there() -> bool {
-    let there = Path::new("/usr/bin/docker-registry").exists();
+    let there = Path::new(PROGRAM).exists();
     if !there {
         println!("SKIPPED: docker-registry is not installed");
     }
@@ -29,43 +32,92 @@ pub(crate) fn free_host() -> String {
 impl DockerRegistry {
     /// Starts one at `host` that trusts this certificate, and sends its clients to `realm`.
     pub(crate) async fn start(host: &str, certificate: &str, realm: &str) -> Self {
+        let mut registry = Self::prepared(host, certificate, realm, true);
+        registry.begin().await;
+        registry
+    }
+
+    /// One that is yet to [begin](Self::begin), and deletes what it is told to or nothing.
+    pub(crate) fn prepared(host: &str, certificate: &str, realm: &str, deletes: bool) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name).display().to_string();
         std::fs::write(path("cloud.pem"), certificate).expect("a file");
         let configuration = format!(
-            "version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {data}}}}}\n\
+            "version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {data}}}, \
+             delete: {{enabled: {deletes}}}}}\n\
              http: {{addr: {host}}}\nauth:\n  token:\n    realm: {realm}\n    service: {host}\n    \
              issuer: fleet-cloud\n    rootcertbundle: {certificate}\n",
             data = path("data"),
             certificate = path("cloud.pem"),
         );
         std::fs::write(path("registry.yml"), configuration).expect("a file");
-        let child = Command::new("docker-registry")
-            .args(["serve", &path("registry.yml")])
+        DockerRegistry {
+            child: None,
+            host: host.to_owned(),
+            folder,
+        }
+    }
+
+    /// Starts it (again), with what it kept.
+    pub(crate) async fn begin(&mut self) {
+        let child = Command::new(PROGRAM)
+            .arg("serve")
+            .arg(self.folder.path().join("registry.yml"))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .expect("docker-registry");
-        let registry = DockerRegistry {
-            child,
-            _folder: folder,
-        };
+        self.child = Some(child);
         let begun = Instant::now();
-        let answers = format!("http://{host}/v2/");
-        // A build of the whole workspace gives reqwest TLS without a provider.
+        let answers = format!("http://{}/v2/", self.host);
+        // An error says that there is one already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::new();
         while client.get(&answers).send().await.is_err() {
             assert!(begun.elapsed() < Duration::from_secs(30), "no registry");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        registry
+    }
+
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// Has it free what no manifest names; it must not run meanwhile.
+    pub(crate) fn collect(&self) {
+        let collected = Command::new(PROGRAM)
+            .arg("garbage-collect")
+            .arg(self.folder.path().join("registry.yml"))
+            .output()
+            .expect("docker-registry");
+        assert!(collected.status.success(), "{collected:?}");
+    }
+
+    fn storage(&self) -> PathBuf {
+        self.folder.path().join("data/docker/registry/v2")
+    }
+
+    /// Whether a repository has the manifest of this digest.
+    pub(crate) fn has(&self, repository: &str, digest: &str) -> bool {
+        let revision = digest.replace(':', "/");
+        let manifests = self.storage().join("repositories").join(repository);
+        let manifests = manifests.join("_manifests/revisions");
+        manifests.join(revision).join("link").exists()
+    }
+
+    /// Whether the bytes of this digest are there.
+    pub(crate) fn has_blob(&self, digest: &str) -> bool {
+        let (kind, hex) = digest.split_once(':').expect("a digest");
+        let blob = self.storage().join("blobs").join(kind).join(&hex[..2]);
+        blob.join(hex).join("data").exists()
     }
 }
 
 impl Drop for DockerRegistry {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill();
     }
 }

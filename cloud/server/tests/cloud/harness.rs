@@ -1,7 +1,8 @@
 //! Starts the cloud as its users do, and asks it.
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use data::testing::on_fresh;
@@ -35,6 +36,7 @@ pub(crate) struct Cloud {
     /// The address of its database.
     pub(crate) database: String,
     client: reqwest::Client,
+    log: Arc<Mutex<String>>,
     _folder: tempfile::TempDir,
 }
 
@@ -99,6 +101,7 @@ impl Cloud {
             url: String::new(),
             database: database.to_owned(),
             client,
+            log: Arc::default(),
             _folder: folder,
         };
         let mut log = BufReader::new(cloud.child.stderr.take().expect("its log"));
@@ -114,14 +117,24 @@ impl Cloud {
             assert!(begun.elapsed() < Duration::from_secs(60), "no start");
         };
         // Somebody has to read on, or the program waits for it.
+        let lines = Arc::clone(&cloud.log);
         std::thread::spawn(move || {
-            let mut rest = Vec::new();
-            let _ = log.read_to_end(&mut rest);
+            let mut line = Vec::new();
+            while log.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+                let text = String::from_utf8_lossy(&line);
+                lines.lock().expect("the log").push_str(&text);
+                line.clear();
+            }
             if std::env::var_os("SHOW_LOGS").is_some() {
-                eprintln!("{}", String::from_utf8_lossy(&rest));
+                eprintln!("{}", lines.lock().expect("the log"));
             }
         });
         cloud
+    }
+
+    /// What it has logged since it listens.
+    pub(crate) fn log(&self) -> String {
+        self.log.lock().expect("the log").clone()
     }
 
     /// Tells it to end, and waits until it has.
@@ -179,6 +192,20 @@ impl Cloud {
         assert_eq!(answer.status(), StatusCode::OK);
         let token = answer.text().await.expect("a token");
         self.by(token)
+    }
+
+    /// Makes a user, where everybody may (`registration = 'open'`), and signs them in.
+    pub(crate) async fn register(&self, name: &str) -> Signed<'_> {
+        let email = format!("{name}@other.example");
+        let user = json!({ "username": name, "email": email, "password": PASSWORD });
+        let made = self.ask(Method::POST, "/user/register").json(&user);
+        let (status, made) = read(made.send().await.expect("an answer")).await;
+        assert_eq!(status, StatusCode::CREATED, "{made}");
+        let given = json!({ "username": name, "password": PASSWORD });
+        let answer = self.ask(Method::POST, "/login_").json(&given).send().await;
+        let answer = answer.expect("an answer");
+        assert_eq!(answer.status(), StatusCode::OK);
+        self.by(answer.text().await.expect("a token"))
     }
 
     /// Requests with a credential.

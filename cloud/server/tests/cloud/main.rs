@@ -35,6 +35,7 @@ mod proxies;
 mod quotas;
 mod reach;
 mod registry;
+mod registry_garbage;
 mod release_assets;
 mod replicas;
 mod scene;

@@ -12,7 +12,7 @@ use crate::fake_device::known;
 use crate::harness::{Cloud, Signed, read};
 
 /// What a client of the registry does with a challenge: it asks for a token by basic authentication.
-async fn token(cloud: &Cloud, host: &str, key: &str, scope: &str) -> Response {
+pub(crate) async fn token(cloud: &Cloud, host: &str, key: &str, scope: &str) -> Response {
     let path = format!("/auth/v1/token?service={host}&scope={scope}");
     let request = cloud
         .ask(Method::GET, &path)
@@ -21,7 +21,7 @@ async fn token(cloud: &Cloud, host: &str, key: &str, scope: &str) -> Response {
 }
 
 /// What somebody with this credential gets from the registry, by the token that they are given.
-async fn at_registry(
+pub(crate) async fn at_registry(
     cloud: &Cloud,
     host: &str,
     key: &str,
@@ -51,7 +51,7 @@ async fn at_registry(
         .expect("an answer")
 }
 
-fn digest(bytes: &[u8]) -> String {
+pub(crate) fn digest(bytes: &[u8]) -> String {
     format!("sha256:{}", hex::encode(Sha256::digest(bytes)))
 }
 

@@ -103,13 +103,7 @@ impl<'a> Shop<'a> {
 
     /// What a statement finds or does in the database, behind the cloud's back.
     pub(crate) async fn execute(&self, statement: Sql) -> u64 {
-        let options = Options::default().with_connections(2);
-        let database = Database::open(&self.cloud.database, &options)
-            .await
-            .expect("the database");
-        let changed = database.execute(&statement).await.expect("its statement");
-        database.close().await;
-        changed
+        execute(&self.cloud.database, statement).await
     }
 
     /// Fields of a device as its administrator sees them.
@@ -117,6 +111,17 @@ impl<'a> Shop<'a> {
         let path = format!("/v7/device({})?$select={fields}", device.id);
         self.ann.rows(&path).await.remove(0)
     }
+}
+
+/// How many rows a statement changes in a database, behind the cloud's back.
+pub(crate) async fn execute(database: &str, statement: Sql) -> u64 {
+    let options = Options::default().with_connections(2);
+    let database = Database::open(database, &options)
+        .await
+        .expect("the database");
+    let changed = database.execute(&statement).await.expect("its statement");
+    database.close().await;
+    changed
 }
 
 async fn release(

@@ -35,6 +35,7 @@ pub(crate) async fn on_clouds<T: Future<Output = ()>>(test: impl Fn(Cloud) -> T)
 impl Cloud {
     async fn new(database: Database) -> Self {
         let environment = Environment {
+            deletes_images: true,
             branding: Branding::default(),
             registry: "registry.example".to_owned(),
             quotas: Quotas::default(),

@@ -1,0 +1,268 @@
+//! Deletes what the registry keeps of images that are no more.
+//!
+//! The locations wait in the database ([`data::ImageGarbage`]), where the transaction that deleted the images left
+//! them. This deletes the manifests of the repository, by its tags and by the digest that the cloud knows, with what
+//! an index among them names; `registry garbage-collect` then frees what no manifest names any more. It never deletes
+//! in a repository that an image still has, and asks for a right on that one repository alone.
+//!
+//! Who may push keeps the token for it until its time is over. So each repository is looked at a second time then.
+
+mod repository;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use data::{Effect, ImageGarbage};
+use reqwest::Client;
+use tokio::sync::Notify;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::scope::may_be_an_image;
+use super::{LIFE, SKEW};
+use crate::cloud::{Cloud, Shared};
+use repository::{Failure, Repository};
+
+/// Between two looks at what is due.
+const LOOK: Duration = Duration::from_secs(15);
+/// After so long no token is good any more that was given while the image was there.
+const SETTLED: Duration = Duration::from_secs(LIFE.as_secs() + 2 * SKEW.unsigned_abs() + 60);
+/// For one repository; what is left then waits for its next turn.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// What waits longer than this is behind time.
+const LATE: Duration = Duration::from_secs(3600);
+/// The first pause after a failure; each further one is twice as long.
+const PAUSE: Duration = Duration::from_secs(60);
+/// The longest pause before a repository is tried again, and before the registry is.
+const LONGEST_PAUSE: Duration = Duration::from_secs(6 * 3600);
+const LONGEST_PAUSE_OF_ALL: Duration = Duration::from_secs(600);
+/// How often a repository is tried before it is left as it is: for about three days.
+const TRIES: u32 = 20;
+/// Of the whole of a request.
+const REQUEST: Duration = Duration::from_secs(30);
+
+/// What this replica knows of the images that wait.
+#[derive(Default)]
+pub(crate) struct Garbage {
+    /// Some were deleted just now.
+    more: Notify,
+    late: AtomicBool,
+}
+
+impl Garbage {
+    pub(crate) fn heed(&self, effects: &[Effect]) {
+        let gone = |effect: &Effect| matches!(effect, Effect::ImagesGone(_));
+        if effects.iter().any(gone) {
+            self.more.notify_one();
+        }
+    }
+
+    /// Whether images have waited for too long to be deleted.
+    pub(crate) fn is_late(&self) -> bool {
+        self.late.load(Ordering::Relaxed)
+    }
+}
+
+/// Deletes what is due until the program ends; returns at once where no registry is configured for it.
+pub(crate) async fn collecting(cloud: Shared, stop: CancellationToken) {
+    let Some(url) = cloud.configuration.registry_url.clone() else {
+        return;
+    };
+    let client = match client() {
+        Ok(client) => client,
+        Err(error) => {
+            tracing::error!("images that are gone stay in the registry: {error:#}");
+            return;
+        }
+    };
+    let mut times = interval(LOOK);
+    times.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut registry = RegistryState::default();
+    let work = async {
+        loop {
+            tokio::select! {
+                _ = times.tick() => {}
+                () = cloud.garbage.more.notified() => {}
+            }
+            if registry.rests() {
+                tell_if_late(&cloud).await;
+                continue;
+            }
+            if let Err(error) = collect_due(&cloud, &client, &url, &mut registry).await {
+                tracing::warn!("images that are gone wait in the registry: {error:#}");
+            }
+            tell_if_late(&cloud).await;
+        }
+    };
+    stop.run_until_cancelled(work).await;
+}
+
+fn client() -> Result<Client> {
+    // An error says that there is one already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::builder()
+        .timeout(REQUEST)
+        // A token for one repository goes nowhere else.
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(concat!("fleet-cloud/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .context("no client for the registry can be made")
+}
+
+/// Whether the registry can be used at the moment, as far as this replica knows.
+#[derive(Default)]
+struct RegistryState {
+    failures: u32,
+    rests_until: Option<Instant>,
+}
+
+impl RegistryState {
+    fn rests(&self) -> bool {
+        self.rests_until.is_some_and(|until| until > Instant::now())
+    }
+
+    fn failed(&mut self) -> Duration {
+        let pause = pause(self.failures, LONGEST_PAUSE_OF_ALL);
+        self.failures = self.failures.saturating_add(1);
+        self.rests_until = Some(Instant::now() + pause);
+        pause
+    }
+}
+
+/// The pause after a failure that came after so many others.
+fn pause(failures: u32, longest: Duration) -> Duration {
+    let times = 1_u32.checked_shl(failures).unwrap_or(u32::MAX);
+    PAUSE.saturating_mul(times).min(longest)
+}
+
+/// Deletes what is due, one repository after the other.
+async fn collect_due(
+    cloud: &Cloud,
+    client: &Client,
+    url: &str,
+    registry: &mut RegistryState,
+) -> Result<()> {
+    while let Some(garbage) = cloud.database.claim_image_garbage().await? {
+        let location = &garbage.location;
+        let Some(name) = repository_of(cloud, &garbage).await? else {
+            cloud.database.drop_image_garbage(&garbage).await?;
+            continue;
+        };
+        let collected = match Repository::of(cloud, client, url, name) {
+            Ok(repository) => {
+                let all = repository.empty(garbage.content_hash.as_deref());
+                let late = || Failure::Repository(format!("it took longer than {PATIENCE:?}"));
+                timeout(PATIENCE, all).await.unwrap_or_else(|_| Err(late()))
+            }
+            Err(failure) => Err(failure),
+        };
+        match collected {
+            Ok(manifests) => {
+                registry.failures = 0;
+                if manifests > 0 {
+                    tracing::info!(
+                        "the registry deleted {manifests} manifests of `{location}`, whose image is gone"
+                    );
+                }
+                match SETTLED.checked_sub(garbage.age) {
+                    Some(left) => {
+                        let failures = 0;
+                        cloud
+                            .database
+                            .put_off_image_garbage(&garbage, left, failures)
+                            .await?;
+                    }
+                    None => cloud.database.drop_image_garbage(&garbage).await?,
+                }
+            }
+            Err(Failure::Repository(reason)) if garbage.failures + 1 >= TRIES => {
+                tracing::error!(
+                    "`{location}`, whose image is gone, stays in the registry; deleting it failed {TRIES} times, \
+                     and it has to be deleted by hand: {reason}"
+                );
+                cloud.database.drop_image_garbage(&garbage).await?;
+            }
+            Err(Failure::Repository(reason)) => {
+                let pause = pause(garbage.failures, LONGEST_PAUSE);
+                tracing::warn!(
+                    "`{location}`, whose image is gone, is not deleted from the registry yet and tried again in \
+                     {pause:?}: {reason}"
+                );
+                let failures = garbage.failures + 1;
+                cloud
+                    .database
+                    .put_off_image_garbage(&garbage, pause, failures)
+                    .await?;
+            }
+            // It is not this one's fault, and the others would fare no better.
+            Err(Failure::Registry(reason)) => {
+                let pause = registry.failed();
+                tracing::warn!(
+                    "images that are gone stay in the registry for now, which is asked again in {pause:?}: {reason}"
+                );
+                let failures = garbage.failures;
+                cloud
+                    .database
+                    .put_off_image_garbage(&garbage, pause, failures)
+                    .await?;
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The repository of a location, if it is this cloud's to delete.
+async fn repository_of<'a>(cloud: &Cloud, garbage: &'a ImageGarbage) -> Result<Option<&'a str>> {
+    let location = &garbage.location;
+    let at_host = location.strip_prefix(cloud.environment.registry.as_str());
+    let name = at_host.and_then(|rest| rest.strip_prefix('/'));
+    let Some(name) = name.filter(|name| may_be_an_image(name)) else {
+        tracing::warn!(
+            "`{location}`, whose image is gone, is at no registry of this cloud (`registry` is `{}`), and is left as \
+             it is",
+            cloud.environment.registry
+        );
+        return Ok(None);
+    };
+    if cloud.database.is_image_location(location).await? {
+        tracing::warn!("`{location}` is not deleted from the registry: an image has it");
+        return Ok(None);
+    }
+    Ok(Some(name))
+}
+
+async fn tell_if_late(cloud: &Cloud) {
+    let (number, oldest) = match cloud.database.image_garbage().await {
+        Ok(waiting) => waiting,
+        Err(error) => {
+            tracing::warn!(
+                "how many images wait to be deleted from the registry is unknown: {error}"
+            );
+            return;
+        }
+    };
+    let late = oldest > LATE;
+    let was_late = cloud.garbage.late.swap(late, Ordering::Relaxed);
+    if late && !was_late {
+        tracing::error!(
+            "{number} images that are gone wait to be deleted from the registry, the oldest since {} minutes",
+            oldest.as_secs() / 60
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_their_bound() {
+        let seconds = |failures, longest| pause(failures, longest).as_secs();
+        assert_eq!(seconds(0, LONGEST_PAUSE), 60);
+        assert_eq!(seconds(3, LONGEST_PAUSE), 480);
+        assert_eq!(seconds(19, LONGEST_PAUSE), 21_600);
+        assert_eq!(seconds(u32::MAX, LONGEST_PAUSE_OF_ALL), 600);
+    }
+}

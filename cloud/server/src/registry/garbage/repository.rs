@@ -1,0 +1,326 @@
+//! The manifests of one repository, as the registry's API (Docker Registry v2) lists and deletes them.
+
+use std::collections::HashSet;
+
+use http::header::{ACCEPT, CONTENT_TYPE};
+use registry_protocol::is_digest;
+use reqwest::{Client, Method, Response, StatusCode};
+use serde::Deserialize;
+
+use crate::cloud::{Cloud, now};
+use crate::registry::Access;
+
+/// Tags that are asked for at once.
+const TAGS: usize = 100;
+/// Bytes of an answer that is read: registries take no longer manifest.
+const LONGEST_ANSWER: usize = 4 << 20;
+/// How deep indexes may name indexes; what is deeper stays.
+const DEEPEST: usize = 4;
+/// Bytes of what a registry says that are passed on.
+const SAID: usize = 300;
+
+const INDEXES: [&str; 2] = [
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+];
+/// In the order of preference: without the indexes a registry may answer one of the manifests that an index names.
+const MANIFESTS: &str = "application/vnd.oci.image.index.v1+json, \
+    application/vnd.docker.distribution.manifest.list.v2+json, \
+    application/vnd.oci.image.manifest.v1+json, \
+    application/vnd.docker.distribution.manifest.v2+json, */*;q=0.5";
+
+/// Why a repository was not emptied.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// No repository can be emptied: the registry is away, refuses the cloud, or deletes nothing.
+    Registry(String),
+    /// This one cannot.
+    Repository(String),
+}
+
+/// A repository of the registry, with a token to look at it and to delete in it.
+pub(super) struct Repository<'a> {
+    client: &'a Client,
+    /// Of the registry, without a slash at its end.
+    url: &'a str,
+    name: &'a str,
+    token: String,
+}
+
+#[derive(Deserialize)]
+struct Tags {
+    #[serde(default)]
+    tags: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct Index {
+    #[serde(default)]
+    manifests: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    #[serde(default)]
+    media_type: String,
+    digest: String,
+}
+
+impl<'a> Repository<'a> {
+    /// `name` is of an image that is no more. The token is good for this repository alone; nobody else is ever given
+    /// one to delete.
+    pub(super) fn of(
+        cloud: &Cloud,
+        client: &'a Client,
+        url: &'a str,
+        name: &'a str,
+    ) -> Result<Self, Failure> {
+        let access = Access {
+            kind: "repository",
+            name: name.to_owned(),
+            actions: vec!["pull", "delete"],
+        };
+        let service = &cloud.environment.registry;
+        let token = cloud
+            .registry
+            .token("fleet-cloud", service, &[access], now() / 1000)
+            .map_err(|error| Failure::Registry(format!("{error:#}")))?;
+        Ok(Repository {
+            client,
+            url,
+            name,
+            token,
+        })
+    }
+
+    /// Deletes the manifests that its tags name, and the one of this digest; how many there were.
+    pub(super) async fn empty(&self, content_hash: Option<&str>) -> Result<u64, Failure> {
+        let mut seen = HashSet::new();
+        let mut deleted = 0;
+        if let Some(digest) = content_hash.filter(|digest| is_digest(digest)) {
+            deleted += self.delete_with_parts(digest.to_owned(), &mut seen).await?;
+        }
+        let mut last = None;
+        loop {
+            let tags = self.tags(last.as_deref()).await?;
+            for tag in &tags {
+                if let Some(digest) = self.digest_of(tag).await? {
+                    deleted += self.delete_with_parts(digest, &mut seen).await?;
+                }
+            }
+            match tags.last() {
+                Some(tag) if tags.len() >= TAGS => last = Some(tag.clone()),
+                _ => return Ok(deleted),
+            }
+        }
+    }
+
+    /// Tags that come after this one, in their order.
+    async fn tags(&self, last: Option<&str>) -> Result<Vec<String>, Failure> {
+        let mut path = format!("tags/list?n={TAGS}");
+        if let Some(last) = last {
+            path.push_str("&last=");
+            path.extend(form_urlencoded::byte_serialize(last.as_bytes()));
+        }
+        let answer = self.ask(Method::GET, &path).await?;
+        if answer.status() == StatusCode::NOT_FOUND {
+            return Ok(Vec::new());
+        }
+        let Tags { tags } = self.json(answer, "its tags").await?;
+        let mut tags = tags.unwrap_or_default();
+        // As the API has them; others would be parts of a path.
+        tags.retain(|tag| is_tag(tag));
+        Ok(tags)
+    }
+
+    /// The digest of what a tag names, while it names anything.
+    async fn digest_of(&self, tag: &str) -> Result<Option<String>, Failure> {
+        let answer = self.ask(Method::HEAD, &format!("manifests/{tag}")).await?;
+        if answer.status() == StatusCode::NOT_FOUND {
+            return Ok(None);
+        }
+        let answer = self.good(answer, "a tag").await?;
+        let digest = answer.headers().get("docker-content-digest");
+        let digest = digest.and_then(|digest| digest.to_str().ok());
+        match digest.filter(|digest| is_digest(digest)) {
+            Some(digest) => Ok(Some(digest.to_owned())),
+            None => Err(Failure::Repository(format!(
+                "the registry gives no digest of the tag `{tag}`"
+            ))),
+        }
+    }
+
+    /// Deletes a manifest, and before it what it names where it is an index: so that what is left after an
+    /// interruption can still be found.
+    async fn delete_with_parts(
+        &self,
+        digest: String,
+        seen: &mut HashSet<String>,
+    ) -> Result<u64, Failure> {
+        let mut deleted = 0;
+        // Each is on the list twice: to be looked at, and then to be deleted.
+        let mut next = vec![(digest, 0, Step::Look)];
+        while let Some((digest, depth, step)) = next.pop() {
+            if step == Step::Delete {
+                deleted += u64::from(self.delete(&digest).await?);
+                continue;
+            }
+            if !seen.insert(digest.clone()) {
+                continue;
+            }
+            let parts = match depth < DEEPEST {
+                true => self.parts(&digest).await?,
+                false => Vec::new(),
+            };
+            next.push((digest, depth, Step::Delete));
+            for part in parts {
+                let step = match INDEXES.contains(&part.media_type.as_str()) {
+                    true => Step::Look,
+                    false => Step::Delete,
+                };
+                next.push((part.digest, depth + 1, step));
+            }
+        }
+        Ok(deleted)
+    }
+
+    /// The manifests that this one names, if it is an index.
+    async fn parts(&self, digest: &str) -> Result<Vec<Entry>, Failure> {
+        let answer = self
+            .ask(Method::GET, &format!("manifests/{digest}"))
+            .await?;
+        if answer.status() == StatusCode::NOT_FOUND {
+            return Ok(Vec::new());
+        }
+        let answer = self.good(answer, "a manifest").await?;
+        let kind = answer.headers().get(CONTENT_TYPE);
+        let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind = kind.split(';').next().unwrap_or_default().trim();
+        if !INDEXES.contains(&kind) {
+            return Ok(Vec::new());
+        }
+        let Index { mut manifests } = self.json(answer, "an index").await?;
+        manifests.retain(|entry| is_digest(&entry.digest));
+        Ok(manifests)
+    }
+
+    /// Whether it was there.
+    async fn delete(&self, digest: &str) -> Result<bool, Failure> {
+        let answer = self
+            .ask(Method::DELETE, &format!("manifests/{digest}"))
+            .await?;
+        match answer.status() {
+            StatusCode::NOT_FOUND => Ok(false),
+            StatusCode::METHOD_NOT_ALLOWED => Err(Failure::Registry(
+                "it deletes nothing (405): start it with `storage.delete.enabled: true`, or with \
+                 `REGISTRY_STORAGE_DELETE_ENABLED=true` in its environment"
+                    .to_owned(),
+            )),
+            _ => self.good(answer, "a deletion").await.map(|_| true),
+        }
+    }
+
+    async fn ask(&self, method: Method, path: &str) -> Result<Response, Failure> {
+        let url = format!("{}/v2/{}/{path}", self.url, self.name);
+        let request = self.client.request(method, url);
+        let request = request.bearer_auth(&self.token).header(ACCEPT, MANIFESTS);
+        request.send().await.map_err(|error| {
+            let error = anyhow::Error::from(error.without_url());
+            Failure::Registry(format!("it cannot be reached at {}: {error:#}", self.url))
+        })
+    }
+
+    /// The answer, if it is no refusal.
+    async fn good(&self, answer: Response, what: &str) -> Result<Response, Failure> {
+        let status = answer.status();
+        if status.is_success() {
+            return Ok(answer);
+        }
+        let said = self.bytes(answer).await.unwrap_or_default();
+        let said = String::from_utf8_lossy(said.get(..SAID).unwrap_or(&said)).into_owned();
+        let said = said.trim().escape_debug();
+        Err(match status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Failure::Registry(format!(
+                "it does not take the cloud's token ({status}): its `rootcertbundle` has to be what \
+                 `fleet-cloud registry-certificate` prints, its `service` what the cloud has as `registry`: {said}"
+            )),
+            StatusCode::TOO_MANY_REQUESTS => Failure::Registry(format!("{status}: {said}")),
+            status if status.is_server_error() => Failure::Registry(format!("{status}: {said}")),
+            status => Failure::Repository(format!("{what} was answered by {status}: {said}")),
+        })
+    }
+
+    async fn json<T: serde::de::DeserializeOwned>(
+        &self,
+        answer: Response,
+        what: &str,
+    ) -> Result<T, Failure> {
+        let answer = self.good(answer, what).await?;
+        let bytes = self.bytes(answer).await?;
+        serde_json::from_slice(&bytes).map_err(|error| {
+            Failure::Repository(format!(
+                "what the registry answered for {what} cannot be read: {error}"
+            ))
+        })
+    }
+
+    async fn bytes(&self, mut answer: Response) -> Result<Vec<u8>, Failure> {
+        let mut bytes = Vec::new();
+        loop {
+            match answer.chunk().await {
+                Ok(None) => return Ok(bytes),
+                Ok(Some(chunk)) if bytes.len() + chunk.len() <= LONGEST_ANSWER => {
+                    bytes.extend_from_slice(&chunk);
+                }
+                Ok(Some(_)) => {
+                    return Err(Failure::Repository(format!(
+                        "an answer of the registry is longer than {LONGEST_ANSWER} bytes"
+                    )));
+                }
+                Err(error) => {
+                    let error = anyhow::Error::from(error.without_url());
+                    return Err(Failure::Registry(format!("it broke off: {error:#}")));
+                }
+            }
+        }
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Step {
+    Look,
+    Delete,
+}
+
+/// As the API has them: a word, then at most 127 of these.
+fn is_tag(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    let first = bytes.next();
+    let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    first.is_some_and(word)
+        && text.len() <= 128
+        && bytes.all(|byte| word(byte) || matches!(byte, b'.' | b'-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_tag_is_no_part_of_a_path() {
+        for (text, is) in [
+            ("latest", true),
+            ("v1.2-3_x", true),
+            (&"a".repeat(128), true),
+            (&"a".repeat(129), false),
+            ("", false),
+            (".hidden", false),
+            ("a/../../b", false),
+            ("a?b", false),
+            ("ä", false),
+        ] {
+            assert_eq!(is_tag(text), is, "{text}");
+        }
+    }
+}
