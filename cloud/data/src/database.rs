@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Poll, ready};
 use std::time::Duration;
@@ -142,7 +142,47 @@ enum Pools {
         readers: OfEach<Arc<Readers>>,
         writer: Writer,
     },
-    Postgres(OfEach<PgPool>),
+    Postgres {
+        pools: OfEach<PgPool>,
+        losses: Losses,
+    },
+}
+
+/// When a connection to the server was lost last. What was idle then was probably lost as well: it is tried out
+/// ahead of its use, so that a server that was restarted costs one statement its answer and not one a connection.
+#[derive(Debug, Clone)]
+struct Losses {
+    begin: Instant,
+    /// Milliseconds after that, and one; 0 for never.
+    last: Arc<AtomicU64>,
+}
+
+impl Losses {
+    fn new() -> Self {
+        Losses {
+            begin: Instant::now(),
+            last: Arc::default(),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.begin.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1
+    }
+
+    fn note<T>(&self, result: Result<T, DataError>) -> Result<T, DataError> {
+        if let Err(DataError::Lost(_)) = result {
+            self.last.fetch_max(self.now(), Ordering::Relaxed);
+        }
+        result
+    }
+
+    /// Whether one was lost since a connection was used that has been idle for so long.
+    fn since(&self, idle_for: Duration) -> bool {
+        let idle_for = u64::try_from(idle_for.as_millis()).unwrap_or(u64::MAX);
+        let last = self.last.load(Ordering::Relaxed);
+        // A millisecond is lost where both are cut.
+        last > 0 && self.now().saturating_sub(idle_for) <= last + 1
+    }
 }
 
 /// What there is of each pool.
@@ -177,9 +217,9 @@ macro_rules! reads {
                     let result = Connection::Sqlite(reader.connection()?).$call(built).await;
                     reader.done(result)
                 }
-                Pools::Postgres(pools) => {
+                Pools::Postgres { pools, losses } => {
                     let pool = pools.of(self.pool);
-                    Connection::PostgresPool(pool).$call(built).await
+                    losses.note(Connection::PostgresPool(pool).$call(built).await)
                 }
             }
         })*
@@ -231,7 +271,7 @@ impl Database {
     pub fn dialect(&self) -> Dialect {
         match self.pools {
             Pools::Sqlite { .. } => Dialect::Sqlite,
-            Pools::Postgres(_) => Dialect::Postgres,
+            Pools::Postgres { .. } => Dialect::Postgres,
         }
     }
 
@@ -246,6 +286,14 @@ impl Database {
     #[must_use]
     pub fn written(&self) -> watch::Receiver<u64> {
         self.written.subscribe()
+    }
+
+    /// The result of a statement in a transaction.
+    pub(crate) fn noted<T>(&self, result: Result<T, DataError>) -> Result<T, DataError> {
+        match &self.pools {
+            Pools::Sqlite { .. } => result,
+            Pools::Postgres { losses, .. } => losses.note(result),
+        }
     }
 
     pub(crate) fn tell(&self, effects: &[Effect]) {
@@ -357,9 +405,9 @@ impl Database {
                     .await;
                 reader.done(result)
             }
-            Pools::Postgres(pools) => {
+            Pools::Postgres { pools, losses } => {
                 let pool = pools.of(self.pool);
-                Connection::PostgresPool(pool).each_text(built, take).await
+                losses.note(Connection::PostgresPool(pool).each_text(built, take).await)
             }
         }
     }
@@ -381,9 +429,9 @@ impl Database {
                 let lost = |_| DataError::Lost(sqlx::Error::WorkerCrashed);
                 committed.map_err(lost).flatten().map(|()| rows)
             }
-            Pools::Postgres(pools) => {
+            Pools::Postgres { pools, losses } => {
                 let pool = pools.of(self.pool);
-                Connection::PostgresPool(pool).execute(built).await
+                losses.note(Connection::PostgresPool(pool).execute(built).await)
             }
         };
         self.tell(&[]);
@@ -398,7 +446,15 @@ impl Database {
     pub async fn begin(&self) -> Result<Transaction, DataError> {
         let inner = match &self.pools {
             Pools::Sqlite { writer, .. } => Inner::Sqlite(writer.turn().await?),
-            Pools::Postgres(pools) => Inner::Postgres(pools.of(self.pool).begin().await?),
+            Pools::Postgres { pools, losses } => {
+                let pool = pools.of(self.pool);
+                let begin = async || losses.note(pool.begin().await.map_err(DataError::from));
+                // Nothing was done yet: another connection will do.
+                Inner::Postgres(match begin().await {
+                    Err(DataError::Lost(_)) => begin().await?,
+                    begun => begun?,
+                })
+            }
         };
         Ok(Transaction::new(inner, self.clone()))
     }
@@ -414,7 +470,7 @@ impl Database {
                 }
                 writer.close().await;
             }
-            Pools::Postgres(pools) => {
+            Pools::Postgres { pools, .. } => {
                 for pool in pools.all() {
                     pool.close().await;
                 }
@@ -474,16 +530,19 @@ impl Pools {
             // takes seconds for what is read in milliseconds.
             .options([("jit", "off")]);
         // The first one tries the address out.
-        let devices = Self::postgres_pool(&connect, options.devices);
+        let losses = Losses::new();
+        let pool = |options| Self::postgres_pool(&connect, options, losses.clone());
+        let devices = pool(options.devices);
         devices.acquire().await.map_err(open)?;
-        Ok(Pools::Postgres(OfEach {
+        let pools = OfEach {
             devices,
-            people: Self::postgres_pool(&connect, options.people),
-            guests: Self::postgres_pool(&connect, options.guests),
-        }))
+            people: pool(options.people),
+            guests: pool(options.guests),
+        };
+        Ok(Pools::Postgres { pools, losses })
     }
 
-    fn postgres_pool(connect: &PgConnectOptions, options: PoolOptions) -> PgPool {
+    fn postgres_pool(connect: &PgConnectOptions, options: PoolOptions, losses: Losses) -> PgPool {
         let timeout = options.statement_timeout.as_millis().to_string();
         let connect = connect.clone().options([("statement_timeout", timeout)]);
         let pool: PgPoolOptions = sqlx::pool::PoolOptions::new()
@@ -491,9 +550,10 @@ impl Pools {
             .acquire_timeout(options.wait)
             // A round trip before each statement would cost more than most statements.
             .test_before_acquire(false)
-            .before_acquire(|connection: &mut PgConnection, meta| {
+            .before_acquire(move |connection: &mut PgConnection, meta| {
+                let doubted = meta.idle_for > TRUSTED_FOR || losses.since(meta.idle_for);
                 Box::pin(async move {
-                    if meta.idle_for > TRUSTED_FOR {
+                    if doubted {
                         connection.ping().await?;
                     }
                     Ok(true)

@@ -61,7 +61,8 @@ impl Transaction {
         statement: &impl Statement,
     ) -> Result<Vec<Option<String>>, DataError> {
         let built = statement.built(self.dialect());
-        self.connection()?.texts(built).await
+        let result = self.connection()?.texts(built).await;
+        self.database.noted(result)
     }
 
     /// All rows.
@@ -70,7 +71,8 @@ impl Transaction {
     /// As [`Transaction::texts`].
     pub async fn rows(&mut self, statement: &impl Statement) -> Result<Vec<Row>, DataError> {
         let built = statement.built(self.dialect());
-        self.connection()?.rows(built).await
+        let result = self.connection()?.rows(built).await;
+        self.database.noted(result)
     }
 
     /// The first row.
@@ -79,7 +81,8 @@ impl Transaction {
     /// As [`Transaction::texts`].
     pub async fn row(&mut self, statement: &impl Statement) -> Result<Option<Row>, DataError> {
         let built = statement.built(self.dialect());
-        self.connection()?.row(built).await
+        let result = self.connection()?.row(built).await;
+        self.database.noted(result)
     }
 
     /// How many rows it changed.
@@ -88,7 +91,8 @@ impl Transaction {
     /// As [`Transaction::texts`].
     pub async fn execute(&mut self, statement: &impl Statement) -> Result<u64, DataError> {
         let built = statement.built(self.dialect());
-        self.connection()?.execute(built).await
+        let result = self.connection()?.execute(built).await;
+        self.database.noted(result)
     }
 
     /// The numbers of the first column.
@@ -113,7 +117,8 @@ impl Transaction {
 
     /// Statements of ours, several at once, without parameters.
     pub(crate) async fn script(&mut self, text: impl Into<String>) -> Result<(), DataError> {
-        self.connection()?.script(text.into()).await
+        let result = self.connection()?.script(text.into()).await;
+        self.database.noted(result)
     }
 
     /// Somebody waits for this: they are told once the transaction is committed.
@@ -141,7 +146,10 @@ impl Transaction {
         let committed = tokio::spawn(async move {
             let result = match inner {
                 Inner::Sqlite(turn) => turn.commit().await,
-                Inner::Postgres(transaction) => transaction.commit().await.map_err(DataError::from),
+                Inner::Postgres(transaction) => {
+                    let result = transaction.commit().await;
+                    database.noted(result.map_err(DataError::from))
+                }
             };
             match &result {
                 Ok(()) => database.tell(&effects),

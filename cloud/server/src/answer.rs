@@ -56,9 +56,19 @@ impl From<odata::ParseError> for Refusal {
 impl From<DataError> for Refusal {
     fn from(error: DataError) -> Self {
         match error {
-            DataError::Busy(_) => {
-                Refusal::Unavailable("the database is busy; try again".to_owned())
+            DataError::Busy(_) => Refusal::Unavailable(
+                "the database is busy or away, and nothing was done; try again".to_owned(),
+            ),
+            // Of a change that was under way when it broke, only looking again tells.
+            DataError::Lost(error) => {
+                tracing::warn!("the connection to the database was lost: {error}");
+                Refusal::Unavailable(
+                    "the connection to the database was lost, and whether a change was made is not known; look, and \
+                     try again"
+                        .to_owned(),
+                )
             }
+            error @ DataError::Contended(_) => Refusal::Unavailable(error.to_string()),
             error @ (DataError::OutOfRange(_)
             | DataError::TooLarge(_)
             | DataError::TooComplex(_)) => Refusal::Wrong(error.to_string()),

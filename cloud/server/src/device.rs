@@ -35,7 +35,10 @@ use crate::credential::Identity;
 pub(crate) struct Devices {
     pub(crate) states: state::States,
     pub(crate) heartbeats: heartbeat::Heartbeats,
-    pub(crate) metrics: report::Metrics,
+    /// Measurements that were written.
+    pub(crate) metrics: report::OnceAMinute,
+    /// Reports that were refused.
+    pub(crate) refused: report::OnceAMinute,
     pub(crate) logs: logs::Logs,
     /// The program ends: streams end with it.
     pub(crate) ending: CancellationToken,
@@ -46,7 +49,8 @@ impl Devices {
         Devices {
             states: state::States::default(),
             heartbeats: heartbeat::Heartbeats::default(),
-            metrics: report::Metrics::default(),
+            metrics: report::OnceAMinute::default(),
+            refused: report::OnceAMinute::default(),
             logs: logs::Logs::new(configuration, bus),
             ending: CancellationToken::new(),
         }
@@ -60,6 +64,7 @@ impl Devices {
                 for gone in gone {
                     self.states.forget(&gone.uuid);
                     self.metrics.forget(gone.id);
+                    self.refused.forget(gone.id);
                 }
             }
         }

@@ -107,6 +107,10 @@ pub(crate) async fn run(
     stop: CancellationToken,
 ) -> anyhow::Result<tokio::task::JoinHandle<()>> {
     let instance = presence::begin(&cloud).await?;
+    let newest = sql("SELECT coalesce(max(id), 0) FROM device");
+    if let Some(row) = cloud.database.row(&newest).await? {
+        cloud.reach.push.begin(row.id(0)?);
+    }
     tokio::spawn(
         stop.clone()
             .run_until_cancelled_owned(push::run(cloud.clone())),

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
+use data::Effect;
 use http::StatusCode;
 use resources::Method;
 use serde_json::Value;
@@ -33,8 +34,8 @@ use crate::credential::Identity;
 use apps::Apps;
 use fields::Said;
 
-/// How often measurements alone are written.
-const METRICS: Duration = Duration::from_secs(60);
+/// How often measurements alone are written, and a device is told that its reports are refused.
+const MINUTE: Duration = Duration::from_secs(60);
 /// Devices in one report.
 const MOST: usize = 100;
 
@@ -122,7 +123,13 @@ async fn take(
         let present = present.ok_or(Refusal::Unauthorized)?;
         let right = cloud.right_on_device(identity, present.device, Method::Update);
         right.await?.ok_or(Refusal::Unauthorized)?;
-        changes.push(present.changed_by(cloud, report, from).await?);
+        let own = present.device.is_own_key(identity);
+        let device = present.device.id;
+        let changed = present.changed_by(cloud, report, from).await;
+        if own && matches!(changed, Err(Refusal::Unauthorized)) {
+            runs_what_is_not_there(cloud, device);
+        }
+        changes.push(changed?);
     }
     for change in changes {
         change.write(cloud).await?;
@@ -130,25 +137,39 @@ async fn take(
     Ok(())
 }
 
-/// When measurements of devices were last written.
-#[derive(Default)]
-pub(crate) struct Metrics(Mutex<HashMap<i64, Instant>>);
+/// A device says that it runs what there is not: perhaps the database was restored as it was before that release. It
+/// is asked to look for what it should run, long before its next poll.
+fn runs_what_is_not_there(cloud: &Cloud, device: i64) {
+    if cloud.devices.refused.is_due(device) {
+        cloud.devices.refused.is_done(device);
+        tracing::info!(
+            device,
+            "a report was refused (401): it names a release or an image that its fleet does not have; the device is \
+             asked to look for what it should run"
+        );
+        cloud.bus.tell(&[Effect::DevicesChanged(vec![device])]);
+    }
+}
 
-/// Devices whose measurements are remembered.
+/// What is done once a minute at most for each device, and when that was last.
+#[derive(Default)]
+pub(crate) struct OnceAMinute(Mutex<HashMap<i64, Instant>>);
+
+/// Devices that are remembered.
 const MOST_REMEMBERED: usize = 1_000_000;
 
-impl Metrics {
-    /// Whether they may be written again.
-    fn are_due(&self, device: i64) -> bool {
+impl OnceAMinute {
+    /// Whether it may be done again.
+    fn is_due(&self, device: i64) -> bool {
         let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let last = written.get(&device);
-        last.is_none_or(|last| last.elapsed() >= METRICS)
+        last.is_none_or(|last| last.elapsed() >= MINUTE)
     }
 
-    fn are_written(&self, device: i64) {
+    fn is_done(&self, device: i64) {
         let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if written.len() >= MOST_REMEMBERED {
-            written.retain(|_, last| last.elapsed() < METRICS);
+            written.retain(|_, last| last.elapsed() < MINUTE);
         }
         written.insert(device, Instant::now());
     }

@@ -9,6 +9,10 @@
 //! one replica. A device that connects is told where it may not have what it should: where the state that it was
 //! given last is not the one of now. So nothing has to be remembered of devices that are away, nor is anything
 //! lost with a replica that was about to tell them.
+//!
+//! A database that was restored from a backup says of devices what was true before: that they have a state which they
+//! left since. So those that were there when this replica started are told once more as they come back, whatever the
+//! database says of them.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::mem;
@@ -32,11 +36,30 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// Changes often come in a row: what comes this soon after the first is told of with it.
 const TOGETHER: Duration = Duration::from_millis(20);
 
+/// After the start of a replica its devices are back within this time, if they are at all.
+const RETURN: Duration = Duration::from_secs(300);
+
 /// Who is to be told.
 #[derive(Default)]
 pub(crate) struct Push {
     noted: Mutex<Noted>,
     wake: Notify,
+}
+
+/// The devices that were there when this replica started.
+struct OfBefore {
+    /// The highest number among them.
+    newest: i64,
+    /// When they are no longer told in any case.
+    until: Instant,
+    back: HashSet<i64>,
+}
+
+impl OfBefore {
+    /// Whether it is one of them, and back for the first time.
+    fn is_back(&mut self, device: i64) -> bool {
+        device <= self.newest && Instant::now() < self.until && self.back.insert(device)
+    }
 }
 
 #[derive(Default)]
@@ -46,6 +69,7 @@ struct Noted {
     of_fleets: Turns,
     /// Devices that have connected, and of which is not known yet what they have.
     arrived: HashSet<i64>,
+    of_before: Option<OfBefore>,
 }
 
 /// Devices in the order of their turns, each once.
@@ -126,9 +150,32 @@ impl Push {
         self.wake.notify_one();
     }
 
+    /// Devices up to this number were there before this replica.
+    pub(crate) fn begin(&self, newest: i64) {
+        self.noted().of_before = Some(OfBefore {
+            newest,
+            until: Instant::now() + RETURN,
+            back: HashSet::new(),
+        });
+    }
+
     /// A device is connected (again): it is told where it missed something.
     pub(crate) fn arrived(&self, device: i64) {
-        self.noted().arrived.insert(device);
+        let mut noted = self.noted();
+        let before = noted.of_before.as_mut();
+        match before.is_some_and(|before| before.is_back(device)) {
+            true => noted.of_fleets.add(device),
+            false => {
+                noted.arrived.insert(device);
+            }
+        }
+        if noted
+            .of_before
+            .as_ref()
+            .is_some_and(|before| before.until <= Instant::now())
+        {
+            noted.of_before = None;
+        }
         self.wake.notify_one();
     }
 }

@@ -168,3 +168,30 @@ async fn the_time_a_device_has_outlives_the_cloud() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn low_an_interval_beyond_all_bounds_leaves_the_device_online() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        for (number, interval) in [
+            "9223372036854775807",
+            "99999999999999999999999",
+            "-9223372036854775808",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let device = shop.device(u32::try_from(number).expect("few") + 1).await;
+            let variable = json!({
+                "device": device.id, "name": "PLATFORM_SUPERVISOR_POLL_INTERVAL", "value": interval,
+            });
+            shop.ann.create("device_config_variable", variable).await;
+            device.state().await;
+            until_it_is(&shop, &device, "online").await;
+            let remaining = left(&shop, &device).await.expect("a deadline");
+            assert!(remaining > 60_000, "{interval}: {remaining}");
+            assert_eq!(state(&shop, &device).await["api_heartbeat_state"], "online");
+        }
+    })
+    .await;
+}

@@ -67,13 +67,24 @@ pub(crate) async fn ask_for_tunnel(
     key: Option<&str>,
     headers: http::HeaderMap,
 ) -> Result<http::Response<hyper::body::Incoming>, StatusCode> {
-    let address = cloud.url.strip_prefix("http://").expect("an address");
-    let stream = TcpStream::connect(address).await.expect("a connection");
-    stream.set_nodelay(true).expect("no delay");
+    let answer = tunnel_answer(&cloud.url, uuid, key, headers).await;
+    answer.expect("an answer")
+}
+
+/// The same at an address where perhaps nobody answers.
+async fn tunnel_answer(
+    url: &str,
+    uuid: &str,
+    key: Option<&str>,
+    headers: http::HeaderMap,
+) -> Option<Result<http::Response<hyper::body::Incoming>, StatusCode>> {
+    let address = url.strip_prefix("http://").expect("an address");
+    let stream = TcpStream::connect(address).await.ok()?;
+    stream.set_nodelay(true).ok()?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake::<_, Body>(TokioIo::new(stream))
             .await
-            .expect("HTTP");
+            .ok()?;
     tokio::spawn(async move {
         let _ = connection.with_upgrades().await;
     });
@@ -86,11 +97,11 @@ pub(crate) async fn ask_for_tunnel(
         let bearer = HeaderValue::from_str(&format!("Bearer {key}")).expect("a key");
         request.headers_mut().insert(header::AUTHORIZATION, bearer);
     }
-    let answer = sender.send_request(request).await.expect("an answer");
-    match answer.status() {
+    let answer = sender.send_request(request).await.ok()?;
+    Some(match answer.status() {
         StatusCode::SWITCHING_PROTOCOLS => Ok(answer),
         other => Err(other),
-    }
+    })
 }
 
 /// Opens the tunnel of a device, and answers by this router until the task is aborted or the cloud ends it; what
@@ -107,8 +118,26 @@ pub(crate) async fn connect(
     offer
         .is_taken(answer.status(), answer.headers())
         .expect("a tunnel");
-    let connection = hyper::upgrade::on(answer).await.expect("the connection");
-    tokio::spawn(async move {
+    served(answer, router).await.expect("the connection")
+}
+
+/// The same at an address where perhaps nobody answers.
+pub(crate) async fn connect_at(
+    url: &str,
+    device: &Known,
+    router: Router,
+) -> Option<JoinHandle<Option<Heard>>> {
+    let offer = Offer::new(PROTOCOL).expect("an offer");
+    let answer = tunnel_answer(url, &device.uuid, Some(&device.key), offer.headers()).await?;
+    served(answer.ok()?, router).await
+}
+
+async fn served(
+    answer: http::Response<hyper::body::Incoming>,
+    router: Router,
+) -> Option<JoinHandle<Option<Heard>>> {
+    let connection = hyper::upgrade::on(answer).await.ok()?;
+    Some(tokio::spawn(async move {
         let (pipe, parting) = tunnel::over(TokioIo::new(connection), End::Device).await;
         let answer = move |request| {
             let router = router.clone();
@@ -121,5 +150,5 @@ pub(crate) async fn connect(
         };
         let _ = tunnel::serve(pipe, answer, std::future::pending()).await;
         parting.heard().await
-    })
+    }))
 }

@@ -152,6 +152,14 @@ impl Cloud {
             .expect("the signal");
     }
 
+    /// Returns when it is gone that was [killed](Self::kill), and its address is free.
+    pub(crate) fn gone(&self) {
+        let waited =
+            rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
+        let id = rustix::process::WaitId::Pid(self.pid());
+        rustix::process::waitid(id, waited).expect("its end");
+    }
+
     fn pid(&self) -> rustix::process::Pid {
         let pid = i32::try_from(self.child.id()).ok();
         pid.and_then(rustix::process::Pid::from_raw)

@@ -17,12 +17,17 @@ use nats_server::NatsServer;
 /// Two replicas, and what they share.
 pub(crate) struct Replicas {
     nats: NatsServer,
-    database: String,
-    a: Cloud,
-    b: Cloud,
+    pub(crate) database: String,
+    pub(crate) a: Cloud,
+    pub(crate) b: Cloud,
 }
 
 impl Replicas {
+    /// The configuration file of a replica, with these settings.
+    pub(crate) fn settings(&self, settings: &str) -> String {
+        configuration(&self.nats, settings)
+    }
+
     /// One more, with the same database and bus.
     async fn another(&self) -> Cloud {
         replica(&self.database, &self.nats, "").await
@@ -30,8 +35,11 @@ impl Replicas {
 }
 
 async fn replica(database: &str, nats: &NatsServer, settings: &str) -> Cloud {
-    let configuration = format!("bus = '{}'\n{settings}", nats.url());
-    Cloud::start_with(database, &configuration).await
+    Cloud::start_with(database, &configuration(nats, settings)).await
+}
+
+fn configuration(nats: &NatsServer, settings: &str) -> String {
+    format!("bus = '{}'\n{settings}", nats.url())
 }
 
 /// Runs a test with two replicas; not where this machine has no server for them.
@@ -40,7 +48,7 @@ async fn on_two(test: impl AsyncFn(Replicas)) {
 }
 
 /// As [`on_two`], with more in their configuration files.
-async fn on_two_with(settings: &str, test: impl AsyncFn(Replicas)) {
+pub(crate) async fn on_two_with(settings: &str, test: impl AsyncFn(Replicas)) {
     let Some(program) = nats_server::program() else {
         println!("SKIPPED: there is no nats-server, so nothing ran with several replicas");
         return;

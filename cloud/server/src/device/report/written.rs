@@ -139,7 +139,7 @@ impl Present {
         let only_metrics = fields
             .iter()
             .all(|(field, _)| field.matter == Matter::Metric);
-        if only_metrics && !cloud.devices.metrics.are_due(self.device.id) {
+        if only_metrics && !cloud.devices.metrics.is_due(self.device.id) {
             fields.clear();
         }
         fields
@@ -173,7 +173,7 @@ impl Changed {
             .iter()
             .any(|(field, _)| field.matter == Matter::Metric)
         {
-            cloud.devices.metrics.are_written(self.device);
+            cloud.devices.metrics.is_done(self.device);
         }
         Ok(())
     }

@@ -1,0 +1,100 @@
+//! A disk without room under SQLite, as clients see it.
+
+use std::path::Path;
+use std::process::Command;
+
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+
+use crate::harness::Cloud;
+use crate::shop::Shop;
+
+/// A small file system of its own, which goes with the value.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    /// Nothing where this user may not mount one.
+    fn new() -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=12m", "tmpfs"]);
+        let done = mount.arg(folder.path()).output().ok()?;
+        done.status.success().then_some(SmallDisk(folder))
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.path()).status();
+    }
+}
+
+#[tokio::test]
+async fn chaos_a_full_disk_is_told_to_clients_who_write_and_readers_go_on() {
+    let Some(disk) = SmallDisk::new() else {
+        println!("SKIPPED: this user can mount no file system, so no disk was full");
+        return;
+    };
+    let database = format!("sqlite:{}", disk.path().join("cloud.sqlite").display());
+    let many = "[quotas]\ntags = 100000\ntag_bytes = 1000000000";
+    let cloud = Cloud::start_with(&database, many).await;
+    let shop = Shop::open(&cloud).await;
+    let device = shop.device(1).await;
+    let filler = disk.path().join("filler");
+    std::fs::write(&filler, vec![0; 2 << 20]).expect("room for the filler");
+    let tag = |number: usize| json!({ "device": device.id, "tag_key": format!("t{number}"), "value": "x".repeat(9_900) });
+    let mut written = 0;
+    let (status, said) = loop {
+        let (status, said) = shop
+            .ann
+            .send(Method::POST, "/v7/device_tag", tag(written))
+            .await;
+        if status != StatusCode::CREATED {
+            break (status, said);
+        }
+        written += 1;
+        assert!(written < 3000, "it is never full");
+    };
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{said}");
+    assert!(
+        said.to_string().contains("disk of the database is full"),
+        "{said}"
+    );
+    // A device's report hears the same; whoever reads goes on, and so does a device that polls.
+    let report = json!({ &device.uuid: { "status": "x".repeat(40) } });
+    let (status, said) = device
+        .signed
+        .send(Method::PATCH, "/device/v3/state", report.clone())
+        .await;
+    if status != StatusCode::OK {
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{said}");
+        assert!(
+            said.to_string().contains("disk of the database is full"),
+            "{said}"
+        );
+    }
+    let tags = shop.ann.rows("/v7/device_tag?$select=id").await;
+    assert_eq!(
+        tags.len(),
+        written,
+        "what was acknowledged is there, and no more"
+    );
+    assert_eq!(device.poll(None).await.status(), StatusCode::OK);
+    // Nobody starts it again.
+    std::fs::remove_file(&filler).expect("the filler");
+    let (status, said) = shop
+        .ann
+        .send(Method::POST, "/v7/device_tag", tag(written))
+        .await;
+    assert_eq!(status, StatusCode::CREATED, "{said}");
+    let (status, said) = device
+        .signed
+        .send(Method::PATCH, "/device/v3/state", report)
+        .await;
+    assert_eq!(status, StatusCode::OK, "{said}");
+    cloud.end().await;
+}
