@@ -3,7 +3,7 @@
 //! What is kept is counted in the transaction that adds to it, by indexes, and refused where it is more than the quota.
 //! Requests that add at the same moment do not see each other: an organization may come over its quota by as many rows
 //! as there are connections to the database. The cloud's defaults are configured; an administrator of the cloud gives
-//! an organization others.
+//! an organization others. What is counted for a user goes by the configuration alone.
 
 use serde::Deserialize;
 
@@ -26,18 +26,38 @@ pub struct Quotas {
     pub devices: u32,
     /// Releases of all of its fleets.
     pub releases: u32,
+    /// Images of the services of all of its fleets.
+    pub images: u32,
     /// Files beside them.
     pub release_assets: u32,
     /// Bytes of these files.
     pub release_asset_bytes: u64,
+    /// Its members; and people with whom one of its fleets is shared.
+    pub members: u32,
+    /// Invites to it that nobody has accepted yet; and those to one of its fleets.
+    pub invites: u32,
+    /// Its teams.
+    pub teams: u32,
+    /// Lines of logs that all of its devices send in a second, at each replica.
+    pub organization_log_lines_per_second: u32,
+    /// Lines of logs that one device sends in a second, at each replica.
+    pub log_lines_per_second: u32,
+    /// Services of one fleet.
+    pub services: u32,
     /// Tags of one device, fleet or release.
     pub tags: u32,
     /// Bytes of their values.
     pub tag_bytes: u64,
-    /// Variables of one kind of one device, fleet, service or image.
+    /// Variables or labels of one kind of one device, fleet, service or image.
     pub variables: u32,
     /// Bytes of their values.
     pub variable_bytes: u64,
+    /// Keys of one user, fleet or device.
+    pub keys: u32,
+    /// SSH keys of one user.
+    pub public_keys: u32,
+    /// Organizations that one user is a member of.
+    pub organizations: u32,
 }
 
 impl Default for Quotas {
@@ -46,12 +66,22 @@ impl Default for Quotas {
             fleets: 1000,
             devices: 50_000,
             releases: 50_000,
+            images: 200_000,
             release_assets: 10_000,
             release_asset_bytes: 20_000_000_000,
+            members: 5_000,
+            invites: 1_000,
+            teams: 500,
+            organization_log_lines_per_second: 20_000,
+            log_lines_per_second: 100,
+            services: 1_000,
             tags: 500,
             tag_bytes: 1 << 20,
             variables: 1000,
             variable_bytes: 4 << 20,
+            keys: 1_000,
+            public_keys: 200,
+            organizations: 500,
         }
     }
 }
@@ -65,10 +95,24 @@ pub enum Quota {
     Devices,
     /// [`Quotas::releases`]
     Releases,
+    /// [`Quotas::images`]
+    Images,
     /// [`Quotas::release_assets`]
     ReleaseAssets,
     /// [`Quotas::release_asset_bytes`]
     ReleaseAssetBytes,
+    /// [`Quotas::members`]
+    Members,
+    /// [`Quotas::invites`]
+    Invites,
+    /// [`Quotas::teams`]
+    Teams,
+    /// [`Quotas::organization_log_lines_per_second`]
+    OrganizationLogLines,
+    /// [`Quotas::log_lines_per_second`]
+    LogLines,
+    /// [`Quotas::services`]
+    Services,
     /// [`Quotas::tags`]
     Tags,
     /// [`Quotas::tag_bytes`]
@@ -77,16 +121,29 @@ pub enum Quota {
     Variables,
     /// [`Quotas::variable_bytes`]
     VariableBytes,
+    /// [`Quotas::keys`]
+    Keys,
+    /// [`Quotas::public_keys`]
+    PublicKeys,
+    /// [`Quotas::organizations`]
+    Organizations,
 }
 
 impl Quota {
-    /// All of them; those that are counted for the whole organization first.
-    pub const ALL: [Quota; 9] = [
+    /// Those of organizations; what is counted for the whole of one comes first.
+    pub const ALL: [Quota; 16] = [
         Quota::Fleets,
         Quota::Devices,
         Quota::Releases,
+        Quota::Images,
         Quota::ReleaseAssets,
         Quota::ReleaseAssetBytes,
+        Quota::Members,
+        Quota::Invites,
+        Quota::Teams,
+        Quota::OrganizationLogLines,
+        Quota::LogLines,
+        Quota::Services,
         Quota::Tags,
         Quota::TagBytes,
         Quota::Variables,
@@ -100,12 +157,22 @@ impl Quota {
             Quota::Fleets => "fleets",
             Quota::Devices => "devices",
             Quota::Releases => "releases",
+            Quota::Images => "images",
             Quota::ReleaseAssets => "release_assets",
             Quota::ReleaseAssetBytes => "release_asset_bytes",
+            Quota::Members => "members",
+            Quota::Invites => "invites",
+            Quota::Teams => "teams",
+            Quota::OrganizationLogLines => "organization_log_lines_per_second",
+            Quota::LogLines => "log_lines_per_second",
+            Quota::Services => "services",
             Quota::Tags => "tags",
             Quota::TagBytes => "tag_bytes",
             Quota::Variables => "variables",
             Quota::VariableBytes => "variable_bytes",
+            Quota::Keys => "keys",
+            Quota::PublicKeys => "public_keys",
+            Quota::Organizations => "organizations",
         }
     }
 
@@ -116,12 +183,22 @@ impl Quota {
             Quota::Fleets => "Fleets",
             Quota::Devices => "Devices",
             Quota::Releases => "Releases",
+            Quota::Images => "Images",
             Quota::ReleaseAssets => "Files beside releases",
             Quota::ReleaseAssetBytes => "Bytes of these files",
+            Quota::Members => "Members; people with whom a fleet is shared",
+            Quota::Invites => "Open invites; those to a fleet",
+            Quota::Teams => "Teams",
+            Quota::OrganizationLogLines => "Lines of logs a second, of all devices",
+            Quota::LogLines => "Lines of logs a second, of a device",
+            Quota::Services => "Services of a fleet",
             Quota::Tags => "Tags of a device, fleet or release",
             Quota::TagBytes => "Bytes of these tags",
-            Quota::Variables => "Variables of a device, fleet or service",
+            Quota::Variables => "Variables of a device, fleet, service or image",
             Quota::VariableBytes => "Bytes of these variables",
+            Quota::Keys => "Keys of a user, fleet or device",
+            Quota::PublicKeys => "SSH keys of a user",
+            Quota::Organizations => "Organizations of a user",
         }
     }
 
@@ -138,12 +215,22 @@ impl Quota {
             Quota::Fleets => quotas.fleets.into(),
             Quota::Devices => quotas.devices.into(),
             Quota::Releases => quotas.releases.into(),
+            Quota::Images => quotas.images.into(),
             Quota::ReleaseAssets => quotas.release_assets.into(),
             Quota::ReleaseAssetBytes => quotas.release_asset_bytes,
+            Quota::Members => quotas.members.into(),
+            Quota::Invites => quotas.invites.into(),
+            Quota::Teams => quotas.teams.into(),
+            Quota::OrganizationLogLines => quotas.organization_log_lines_per_second.into(),
+            Quota::LogLines => quotas.log_lines_per_second.into(),
+            Quota::Services => quotas.services.into(),
             Quota::Tags => quotas.tags.into(),
             Quota::TagBytes => quotas.tag_bytes,
             Quota::Variables => quotas.variables.into(),
             Quota::VariableBytes => quotas.variable_bytes,
+            Quota::Keys => quotas.keys.into(),
+            Quota::PublicKeys => quotas.public_keys.into(),
+            Quota::Organizations => quotas.organizations.into(),
         }
     }
 
@@ -159,6 +246,17 @@ impl Quota {
                 "SELECT count(*) FROM release WHERE belongs_to__application IN \
                  (SELECT id FROM application WHERE organization = {of})",
             ),
+            Quota::Images => Some(
+                "SELECT count(*) FROM image WHERE is_a_build_of__service IN (SELECT id FROM service \
+                 WHERE application IN (SELECT id FROM application WHERE organization = {of}))",
+            ),
+            Quota::Members => Some(
+                "SELECT count(*) FROM organization_membership WHERE is_member_of__organization = {of}",
+            ),
+            Quota::Invites => Some(
+                "SELECT count(*) FROM organization_invite WHERE is_invited_to__organization = {of}",
+            ),
+            Quota::Teams => Some("SELECT count(*) FROM team WHERE belongs_to__organization = {of}"),
             Quota::ReleaseAssets => Some(
                 "SELECT count(*) FROM release_asset WHERE release IN (SELECT id FROM release \
                  WHERE belongs_to__application IN (SELECT id FROM application WHERE organization = {of}))",
@@ -175,7 +273,7 @@ impl Quota {
                      (SELECT id FROM application WHERE organization = {of}))"
                 }
             }),
-            Quota::Tags | Quota::TagBytes | Quota::Variables | Quota::VariableBytes => None,
+            _ => None,
         }
     }
 }
@@ -183,8 +281,8 @@ impl Quota {
 /// Rows that count.
 struct QuotaRule {
     resource: &'static str,
-    /// The organization of the row `{row}`.
-    organization: &'static str,
+    /// The organization of the row `{row}`, if it is of one.
+    organization: Option<&'static str>,
     /// The link to the row that they are counted for, where that is not the organization.
     owner: Option<&'static str>,
     number: Quota,
@@ -197,10 +295,58 @@ const OF_DEVICE: &str = "SELECT a.organization FROM device AS d \
 const OF_RELEASE: &str = "SELECT a.organization FROM release AS r \
     JOIN application AS a ON a.id = r.belongs_to__application WHERE r.id = {row}";
 
-const RULES: [QuotaRule; 14] = [
+const RULES: [QuotaRule; 27] = [
     whole("application", OF_FLEET, Quota::Fleets, None),
     whole("device", OF_DEVICE, Quota::Devices, None),
     whole("release", OF_RELEASE, Quota::Releases, None),
+    whole(
+        "image",
+        "SELECT a.organization FROM image AS x JOIN service AS s ON s.id = x.is_a_build_of__service \
+         JOIN application AS a ON a.id = s.application WHERE x.id = {row}",
+        Quota::Images,
+        None,
+    ),
+    whole(
+        "organization_membership",
+        "SELECT is_member_of__organization FROM organization_membership WHERE id = {row}",
+        Quota::Members,
+        None,
+    ),
+    whole(
+        "organization_invite",
+        "SELECT is_invited_to__organization FROM organization_invite WHERE id = {row}",
+        Quota::Invites,
+        None,
+    ),
+    whole(
+        "team",
+        "SELECT belongs_to__organization FROM team WHERE id = {row}",
+        Quota::Teams,
+        None,
+    ),
+    each(
+        "service",
+        "application",
+        "SELECT a.organization FROM service AS x JOIN application AS a ON a.id = x.application WHERE x.id = {row}",
+        Quota::Services,
+    ),
+    each(
+        "user_application_membership",
+        "is_member_of__application",
+        "SELECT a.organization FROM user_application_membership AS x \
+         JOIN application AS a ON a.id = x.is_member_of__application WHERE x.id = {row}",
+        Quota::Members,
+    ),
+    each(
+        "application_invite",
+        "is_invited_to__application",
+        "SELECT a.organization FROM application_invite AS x \
+         JOIN application AS a ON a.id = x.is_invited_to__application WHERE x.id = {row}",
+        Quota::Invites,
+    ),
+    of_nobody("api_key", "is_of__actor", Quota::Keys),
+    of_nobody("user__has__public_key", "user", Quota::PublicKeys),
+    of_nobody("organization_membership", "user", Quota::Organizations),
     whole(
         "release_asset",
         "SELECT a.organization FROM release_asset AS x JOIN release AS r ON r.id = x.release \
@@ -269,6 +415,26 @@ const RULES: [QuotaRule; 14] = [
         "SELECT a.organization FROM service_environment_variable AS x JOIN service AS s ON s.id = x.service \
          JOIN application AS a ON a.id = s.application WHERE x.id = {row}",
     ),
+    variable(
+        "image_environment_variable",
+        "release_image",
+        "SELECT a.organization FROM image_environment_variable AS x \
+         JOIN release_image AS i ON i.id = x.release_image JOIN release AS r ON r.id = i.is_part_of__release \
+         JOIN application AS a ON a.id = r.belongs_to__application WHERE x.id = {row}",
+    ),
+    variable(
+        "image_label",
+        "release_image",
+        "SELECT a.organization FROM image_label AS x JOIN release_image AS i ON i.id = x.release_image \
+         JOIN release AS r ON r.id = i.is_part_of__release \
+         JOIN application AS a ON a.id = r.belongs_to__application WHERE x.id = {row}",
+    ),
+    variable(
+        "service_label",
+        "service",
+        "SELECT a.organization FROM service_label AS x JOIN service AS s ON s.id = x.service \
+         JOIN application AS a ON a.id = s.application WHERE x.id = {row}",
+    ),
 ];
 
 const fn whole(
@@ -279,17 +445,42 @@ const fn whole(
 ) -> QuotaRule {
     QuotaRule {
         resource,
-        organization,
+        organization: Some(organization),
         owner: None,
         number,
         bytes,
     }
 }
 
+const fn each(
+    resource: &'static str,
+    owner: &'static str,
+    organization: &'static str,
+    number: Quota,
+) -> QuotaRule {
+    QuotaRule {
+        resource,
+        organization: Some(organization),
+        owner: Some(owner),
+        number,
+        bytes: None,
+    }
+}
+
+const fn of_nobody(resource: &'static str, owner: &'static str, number: Quota) -> QuotaRule {
+    QuotaRule {
+        resource,
+        organization: None,
+        owner: Some(owner),
+        number,
+        bytes: None,
+    }
+}
+
 const fn tag(resource: &'static str, owner: &'static str, organization: &'static str) -> QuotaRule {
     QuotaRule {
         resource,
-        organization,
+        organization: Some(organization),
         owner: Some(owner),
         number: Quota::Tags,
         bytes: Some(Quota::TagBytes),
@@ -303,7 +494,7 @@ const fn variable(
 ) -> QuotaRule {
     QuotaRule {
         resource,
-        organization,
+        organization: Some(organization),
         owner: Some(owner),
         number: Quota::Variables,
         bytes: Some(Quota::VariableBytes),
@@ -313,10 +504,11 @@ const fn variable(
 impl QuotaRule {
     /// The statement that answers how much there is of a quota, and which one the organization was given.
     fn statement(&self, quota: Quota, row: i64, dialect: Dialect) -> Built {
-        let organization = format!("({})", self.organization);
+        let organization = self.organization.unwrap_or("SELECT CAST(NULL AS bigint)");
+        let organization = format!("({organization})");
         let kept = match (self.owner, quota.kept(dialect)) {
-            (_, Some(kept)) => kept.replace("{of}", &organization),
-            (owner, None) => {
+            (None, Some(kept)) => kept.replace("{of}", &organization),
+            (owner, _) => {
                 let resource = self.resource;
                 let owner = owner.unwrap_or("id");
                 let what = match Some(quota) == self.bytes {
@@ -324,7 +516,7 @@ impl QuotaRule {
                     false => "count(*)",
                 };
                 format!(
-                    "SELECT {what} FROM {resource} WHERE {owner} = (SELECT {owner} FROM {resource} WHERE id = {{row}})"
+                    "SELECT {what} FROM {resource} WHERE \"{owner}\" = (SELECT \"{owner}\" FROM {resource} WHERE id = {{row}})"
                 )
             }
         };
@@ -338,6 +530,25 @@ impl QuotaRule {
         };
         Built::new(text.replace("{row}", row_is), [row.into()])
     }
+
+    fn refusal(&self, quota: Quota, most: u64, kept: u64) -> WriteError {
+        let name = quota.name();
+        let whose = match self.owner {
+            None => "organization".to_owned(),
+            Some("is_of__actor") => "holder of the keys".to_owned(),
+            Some("is_member_of__application" | "is_invited_to__application") => "fleet".to_owned(),
+            Some(owner) => owner.replace('_', " "),
+        };
+        let who = match self.organization {
+            Some(_) => {
+                "an administrator of the cloud can give the organization another quota".to_owned()
+            }
+            None => format!("whoever operates the cloud can change it (`quotas.{name}`)"),
+        };
+        WriteError::Forbidden(format!(
+            "the {whose} may have {most} by the quota `{name}`, and this would make it {kept}; {who}"
+        ))
+    }
 }
 
 /// Nothing is more than it may be now that this row was made, or that it was changed.
@@ -349,28 +560,19 @@ pub(crate) async fn check(
     resource: &str,
     row: i64,
 ) -> Result<(), WriteError> {
-    let Some(counted) = RULES.iter().find(|counted| counted.resource == resource) else {
-        return Ok(());
-    };
     let dialect = writer.transaction.dialect();
-    for quota in [Some(counted.number), counted.bytes].into_iter().flatten() {
-        let statement = counted.statement(quota, row, dialect);
-        let Some(found) = writer.transaction.row(&statement).await? else {
-            continue;
-        };
-        let kept = u64::try_from(found.number(0)?.unwrap_or_default()).unwrap_or_default();
-        let given = found.number(1)?.and_then(|given| u64::try_from(given).ok());
-        let most = given.unwrap_or_else(|| quota.default(&writer.environment.quotas));
-        if kept > most {
-            let whose = match counted.owner {
-                None => "the organization".to_owned(),
-                Some(owner) => format!("the {}", owner.replace('_', " ")),
+    for rule in RULES.iter().filter(|rule| rule.resource == resource) {
+        for quota in [Some(rule.number), rule.bytes].into_iter().flatten() {
+            let statement = rule.statement(quota, row, dialect);
+            let Some(found) = writer.transaction.row(&statement).await? else {
+                continue;
             };
-            return Err(WriteError::Forbidden(format!(
-                "{whose} may have {most} by the quota `{}`, and this would make it {kept}; an administrator of the \
-                 cloud can give the organization another quota",
-                quota.name()
-            )));
+            let kept = u64::try_from(found.number(0)?.unwrap_or_default()).unwrap_or_default();
+            let given = found.number(1)?.and_then(|given| u64::try_from(given).ok());
+            let most = given.unwrap_or_else(|| quota.default(&writer.environment.quotas));
+            if kept > most {
+                return Err(rule.refusal(quota, most, kept));
+            }
         }
     }
     Ok(())
@@ -429,6 +631,58 @@ impl Database {
         }
         Ok(all)
     }
+}
+
+impl Database {
+    /// The organization of a device, if it has one, and what its devices may send in a second: lines of one device,
+    /// and of all of them.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn log_line_quotas(
+        &self,
+        device: i64,
+        defaults: &Quotas,
+    ) -> Result<LogLineQuotas, DataError> {
+        let given = "SELECT q.value FROM organization_quota AS q WHERE q.organization = a.organization AND q.name =";
+        let of = match self.dialect() {
+            Dialect::Sqlite => "?1",
+            Dialect::Postgres => "$1",
+        };
+        let text = format!(
+            "SELECT a.organization, ({given} '{}'), ({given} '{}') FROM device AS d \
+             JOIN application AS a ON a.id = d.belongs_to__application WHERE d.id = {of}",
+            Quota::LogLines.name(),
+            Quota::OrganizationLogLines.name()
+        );
+        let row = self.row(&Built::new(text, [device.into()])).await?;
+        let number = |at, quota: Quota| -> Result<u32, DataError> {
+            let given = row
+                .as_ref()
+                .map(|row| row.number(at))
+                .transpose()?
+                .flatten();
+            let given = given.and_then(|given| u64::try_from(given).ok());
+            let most = given.unwrap_or_else(|| quota.default(defaults));
+            Ok(u32::try_from(most).unwrap_or(u32::MAX))
+        };
+        Ok(LogLineQuotas {
+            organization: row.as_ref().map(|row| row.number(0)).transpose()?.flatten(),
+            of_device: number(1, Quota::LogLines)?,
+            of_organization: number(2, Quota::OrganizationLogLines)?,
+        })
+    }
+}
+
+/// Lines of logs that may be sent in a second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogLineQuotas {
+    /// Whose the device is; none where it is of no fleet.
+    pub organization: Option<i64>,
+    /// By the device.
+    pub of_device: u32,
+    /// By all devices of the organization.
+    pub of_organization: u32,
 }
 
 /// Gives an organization a quota of its own, or, where it is none, takes it back to the default.

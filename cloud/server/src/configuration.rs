@@ -117,8 +117,8 @@ pub(crate) struct Limits {
     pub(crate) release_asset: u64,
     /// Devices that are told of a change at once, and in each second from then on.
     pub(crate) pushes_per_second: NonZeroU32,
-    /// Lines of logs a second of one device; more are left out.
-    pub(crate) log_lines_per_second: NonZeroU32,
+    /// What earlier versions called the quota of this name.
+    pub(crate) log_lines_per_second: Option<u32>,
     /// How late a device that is gone is refused its logs, in seconds: it tries again at once.
     pub(crate) gone_device_seconds: u64,
     /// Connections at a time; without it, as many as the system lets the program open.
@@ -159,7 +159,7 @@ impl Default for Limits {
             body: 512_000,
             release_asset: 500_000_000,
             pushes_per_second: count(100),
-            log_lines_per_second: count(100),
+            log_lines_per_second: None,
             gone_device_seconds: 55,
             connections: None,
             connections_per_address: None,
@@ -395,7 +395,13 @@ impl Configuration {
             branding: file.branding,
             limits: file.limits,
             pools: file.pools,
-            quotas: file.quotas,
+            quotas: Quotas {
+                log_lines_per_second: file
+                    .limits
+                    .log_lines_per_second
+                    .unwrap_or(file.quotas.log_lines_per_second),
+                ..file.quotas
+            },
             credentials: file.credentials,
             audit: file.audit,
             reach: file.reach,

@@ -24,6 +24,7 @@ pub(crate) mod live;
 pub(crate) mod page;
 pub(crate) mod pairs;
 pub(crate) mod problem;
+mod quotas;
 mod release;
 pub(crate) mod show;
 mod sign_in;
@@ -51,6 +52,7 @@ pub(crate) fn routes(cloud: &Shared) -> Router<Shared> {
         .merge(release::routes())
         .merge(account::routes())
         .merge(audit::routes())
+        .merge(quotas::routes())
         .merge(assets::routes())
         .fallback(async || Problem::nothing_here())
         .layer(CompressionLayer::new())

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::affected;
 use crate::database::Dialect;
 use crate::query;
+use crate::quota;
 use crate::record::{self, Record};
 use crate::statement::{Internal, sql};
 use crate::write::{Change, WriteError, Writer, known};
@@ -122,8 +123,8 @@ pub(super) async fn after_organization(
     membership.set_number("is_member_of__organization", change.id);
     membership.set_number("organization_membership_role", role);
     let resource = known("organization_membership")?;
-    record::insert(writer.transaction, resource, &membership).await?;
-    Ok(())
+    let id = record::insert(writer.transaction, resource, &membership).await?;
+    quota::check(writer, resource.name, id).await
 }
 
 /// Members who become something else than administrators.

@@ -11,15 +11,16 @@
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use data::SystemPurpose;
+use data::audit::{self, Event};
 use data::quota::{self, Quota, QuotaUsage};
 use http::StatusCode;
 use resources::Method;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::cloud_administrators::administrator;
 use crate::answer::{Refusal, json as json_answer};
 use crate::body;
-use crate::cloud::{Cloud, Shared};
+use crate::cloud::{Cloud, Shared, now};
 use crate::credential::Identity;
 
 /// `GET /cloud/v1/organization/:id/quotas`
@@ -47,8 +48,17 @@ pub(crate) async fn change(
     administrator(&cloud, &identity).await?;
     let most = cloud.longest_body(&identity);
     let given = body::object(&parts.headers, body, most).await?;
+    let changes = changes(&given)?;
+    give(&cloud, &identity, organization, &changes).await?;
+    answer(&cloud, organization).await
+}
+
+/// Quotas, and the new limit of each: none where it is to be the default.
+pub(crate) type Changes = Vec<(Quota, Option<i64>)>;
+
+fn changes(given: &Map<String, Value>) -> Result<Changes, Refusal> {
     let mut changes = Vec::with_capacity(given.len());
-    for (name, limit) in &given {
+    for (name, limit) in given {
         let Some(quota) = Quota::named(name) else {
             let all: Vec<&str> = Quota::ALL.into_iter().map(Quota::name).collect();
             return Err(Refusal::Wrong(format!(
@@ -66,6 +76,20 @@ pub(crate) async fn change(
         };
         changes.push((quota, limit));
     }
+    Ok(changes)
+}
+
+/// Gives an organization quotas, as an administrator of the cloud who just signed in.
+///
+/// # Errors
+/// 401 for anybody else; 404 where there is no such organization.
+pub(crate) async fn give(
+    cloud: &Cloud,
+    identity: &Identity,
+    organization: i64,
+    changes: &Changes,
+) -> Result<(), Refusal> {
+    administrator(cloud, identity).await?;
     let mut transaction = cloud.database.begin().await?;
     let there = SystemPurpose::Administration
         .sql("SELECT id FROM organization WHERE id = ?")
@@ -74,13 +98,31 @@ pub(crate) async fn change(
         return Err(missing());
     }
     for (quota, limit) in changes {
-        quota::give(&mut transaction, organization, quota, limit).await?;
+        quota::give(&mut transaction, organization, *quota, *limit).await?;
     }
-    transaction.commit().await?;
-    answer(&cloud, organization).await
+    let said = changes.iter();
+    let said: Map<String, Value> = said
+        .map(|(quota, limit)| (quota.name().to_owned(), json!(limit)))
+        .collect();
+    let event = Event {
+        verb: "give-quotas",
+        resource: "organization",
+        ids: &[organization],
+        fields: Some(&json!(said).to_string()),
+    };
+    audit::note(&mut transaction, None, event, now()).await?;
+    Ok(transaction.commit().await?)
 }
 
-async fn may_read(cloud: &Cloud, identity: &Identity, organization: i64) -> Result<bool, Refusal> {
+/// Whether somebody sees the organization, and so its quotas.
+///
+/// # Errors
+/// Where the database fails.
+pub(crate) async fn may_read(
+    cloud: &Cloud,
+    identity: &Identity,
+    organization: i64,
+) -> Result<bool, Refusal> {
     let right = cloud.right(&identity.caller, "organization", organization, Method::Read);
     Ok(right.await?.is_some())
 }

@@ -18,13 +18,14 @@ use super::page::{self, Page, Section};
 use super::problem::Problem;
 use super::show::{self, once};
 use super::visitor::{self, Visitor, leave_for};
+use crate::accounts::cloud_administrators::is_one;
 use crate::accounts::keys::{self, Described};
 use crate::accounts::sessions::{Beginning, Door};
 use crate::accounts::users::{self, PasswordChange};
 use crate::accounts::verification::{Claim, verified};
 use crate::answer::Refusal;
 use crate::cloud::{Cloud, Shared, now};
-use crate::credential::Credential;
+use crate::credential::{Credential, Identity};
 use crate::session::random_text;
 
 /// Keys on the page.
@@ -66,9 +67,13 @@ struct Session {
 async fn page(State(cloud): State<Shared>, visitor: Visitor) -> Result<Response, Problem> {
     let keys = part(&cloud, &visitor).await?;
     let sessions = sessions_part(&cloud, &visitor).await?;
+    let administers_cloud = is_one(&cloud, &visitor.identity).await?;
     let main = html! {
         h1 { "Account" }
-        p { "Signed in as " strong { (visitor.name) } ". " a href="/dashboard/audit" { "Audit log" } }
+        p {
+            "Signed in as " strong { (visitor.name) } ". " a href="/dashboard/audit" { "Audit log" }
+            @if administers_cloud { ". " a href="/dashboard/organizations" { "Organizations and their quotas" } }
+        }
         section.stack aria-labelledby="keys" {
             h2 id="keys" { "API keys" }
             p.faint { "For programs: a key may do what you may, or less, until you delete it. It never changes people, organizations or keys." }
@@ -278,6 +283,31 @@ fn new_password(visitor: &Visitor) -> Markup {
     }
 }
 
+/// The visitor, as one who just signed in where the form has their password.
+///
+/// # Errors
+/// 403 where the password is not right.
+pub(super) async fn with_password(
+    cloud: &Cloud,
+    visitor: &Visitor,
+    form: &Form,
+    from: SocketAddr,
+) -> Result<Identity, Problem> {
+    let mut identity = visitor.identity.clone();
+    if !form.exact("password").is_empty() {
+        let password = form.exact("password").to_owned();
+        let given = verified(cloud, Claim::User(visitor.user), password, from.ip()).await;
+        given.map_err(|error| match error {
+            Refusal::Unauthorized => Refusal::Forbidden("The password is not right.".to_owned()),
+            error => error,
+        })?;
+        let mut claims = visitor.claims.clone();
+        claims.auth_time = now();
+        identity.credential = Credential::Session(claims);
+    }
+    Ok(identity)
+}
+
 /// `POST /dashboard/account/keys`: a key, shown this once.
 async fn make(
     State(cloud): State<Shared>,
@@ -289,18 +319,7 @@ async fn make(
     if name.is_empty() {
         return Err(Problem::wrong("Say what the key is for."));
     }
-    let mut identity = visitor.identity.clone();
-    if !form.exact("password").is_empty() {
-        let password = form.exact("password").to_owned();
-        let given = verified(&cloud, Claim::User(visitor.user), password, from.ip()).await;
-        given.map_err(|error| match error {
-            Refusal::Unauthorized => Refusal::Forbidden("The password is not right.".to_owned()),
-            error => error,
-        })?;
-        let mut claims = visitor.claims.clone();
-        claims.auth_time = now();
-        identity.credential = Credential::Session(claims);
-    }
+    let identity = with_password(&cloud, &visitor, &form, from).await?;
     let actor = keys::of_user(&identity).map_err(|error| match error {
         Refusal::UnauthorizedSaying(_) => Refusal::Forbidden(
             "You signed in a while ago. Load this page again and give your password with the key."

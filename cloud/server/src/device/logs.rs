@@ -13,6 +13,7 @@
 mod history;
 pub(crate) mod ingest;
 pub(crate) mod line;
+mod line_limits;
 mod live;
 pub(crate) mod read;
 mod stream;
@@ -39,6 +40,7 @@ use crate::concurrency::ConcurrencyLimit;
 use crate::configuration::Configuration;
 use crate::limits::Network;
 use history::History;
+use line_limits::LineLimits;
 use upload::open::Uploads;
 
 /// Lines of a device that are kept at most.
@@ -52,9 +54,6 @@ const BATCHES: NonZeroU32 = match NonZeroU32::new(15) {
     None => NonZeroU32::MIN,
 };
 const BATCHES_WITHIN: Duration = Duration::from_secs(10);
-/// How many seconds' worth of lines a device may send at once.
-const BURST: u32 = 10;
-
 /// Between two looks at who sent nothing for a while.
 const TIDY: Duration = Duration::from_secs(60);
 
@@ -62,7 +61,7 @@ const TIDY: Duration = Duration::from_secs(60);
 pub(crate) struct Logs {
     history: History,
     batches: DefaultKeyedRateLimiter<i64>,
-    lines: DefaultKeyedRateLimiter<i64>,
+    lines: LineLimits,
     /// Requests of devices that are gone, by network.
     late: ConcurrencyLimit<Network>,
     /// The streams that devices have open.
@@ -71,15 +70,12 @@ pub(crate) struct Logs {
 
 impl Logs {
     pub(crate) fn new(configuration: &Configuration, bus: &Bus) -> Self {
-        let limits = &configuration.limits;
         let each = BATCHES_WITHIN / BATCHES.get();
         let batches = Quota::with_period(each).unwrap_or(Quota::per_second(NonZeroU32::MIN));
-        let second = limits.log_lines_per_second;
-        let burst = second.saturating_mul(NonZeroU32::MIN.saturating_add(BURST - 1));
         Logs {
             history: History::new(bus.nats().map(|nats| (nats, &configuration.nats))),
             batches: RateLimiter::keyed(batches.allow_burst(BATCHES)),
-            lines: RateLimiter::keyed(Quota::per_second(second).allow_burst(burst)),
+            lines: LineLimits::default(),
             late: ConcurrencyLimit::new(LATE_ANSWERS),
             uploads: Uploads::default(),
         }
@@ -97,8 +93,7 @@ impl Logs {
     fn tidy(&self) {
         self.batches.retain_recent();
         self.batches.shrink_to_fit();
-        self.lines.retain_recent();
-        self.lines.shrink_to_fit();
+        self.lines.tidy();
     }
 }
 

@@ -186,10 +186,7 @@ async fn m12_who_may_change_no_release_uploads_nothing_into_the_database() {
     on_fresh(async |url| {
         let cloud = Cloud::start_with(&url, "registration = 'open'").await;
         let shop = Shop::open(&cloud).await;
-        let given = json!({ "username": "mallory", "email": "m@other.example", "password": "battery horse staple" });
-        let made = cloud.ask(Method::POST, "/user/register").json(&given).send().await;
-        let token = made.expect("an answer").text().await.expect("a token");
-        let mallory = cloud.by(token);
+        let mallory = cloud.register("mallory").await;
         // The answer comes before the file has, which never ends.
         for fields in ["", "--b\r\ncontent-disposition: form-data; name=\"release\"\r\n\r\nRELEASE\r\n"] {
             let fields = fields.replace("RELEASE", &shop.release.id.to_string());
@@ -213,6 +210,235 @@ async fn m12_who_may_change_no_release_uploads_nothing_into_the_database() {
             let kept = data::testing::sql("DELETE FROM release_asset_piece WHERE id > 0");
             assert_eq!(shop.execute(kept).await, 0);
         }
+    })
+    .await;
+}
+
+/// Every kind once, and the next one is refused by its name.
+#[tokio::test]
+async fn m12_what_else_grows_has_quotas_as_well() {
+    on_fresh(async |url| {
+        let settings = "registration = 'open'\n[quotas]\nservices = 3\nimages = 3\nmembers = 1\ninvites = 1\n\
+                        teams = 1\nvariables = 1\nkeys = 2\npublic_keys = 1\norganizations = 5";
+        let cloud = Cloud::start_with(&url, settings).await;
+        let shop = Shop::open(&cloud).await;
+        let by = &shop.ann;
+        let of = organization(by).await;
+        let now = "2026-11-21T10:00:00Z";
+        let service = |name: &str| json!({ "application": shop.fleet, "service_name": name });
+        by.create("service", service("third")).await;
+        refused(by.send(Method::POST, "/v7/service", service("fourth")).await, "services");
+        let image = json!({
+            "is_a_build_of__service": shop.services[0], "start_timestamp": now, "status": "running",
+        });
+        by.create("image", image.clone()).await;
+        refused(by.send(Method::POST, "/v7/image", image).await, "images");
+        let team = |name: &str| json!({ "name": name, "belongs_to__organization": of });
+        by.create("team", team("one")).await;
+        refused(by.send(Method::POST, "/v7/team", team("two")).await, "teams");
+        let invite = |who: &str| json!({ "invitee": who, "is_invited_to__organization": of });
+        let eve = cloud.register("eve").await;
+        let (_, row) = by.send(Method::POST, "/v7/organization_invite", invite("eve@other.example")).await;
+        let token = row["invitation_token"].as_str().expect("a token").to_owned();
+        refused(by.send(Method::POST, "/v7/organization_invite", invite("c@b.example")).await, "invites");
+        let invite = |who: &str| json!({ "invitee": who, "is_invited_to__application": shop.fleet });
+        by.create("application_invite", invite("a@b.example")).await;
+        refused(by.send(Method::POST, "/v7/application_invite", invite("c@b.example")).await, "invites");
+        // Whoever accepts is one too many.
+        let path = format!("/user/v1/invitation/{token}");
+        refused(eve.answer(eve.ask(Method::POST, &path)).await, "members");
+
+        let parts = by.rows("/v7/release_image?$select=id").await;
+        let part = parts[0]["id"].clone();
+        for (resource, owner, of, name) in [
+            ("image_environment_variable", "release_image", part.clone(), "name"),
+            ("image_label", "release_image", part, "label_name"),
+            ("service_label", "service", json!(shop.services[0]), "label_name"),
+            ("build_environment_variable", "application", json!(shop.fleet), "name"),
+        ] {
+            let row = |called: &str| json!({ owner: of, name: called, "value": "x" });
+            by.create(resource, row("A")).await;
+            refused(by.send(Method::POST, &format!("/v7/{resource}"), row("B")).await, "variables");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn m12_keys_ssh_keys_and_organizations_of_a_user_are_bounded() {
+    on_fresh(async |url| {
+        let settings = "registration = 'open'\n[quotas]\nkeys = 2\npublic_keys = 1\norganizations = 2";
+        let cloud = Cloud::start_with(&url, settings).await;
+        let eve = cloud.register("eve").await;
+        let named = |(status, why): (StatusCode, Value), quota: &str| {
+            assert_eq!(status, StatusCode::FORBIDDEN, "{quota}: {why}");
+            assert!(why.to_string().contains(&format!("`quotas.{quota}`")), "{why}");
+        };
+        let key = |name: &str| json!({ "name": name });
+        for number in 0..2 {
+            let made = eve.send(Method::POST, "/api-key/user/full", key(&number.to_string())).await;
+            assert_eq!(made.0, StatusCode::OK, "{}", made.1);
+        }
+        named(eve.send(Method::POST, "/api-key/user/full", key("more")).await, "keys");
+        let (_, who) = eve.get("/user/v1/whoami").await;
+        let ssh = |title: &str| json!({ "user": who["id"], "title": title, "public_key": "ssh-ed25519 AAAA" });
+        eve.create("user__has__public_key", ssh("one")).await;
+        named(eve.send(Method::POST, "/v7/user__has__public_key", ssh("two")).await, "public_keys");
+        let organization = |name: &str| json!({ "name": name, "handle": name });
+        eve.create("organization", organization("second")).await;
+        named(eve.send(Method::POST, "/v7/organization", organization("third")).await, "organizations");
+    })
+    .await;
+}
+
+/// How many lines of so many that are sent at once are kept.
+async fn lines_kept(by: &Signed<'_>, device: &crate::shop::Device<'_>, sent: usize) -> usize {
+    let path = format!("/device/v2/{}/log-stream", device.uuid);
+    let text: String = (0..sent)
+        .map(|number| format!("{}\n", crate::device_logs::line(&number.to_string())))
+        .collect();
+    let request = device.signed.ask(Method::POST, &path);
+    let request = request
+        .header("content-type", "application/x-ndjson")
+        .body(text);
+    let (status, why) = read(request.send().await.expect("an answer")).await;
+    assert_eq!(status, StatusCode::CREATED, "{why}");
+    let (_, lines) = by
+        .get(&format!("/device/v2/{}/logs?count=all", device.uuid))
+        .await;
+    let lines = lines.as_array().expect("lines");
+    lines
+        .iter()
+        .filter(|line| line["isSystem"] == json!(false))
+        .count()
+}
+
+#[tokio::test]
+async fn m12_lines_of_logs_a_second_are_quotas_of_devices_and_of_organizations() {
+    on_fresh(async |url| {
+        let cloud = Cloud::start(&url).await;
+        let shop = Shop::open(&cloud).await;
+        let by = &shop.ann;
+        let path = format!("/cloud/v1/organization/{}/quotas", organization(by).await);
+        let give = async |quotas: Value| {
+            let (status, why) = by.send(Method::PATCH, &path, quotas).await;
+            assert_eq!(status, StatusCode::OK, "{why}");
+        };
+        // A device may send what ten seconds allow at once.
+        give(json!({ "log_lines_per_second": 3 })).await;
+        let kept = lines_kept(by, &shop.device(1).await, 300).await;
+        assert!((30..60).contains(&kept), "{kept}");
+        // All devices together have a quota of their own.
+        give(json!({ "log_lines_per_second": 90, "organization_log_lines_per_second": 5 })).await;
+        let first = lines_kept(by, &shop.device(2).await, 300).await;
+        let second = lines_kept(by, &shop.device(3).await, 300).await;
+        assert!((50..90).contains(&(first + second)), "{first} and {second}");
+        give(json!({ "organization_log_lines_per_second": null })).await;
+        assert_eq!(lines_kept(by, &shop.device(4).await, 300).await, 300);
+        give(json!({ "log_lines_per_second": 0 })).await;
+        assert_eq!(lines_kept(by, &shop.device(5).await, 10).await, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn m12_quotas_are_changed_on_the_dashboard_by_administrators_of_the_cloud_alone() {
+    use crate::dashboard::session::{aged, cookie, cookie_of, page, post};
+    on_fresh(async |url| {
+        let cloud = Cloud::start_with(&url, "registration = 'open'").await;
+        let shop = Shop::open(&cloud).await;
+        let by = &shop.ann;
+        let of = organization(by).await;
+        let ann = cookie(&cloud).await;
+        let mallory = cloud.register("mallory").await;
+        let mallory_cookie = cookie_of(&cloud, "mallory").await;
+        let rows = mallory.rows("/v7/organization?$select=id").await;
+        let hers = rows[0]["id"].as_i64().expect("an organization");
+        let settings = format!("/dashboard/fleets/{}/settings", shop.fleet);
+        let place = format!("/dashboard/organizations/{of}");
+        let (_, shown) = page(&cloud, &ann, &settings).await;
+        assert!(shown.contains(&place), "a way to change them: {shown}");
+        let (status, shown) = page(&cloud, &ann, "/dashboard/organizations").await;
+        assert_eq!(status, StatusCode::OK);
+        assert!(
+            shown.contains(&place) && shown.contains("mallory"),
+            "{shown}"
+        );
+        let (_, shown) = page(&cloud, &ann, &place).await;
+        assert!(shown.contains("name=\"devices\""), "{shown}");
+
+        let change = format!("{place}/quotas");
+        let fields = [
+            ("devices", "7"),
+            ("tags", ""),
+            ("log_lines_per_second", "9"),
+        ];
+        let (status, shown) = post(&cloud, &ann, &change, &fields).await;
+        assert!(
+            status.is_success() || status.is_redirection(),
+            "{status}: {shown}"
+        );
+        assert_eq!(usage(by, of, "devices").await["limit"], json!(7));
+        assert_eq!(
+            usage(by, of, "log_lines_per_second").await["limit"],
+            json!(9)
+        );
+        assert_eq!(usage(by, of, "tags").await["is_default"], json!(true));
+        for wrong in ["-1", "x", "9223372036854775808", "1.5"] {
+            let (status, _) = post(&cloud, &ann, &change, &[("devices", wrong)]).await;
+            assert_eq!(status, StatusCode::BAD_REQUEST, "{wrong}");
+        }
+        let (status, _) = post(&cloud, &ann, &change, &[("devices", "")]).await;
+        assert!(status.is_success() || status.is_redirection(), "{status}");
+        assert_eq!(usage(by, of, "devices").await["is_default"], json!(true));
+        let events = by
+            .rows("/v7/audit_event?$filter=verb eq 'give-quotas'&$orderby=id asc")
+            .await;
+        assert_eq!(events.len(), 2);
+        assert_eq!(events[0]["fields"]["devices"], json!(7));
+
+        // Neither for others' organizations nor for one's own, and not with an old session.
+        let before = usage(by, of, "devices").await;
+        for organization in [of, hers] {
+            let change = format!("/dashboard/organizations/{organization}/quotas");
+            let more = [("devices", "1000000000")];
+            let (status, _) = post(&cloud, &mallory_cookie, &change, &more).await;
+            assert_eq!(status, StatusCode::NOT_FOUND);
+            let (status, _) = post(&cloud, "", &change, &more).await;
+            assert_eq!(status, StatusCode::SEE_OTHER, "to the sign-in");
+            let stale = aged(&cloud, &ann, 1).await;
+            let (status, _) = post(&cloud, &stale, &change, &more).await;
+            assert_eq!(status, StatusCode::FORBIDDEN);
+            let wrong = [("devices", "1000000000"), ("password", "not it at all")];
+            let (status, _) = post(&cloud, &stale, &change, &wrong).await;
+            assert_eq!(status, StatusCode::FORBIDDEN);
+            let body = json!({ "devices": 1_000_000_000 });
+            let path = format!("/cloud/v1/organization/{organization}/quotas");
+            let (status, _) = mallory.send(Method::PATCH, &path, body).await;
+            assert_eq!(status, StatusCode::UNAUTHORIZED);
+            assert_eq!(
+                usage(by, organization, "devices").await["limit"],
+                before["limit"]
+            );
+        }
+        assert_eq!(
+            page(&cloud, &mallory_cookie, "/dashboard/organizations")
+                .await
+                .0,
+            StatusCode::NOT_FOUND
+        );
+        assert_eq!(
+            page(&cloud, &mallory_cookie, &place).await.0,
+            StatusCode::NOT_FOUND
+        );
+        // Members look at their own, without a form.
+        let own = format!("/dashboard/organizations/{hers}");
+        let (status, shown) = page(&cloud, &mallory_cookie, &own).await;
+        assert_eq!(status, StatusCode::OK);
+        assert!(
+            shown.contains("Quotas") && !shown.contains("name=\"devices\""),
+            "{shown}"
+        );
     })
     .await;
 }

@@ -10,12 +10,12 @@ use serde_json::json;
 
 use super::together::update_now;
 use super::{Fleet, Tab};
-use crate::answer::Refusal;
 use crate::cloud::{Cloud, Shared};
 use crate::dashboard::form::{End, Form, Number};
 use crate::dashboard::live::{Part, follow};
 use crate::dashboard::pairs::{Adder, Kind, pairs, tags};
 use crate::dashboard::problem::Problem;
+use crate::dashboard::quotas;
 use crate::dashboard::switch::OVERRIDE_LOCKS;
 use crate::dashboard::visitor::Visitor;
 
@@ -49,7 +49,7 @@ async fn page(
                 }
             }
             (people(&cloud, &visitor, &fleet).await?)
-            (quotas(&cloud, &visitor, &fleet).await?)
+            (quotas_card(&cloud, &visitor, &fleet).await?)
         }
         section.stack aria-labelledby="tags" {
             h2 id="tags" { "Tags" }
@@ -165,32 +165,21 @@ async fn people(cloud: &Cloud, visitor: &Visitor, fleet: &Fleet) -> Result<Marku
 }
 
 /// What the organization keeps, and how much it may.
-async fn quotas(cloud: &Cloud, visitor: &Visitor, fleet: &Fleet) -> Result<Markup, Problem> {
+async fn quotas_card(cloud: &Cloud, visitor: &Visitor, fleet: &Fleet) -> Result<Markup, Problem> {
     let path = format!("/application({})", fleet.id);
     let query = "$select=id&$expand=organization($select=id,name)";
     let owner: Owner = visitor.row(cloud, &path, query).await?;
     let Some(organization) = owner.organization.first() else {
         return Ok(html! {});
     };
-    let defaults = &cloud.environment.quotas;
-    let found = cloud.database.quotas(organization.id, defaults).await;
-    let found = found.map_err(Refusal::from).map_err(Problem)?;
+    let found = quotas::usage(cloud, organization.id).await?;
+    let change = quotas::place_to_change(cloud, visitor, organization.id).await?;
     Ok(html! {
         section.card.stack aria-labelledby="quotas" {
             h2 id="quotas" { "Quotas" }
             p.faint { "What " strong { (organization.name) } " keeps, and how much it may. An administrator of the cloud changes it." }
-            table {
-                thead { tr { th scope="col" { "Of" } th scope="col" { "Used" } th scope="col" { "Limit" } } }
-                tbody {
-                    @for usage in &found {
-                        tr {
-                            th scope="row" { (usage.quota.title()) }
-                            td { @if let Some(kept) = usage.kept { (kept) } @else { span.faint { "each" } } }
-                            td { (usage.most) }
-                        }
-                    }
-                }
-            }
+            (quotas::table(&found))
+            @if let Some(place) = change { div.buttons { a.button href=(place) { "Change the quotas" } } }
         }
     })
 }

@@ -5,7 +5,6 @@ mod lines;
 pub(super) mod open;
 
 use std::net::IpAddr;
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -18,6 +17,7 @@ use tokio::time::{Instant, sleep_until};
 use super::history::{NotKept, Span};
 use super::ingest::{admitted, unavailable};
 use super::line::{Line, Sent};
+use super::line_limits::LineShare;
 use super::{KEPT, gone, taken};
 use crate::answer::Refusal;
 use crate::charge::address;
@@ -55,6 +55,7 @@ pub(crate) async fn stream(
     let upload = Upload {
         cloud: &cloud,
         device: device.id,
+        share: LineShare::of(&cloud, device.id).await,
         address: address(&parts.extensions),
         waiting: Vec::new(),
         suppressed: 0,
@@ -91,6 +92,7 @@ fn decoder(headers: &HeaderMap) -> Result<Decoder, Refusal> {
 struct Upload<'a> {
     cloud: &'a Cloud,
     device: i64,
+    share: LineShare,
     address: IpAddr,
     waiting: Vec<Line>,
     /// Lines that were one too many.
@@ -181,16 +183,16 @@ impl Upload<'_> {
             let Sent::Line(line) = Sent::read(&value, now) else {
                 continue;
             };
-            let limit = &self.cloud.devices.logs.lines;
-            match limit.check_key_n(&self.device, NonZeroU32::MIN) {
-                Ok(Ok(())) => self.waiting.push(line),
-                _ => self.suppressed += 1,
+            match self.share.takes() {
+                true => self.waiting.push(line),
+                false => self.suppressed += 1,
             }
         }
         Ok(())
     }
 
     async fn flush(&mut self) -> Result<(), Refusal> {
+        self.share.refresh(self.cloud).await;
         let mut lines = std::mem::take(&mut self.waiting);
         if self.suppressed > 0 {
             let warning = format!(

@@ -25,7 +25,11 @@ fn ask(cloud: &Cloud, method: Method, path: &str) -> RequestBuilder {
 }
 
 async fn sign_in(cloud: &Cloud, password: &str, next: &str) -> Response {
-    let form = form(&[("username", EMAIL), ("password", password), ("next", next)]);
+    sign_in_as(cloud, EMAIL, password, next).await
+}
+
+async fn sign_in_as(cloud: &Cloud, name: &str, password: &str, next: &str) -> Response {
+    let form = form(&[("username", name), ("password", password), ("next", next)]);
     send(ask(cloud, Method::POST, "/dashboard/sign-in"), form).await
 }
 
@@ -53,7 +57,24 @@ fn header(headers: &HeaderMap, name: impl reqwest::header::AsHeaderName) -> Stri
 
 /// The cookie of a session, as a browser sends it back.
 pub(crate) async fn cookie(cloud: &Cloud) -> String {
-    let answer = sign_in(cloud, PASSWORD, "").await;
+    cookie_of(cloud, EMAIL).await
+}
+
+/// Sends a form as a page of the dashboard does.
+pub(crate) async fn post(
+    cloud: &Cloud,
+    cookie: &str,
+    path: &str,
+    fields: &[(&str, &str)],
+) -> (StatusCode, String) {
+    let request = ask(cloud, Method::POST, path).header(COOKIE, cookie);
+    let answer = send(request, form(fields)).await;
+    (answer.status(), answer.text().await.expect("a page"))
+}
+
+/// The cookie of a session of somebody whose password is everybody's in these tests.
+pub(crate) async fn cookie_of(cloud: &Cloud, name: &str) -> String {
+    let answer = sign_in_as(cloud, name, PASSWORD, "").await;
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
     let set = header(answer.headers(), SET_COOKIE);
     set.split(';').next().expect("a pair").to_owned()
@@ -112,7 +133,7 @@ fn claims(cookie: &str) -> Value {
 }
 
 /// The cookie of this session as it would be so many days later.
-async fn aged(cloud: &Cloud, cookie: &str, days: i64) -> String {
+pub(crate) async fn aged(cloud: &Cloud, cookie: &str, days: i64) -> String {
     let mut claims = claims(cookie);
     for name in ["iat", "exp"] {
         claims[name] = json!(claims[name].as_i64().expect("seconds") - days * 24 * 3600);

@@ -1,0 +1,238 @@
+//! How much organizations keep, and how much they may: members look, administrators of the cloud change it.
+
+use std::net::SocketAddr;
+
+use axum::Router;
+use axum::extract::{ConnectInfo, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use data::quota::{Quota, QuotaUsage};
+use data::sql;
+use maud::{Markup, html};
+
+use super::account::with_password;
+use super::form::{Form, Number, Search};
+use super::page::{Page, Section};
+use super::problem::Problem;
+use super::visitor::Visitor;
+use crate::accounts::cloud_administrators::is_one;
+use crate::accounts::organization_quotas::{Changes, give, may_read};
+use crate::answer::Refusal;
+use crate::cloud::{Cloud, Shared};
+
+/// Organizations on a page.
+const MOST: i64 = 200;
+const PLACE: &str = "/dashboard/organizations";
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/organizations", get(list))
+        .route("/organizations/{id}", get(page))
+        .route("/organizations/{id}/quotas", post(change))
+}
+
+/// `GET /dashboard/organizations?after=<id>`: all of them, for administrators of the cloud.
+async fn list(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    Search(search): Search,
+) -> Result<Response, Problem> {
+    if !is_one(&cloud, &visitor.identity).await? {
+        return Err(Problem::nothing_here());
+    }
+    let after = search.text("after").parse::<i64>().unwrap_or(0);
+    let select = sql("SELECT id, name, handle FROM organization WHERE id > ? ORDER BY id LIMIT ?");
+    let rows = cloud.database.rows(&select.with(after).with(MOST)).await?;
+    let mut organizations = Vec::with_capacity(rows.len());
+    for row in &rows {
+        organizations.push((row.id(0)?, row.some_text(1)?, row.some_text(2)?));
+    }
+    let last = match rows.len() {
+        full if i64::try_from(full) == Ok(MOST) => organizations.last(),
+        _ => None,
+    };
+    let main = html! {
+        h1 { "Organizations" }
+        p.faint { "You administer the cloud, and so change how much each of them may keep." }
+        table.rows {
+            caption.hidden { "Organizations" }
+            thead { tr { th scope="col" { "Name" } th scope="col" { "Handle" } th scope="col" { "Number" } } }
+            tbody {
+                @for (id, name, handle) in &organizations {
+                    tr {
+                        th scope="row" { a href={ (PLACE) "/" (id) } { (name) } }
+                        td data-label="Handle" { (handle) }
+                        td data-label="Number" { (id) }
+                    }
+                }
+            }
+        }
+        @if let Some((id, _, _)) = last {
+            p { a.button href={ (PLACE) "?after=" (id) } { "More" } }
+        }
+    };
+    Ok(Page {
+        visitor: &visitor,
+        section: Section::Account,
+        title: "Organizations",
+        above: vec![("Account", "/dashboard/account".to_owned())],
+        live: None,
+        main,
+    }
+    .into_response())
+}
+
+/// `GET /dashboard/organizations/<id>`
+async fn page(
+    State(cloud): State<Shared>,
+    visitor: Visitor,
+    Number(id): Number,
+) -> Result<Response, Problem> {
+    let changes = is_one(&cloud, &visitor.identity).await?;
+    if !changes && !may_read(&cloud, &visitor.identity, id).await? {
+        return Err(Problem::nothing_here());
+    }
+    let name = sql("SELECT name FROM organization WHERE id = ?").with(id);
+    let name = cloud.database.row(&name).await?;
+    let name = name.ok_or_else(Problem::nothing_here)?.some_text(0)?;
+    let found = usage(&cloud, id).await?;
+    let main = html! {
+        h1 { (name) }
+        @if changes {
+            (form(&visitor, id, &found))
+        } @else {
+            section.card.stack aria-labelledby="quotas" {
+                h2 id="quotas" { "Quotas" }
+                p.faint { "An administrator of the cloud changes the limits." }
+                (table(&found))
+            }
+        }
+    };
+    let mut above = vec![("Account", "/dashboard/account".to_owned())];
+    if changes {
+        above.push(("Organizations", PLACE.to_owned()));
+    }
+    Ok(Page {
+        visitor: &visitor,
+        section: Section::Account,
+        title: "Quotas",
+        above,
+        live: None,
+        main,
+    }
+    .into_response())
+}
+
+/// What an organization keeps and may.
+pub(super) async fn usage(cloud: &Cloud, organization: i64) -> Result<Vec<QuotaUsage>, Problem> {
+    let defaults = &cloud.environment.quotas;
+    let found = cloud.database.quotas(organization, defaults).await;
+    found.map_err(Refusal::from).map_err(Problem)
+}
+
+/// Where the limits of an organization are changed, for those who may.
+pub(super) async fn place_to_change(
+    cloud: &Cloud,
+    visitor: &Visitor,
+    organization: i64,
+) -> Result<Option<String>, Problem> {
+    let may = is_one(cloud, &visitor.identity).await?;
+    Ok(may.then(|| format!("{PLACE}/{organization}")))
+}
+
+pub(super) fn table(found: &[QuotaUsage]) -> Markup {
+    html! {
+        table {
+            thead { tr { th scope="col" { "Of" } th scope="col" { "Used" } th scope="col" { "Limit" } } }
+            tbody {
+                @for usage in found {
+                    tr {
+                        th scope="row" { (usage.quota.title()) }
+                        td { (used(usage)) }
+                        td { (usage.most) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn used(usage: &QuotaUsage) -> Markup {
+    html! { @if let Some(kept) = usage.kept { (kept) } @else { span.faint { "each" } } }
+}
+
+fn form(visitor: &Visitor, organization: i64, found: &[QuotaUsage]) -> Markup {
+    let place = format!("{PLACE}/{organization}/quotas");
+    html! {
+        form.card.stack method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop"
+            aria-labelledby="quotas" {
+            h2 id="quotas" { "Quotas" }
+            p.faint { "A limit that is left empty is the cloud's default, which stands there in grey." }
+            table {
+                thead { tr { th scope="col" { "Of" } th scope="col" { "Used" } th scope="col" { "Limit" } } }
+                tbody {
+                    @for usage in found {
+                        tr {
+                            th scope="row" id={ "of-" (usage.quota.name()) } { (usage.quota.title()) }
+                            td { (used(usage)) }
+                            td {
+                                input type="number" min="0" max=(i64::MAX) name=(usage.quota.name())
+                                    aria-labelledby={ "of-" (usage.quota.name()) }
+                                    value=[usage.given.then_some(usage.most)]
+                                    placeholder=[(!usage.given).then_some(usage.most)];
+                            }
+                        }
+                    }
+                }
+            }
+            @if !visitor.claims.fresh() {
+                label { "Your password"
+                    input type="password" name="password" required maxlength="1000" autocomplete="current-password";
+                }
+            }
+            div.answer role="status" {}
+            div.buttons { button type="submit" { "Save the quotas" } }
+        }
+    }
+}
+
+/// `POST /dashboard/organizations/<id>/quotas`: all of them, as the form has them.
+async fn change(
+    State(cloud): State<Shared>,
+    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    visitor: Visitor,
+    Number(id): Number,
+    form: Form,
+) -> Result<Response, Problem> {
+    if !is_one(&cloud, &visitor.identity).await? {
+        return Err(Problem::nothing_here());
+    }
+    let mut changes = Changes::new();
+    for quota in Quota::ALL {
+        // A form of an older page has not all of them.
+        if !form.has(quota.name()) {
+            continue;
+        }
+        let limit = form.text(quota.name());
+        let number = limit.parse::<i64>().ok().filter(|number| *number >= 0);
+        changes.push(match (limit, number) {
+            ("", _) => (quota, None),
+            (_, Some(number)) => (quota, Some(number)),
+            _ => {
+                let why = format!("`{}` must be a whole number from 0 on.", quota.title());
+                return Err(Problem::wrong(why));
+            }
+        });
+    }
+    let identity = with_password(&cloud, &visitor, &form, from).await?;
+    give(&cloud, &identity, id, &changes)
+        .await
+        .map_err(|error| match error {
+            Refusal::UnauthorizedSaying(_) => Refusal::Forbidden(
+                "You signed in a while ago. Load this page again and give your password with the quotas."
+                    .to_owned(),
+            ),
+            error => error,
+        })?;
+    Ok(visitor.done("The quotas are saved.", &format!("{PLACE}/{id}")))
+}

@@ -1,0 +1,113 @@
+//! How many lines a device may send, and all devices of an organization together: quotas, which administrators of the
+//! cloud change (`data::quota`). What is beyond them is left out, and the log says how many lines that were.
+
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use data::quota::LogLineQuotas;
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use tokio::time::Instant;
+
+use crate::cloud::Cloud;
+
+/// How many seconds' worth of lines may come at once.
+const BURST: u32 = 10;
+/// How long a stream goes by quotas before it looks at them again.
+const FRESH: Duration = Duration::from_secs(60);
+
+/// For whom lines are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Sender {
+    Device(i64),
+    Organization(i64),
+}
+
+type Limiter = Arc<DefaultKeyedRateLimiter<Sender>>;
+
+/// The lines that were sent lately, counted apart for each rate that anybody has.
+#[derive(Default)]
+pub(super) struct LineLimits(Mutex<HashMap<NonZeroU32, Limiter>>);
+
+impl LineLimits {
+    fn of(&self, rate: u32) -> Option<Limiter> {
+        let rate = NonZeroU32::new(rate)?;
+        let burst = rate.saturating_mul(NonZeroU32::MIN.saturating_add(BURST - 1));
+        let limiter = || {
+            Arc::new(RateLimiter::keyed(
+                Quota::per_second(rate).allow_burst(burst),
+            ))
+        };
+        Some(self.rates().entry(rate).or_insert_with(limiter).clone())
+    }
+
+    /// Forgets who sent nothing for a while.
+    pub(super) fn tidy(&self) {
+        self.rates().retain(|_, limiter| {
+            limiter.retain_recent();
+            limiter.shrink_to_fit();
+            !limiter.is_empty() || Arc::strong_count(limiter) > 1
+        });
+    }
+
+    fn rates(&self) -> MutexGuard<'_, HashMap<NonZeroU32, Limiter>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What one stream of a device may send.
+pub(super) struct LineShare {
+    device: i64,
+    quotas: LogLineQuotas,
+    /// None where nothing may be sent.
+    of_device: Option<Limiter>,
+    of_organization: Option<Limiter>,
+    until: Instant,
+}
+
+impl LineShare {
+    /// By the quotas of now; where they cannot be read, by those that everybody has.
+    pub(super) async fn of(cloud: &Cloud, device: i64) -> Self {
+        let defaults = &cloud.environment.quotas;
+        let quotas = match cloud.database.log_line_quotas(device, defaults).await {
+            Ok(quotas) => quotas,
+            Err(error) => {
+                tracing::warn!(device, "how many lines it may send is unknown: {error}");
+                LogLineQuotas {
+                    organization: None,
+                    of_device: defaults.log_lines_per_second,
+                    of_organization: defaults.organization_log_lines_per_second,
+                }
+            }
+        };
+        let limits = &cloud.devices.logs.lines;
+        LineShare {
+            device,
+            quotas,
+            of_device: limits.of(quotas.of_device),
+            of_organization: limits.of(quotas.of_organization),
+            until: Instant::now() + FRESH,
+        }
+    }
+
+    /// Looks at the quotas again where that is due.
+    pub(super) async fn refresh(&mut self, cloud: &Cloud) {
+        if self.until <= Instant::now() {
+            *self = Self::of(cloud, self.device).await;
+        }
+    }
+
+    /// Whether one line more may be sent; it is counted.
+    pub(super) fn takes(&self) -> bool {
+        let may = |limiter: &Option<Limiter>, sender| {
+            let limiter = limiter.as_ref();
+            limiter.is_some_and(|limiter| limiter.check_key(&sender).is_ok())
+        };
+        may(&self.of_device, Sender::Device(self.device))
+            && self
+                .quotas
+                .organization
+                .is_none_or(|of| may(&self.of_organization, Sender::Organization(of)))
+    }
+}
