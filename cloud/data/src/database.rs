@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures::Stream;
 use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::sqlite::{SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
@@ -459,6 +459,18 @@ impl Database {
         Ok(Transaction::new(inner, self.clone()))
     }
 
+    /// Makes the file of SQLite smaller by a few of its free pages, while nobody else wants to write; whether there is
+    /// more to give back. PostgreSQL cares for its files itself, and so nothing is done there.
+    ///
+    /// # Errors
+    /// Where the file cannot be made smaller.
+    pub async fn shrink(&self) -> Result<bool, DataError> {
+        match &self.pools {
+            Pools::Sqlite { writer, .. } => writer.shrink().await,
+            Pools::Postgres { .. } => Ok(false),
+        }
+    }
+
     /// Closes all connections, once what is under way is done.
     pub async fn close(&self) {
         match &self.pools {
@@ -504,7 +516,9 @@ impl Pools {
         };
         keep_private(path).map_err(|error| open(sqlx::Error::Io(error)))?;
         // The writer comes first: it makes the file. Bringing the tables up to date takes as long as it takes.
-        let writer = Writer::open(connect.clone(), options.devices.wait, MIGRATION)
+        // A new file gives back what is freed (`shrink`); one that is there stays as it is.
+        let shrinking = connect.clone().auto_vacuum(SqliteAutoVacuum::Incremental);
+        let writer = Writer::open(shrinking, options.devices.wait, MIGRATION)
             .await
             .map_err(open)?;
         let connect = connect.pragma("query_only", "ON");

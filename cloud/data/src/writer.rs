@@ -21,6 +21,16 @@ use crate::sqlite::{self, Deadline};
 #[cfg(test)]
 mod tests;
 
+/// Free pages that stay in the file for what is written next: 4 MiB.
+const KEPT_FREE: i64 = 1024;
+/// Pages that are given back at once: moving them takes a few milliseconds, for which a write may have to wait.
+const STEP: i64 = 128;
+const GIVE_BACK: &str = "PRAGMA incremental_vacuum(128)";
+
+async fn pages(connection: &mut SqliteConnection, pragma: &'static str) -> Result<i64, DataError> {
+    Ok(sqlx::query_scalar(pragma).fetch_one(connection).await?)
+}
+
 /// Turns at the connection that writes. Clones are the same one.
 #[derive(Clone)]
 pub(crate) struct Writer {
@@ -141,6 +151,38 @@ impl Writer {
         };
         turn.begin().await?;
         Ok(turn)
+    }
+
+    /// Gives some free pages back to the file system, if nobody writes or waits to; whether there are more.
+    ///
+    /// # Errors
+    /// Where that fails.
+    pub(crate) async fn shrink(&self) -> Result<bool, DataError> {
+        let shared = self.shared.clone();
+        if shared.waiting.load(Ordering::Relaxed) > 0 {
+            return Ok(true);
+        }
+        let Ok(state) = shared.state.clone().try_lock_owned() else {
+            return Ok(true);
+        };
+        let mut turn = Turn {
+            state,
+            shared,
+            ended: true,
+        };
+        turn.begin().await?;
+        let free = pages(turn.connection()?, "PRAGMA freelist_count").await?;
+        let incremental = pages(turn.connection()?, "PRAGMA auto_vacuum").await? == 2;
+        if !incremental || free <= KEPT_FREE {
+            turn.rollback().await;
+            return Ok(false);
+        }
+        sqlx::query(GIVE_BACK).execute(turn.connection()?).await?;
+        // Whoever drops this half-way does not stop what others wait for.
+        let committed = tokio::spawn(turn.commit()).await;
+        let lost = |_| DataError::Lost(sqlx::Error::WorkerCrashed);
+        committed.map_err(lost).flatten()?;
+        Ok(free > KEPT_FREE + STEP)
     }
 
     /// Commits what is to be committed and lets nobody write any more.

@@ -56,7 +56,10 @@ pub(crate) async fn look(
     } else if let Some(url) = &cloud.configuration.public_url
         && url.starts_with("https://")
         // Whoever spreads connections asks these past itself.
-        && !matches!(request.uri().path(), "/ping" | "/health")
+        && !matches!(
+            request.uri().path(),
+            "/ping" | "/health" | "/health/live" | "/health/ready"
+        )
     {
         let path = request
             .uri()

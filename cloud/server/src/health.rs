@@ -5,6 +5,9 @@
 //! {"status":"pass","checks":{"database":[{"status":"pass"}],"bus":[{"status":"pass"}]}}
 //! ```
 //!
+//! `/health/ready` is the same, by the name that orchestrators know. `/health/live` says no more than that the program
+//! answers: whoever restarts programs asks that one, since a restart brings no database back.
+//!
 //! 503 with `fail` where the database does not answer. Without the bus the status is `warn`, and 200: it is away for
 //! every replica, and what needs the database alone goes on. Nobody has to sign in, and nobody is told more.
 
@@ -69,6 +72,8 @@ pub(crate) async fn serve(State(cloud): State<Shared>) -> Response {
         true => "pass",
         false => "fail",
     };
+    // Whoever spreads connections is to send none any more.
+    let ending = cloud.live.stop.is_cancelled().then_some("fail");
     let bus = match (cloud.bus.has_others(), cloud.bus.hears_all()) {
         (false, _) => None,
         (true, true) => Some("pass"),
@@ -83,6 +88,7 @@ pub(crate) async fn serve(State(cloud): State<Shared>) -> Response {
         ("database", Some(database)),
         ("bus", bus),
         ("registry", registry),
+        ("ending", ending),
     ];
     let any = |wanted: &str| parts.iter().any(|(_, found)| *found == Some(wanted));
     let status = match (any("fail"), any("warn")) {
@@ -100,10 +106,18 @@ pub(crate) async fn serve(State(cloud): State<Shared>) -> Response {
         "fail" => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::OK,
     };
+    answer(code, &json!({ "status": status, "checks": checks }))
+}
+
+/// Answers that the program does.
+pub(crate) async fn live() -> Response {
+    answer(StatusCode::OK, &json!({ "status": "pass" }))
+}
+
+fn answer(code: StatusCode, body: &Value) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "application/health+json"),
         (header::CACHE_CONTROL, "no-store"),
     ];
-    let body: Value = json!({ "status": status, "checks": checks });
     (code, headers, body.to_string()).into_response()
 }

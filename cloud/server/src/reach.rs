@@ -21,7 +21,7 @@ pub(crate) mod tunnel;
 
 use std::collections::HashSet;
 
-use data::{DataError, Effect, RowRight};
+use data::{DataError, Effect, RowRight, SystemPurpose};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -107,7 +107,7 @@ pub(crate) async fn run(
     stop: CancellationToken,
 ) -> anyhow::Result<tokio::task::JoinHandle<()>> {
     let instance = presence::begin(&cloud).await?;
-    let newest = sql("SELECT coalesce(max(id), 0) FROM device");
+    let newest = SystemPurpose::Push.sql("SELECT coalesce(max(id), 0) FROM device");
     if let Some(row) = cloud.database.row(&newest).await? {
         cloud.reach.push.begin(row.id(0)?);
     }

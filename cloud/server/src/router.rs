@@ -24,6 +24,8 @@ pub(crate) fn router(cloud: Shared) -> Router {
     Router::new()
         .route("/ping", get(|| async { "OK" }))
         .route("/health", get(health::serve))
+        .route("/health/ready", get(health::serve))
+        .route("/health/live", get(health::live))
         .route(
             "/connectivity-check",
             any(|| async { StatusCode::NO_CONTENT }),

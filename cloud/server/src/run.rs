@@ -9,7 +9,7 @@ use data::Database;
 use data::write::Environment;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::time::{interval, timeout};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
@@ -39,6 +39,9 @@ use crate::{
 const GRACE: Duration = Duration::from_secs(10);
 /// Between two looks at who has not asked for a while.
 const TIDY: Duration = Duration::from_secs(60);
+/// Between two looks at whether the file of the database may be smaller, and between two steps of that.
+const SHRINK: Duration = Duration::from_secs(10);
+const BETWEEN_STEPS: Duration = Duration::from_millis(20);
 
 /// `fleet-cloud serve`.
 ///
@@ -167,6 +170,7 @@ async fn run(configuration: Configuration) -> Result<()> {
     let reaching = reach::run(cloud.clone(), stop.clone()).await?;
     open_files::compare_with_devices(&cloud.database).await?;
     tokio::spawn(tidying(cloud.clone(), stop.clone()));
+    tokio::spawn(shrinking(cloud.clone(), stop.clone()));
     tokio::spawn(sessions::tidying(cloud.clone(), stop.clone()));
     tokio::spawn(garbage::collecting(cloud.clone(), stop.clone()));
     tokio::spawn(release_asset::tidying(cloud.clone(), stop.clone()));
@@ -237,6 +241,24 @@ async fn tidying(cloud: Arc<Cloud>, stop: CancellationToken) {
     while stop.run_until_cancelled(times.tick()).await.is_some() {
         cloud.limits.tidy();
         cloud.shares.tidy();
+    }
+}
+
+/// Gives back what the file of the database does not need any more, in small steps.
+async fn shrinking(cloud: Arc<Cloud>, stop: CancellationToken) {
+    let mut times = interval(SHRINK);
+    times.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while stop.run_until_cancelled(times.tick()).await.is_some() {
+        loop {
+            match cloud.database.shrink().await {
+                Ok(true) if !stop.is_cancelled() => sleep(BETWEEN_STEPS).await,
+                Ok(_) => break,
+                Err(error) => {
+                    tracing::warn!("the file of the database was not made smaller: {error}");
+                    break;
+                }
+            }
+        }
     }
 }
 

@@ -6,8 +6,8 @@ use axum::Router;
 use axum::extract::{ConnectInfo, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use data::SystemPurpose;
 use data::quota::{Quota, QuotaUsage};
-use data::sql;
 use maud::{Markup, html};
 
 use super::account::with_password;
@@ -41,7 +41,8 @@ async fn list(
         return Err(Problem::nothing_here());
     }
     let after = search.text("after").parse::<i64>().unwrap_or(0);
-    let select = sql("SELECT id, name, handle FROM organization WHERE id > ? ORDER BY id LIMIT ?");
+    let select = SystemPurpose::Administration
+        .sql("SELECT id, name, handle FROM organization WHERE id > ? ORDER BY id LIMIT ?");
     let rows = cloud.database.rows(&select.with(after).with(MOST)).await?;
     let mut organizations = Vec::with_capacity(rows.len());
     for row in &rows {
@@ -92,7 +93,9 @@ async fn page(
     if !changes && !may_read(&cloud, &visitor.identity, id).await? {
         return Err(Problem::nothing_here());
     }
-    let name = sql("SELECT name FROM organization WHERE id = ?").with(id);
+    let name = SystemPurpose::Administration
+        .sql("SELECT name FROM organization WHERE id = ?")
+        .with(id);
     let name = cloud.database.row(&name).await?;
     let name = name.ok_or_else(Problem::nothing_here)?.some_text(0)?;
     let found = usage(&cloud, id).await?;

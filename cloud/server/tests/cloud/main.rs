@@ -43,6 +43,7 @@ mod replicas;
 mod restored;
 mod scene;
 mod shop;
+mod shrinking;
 mod statements_by_hand;
 mod system_organization;
 mod transcript;

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use data::sql;
-use data::testing::on_fresh;
+use data::testing::{on_fresh, sql};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 

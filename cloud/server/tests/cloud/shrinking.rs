@@ -1,0 +1,64 @@
+//! The file of SQLite becomes smaller after much was deleted.
+
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+
+use crate::harness::{Cloud, read};
+use crate::shop::{Shop, until};
+
+#[tokio::test]
+async fn the_file_of_the_database_shrinks_after_much_was_deleted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("cloud.sqlite");
+    let cloud = Cloud::start(&format!("sqlite:{}", file.display())).await;
+    let shop = Shop::open(&cloud).await;
+    let size = || std::fs::metadata(&file).map_or(0, |about| about.len());
+    let text = |name: &str, value: &str| {
+        format!("--b\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
+    };
+    let head = "content-disposition: form-data; name=\"asset\"; filename=\"x\"";
+    let release = text("release", &shop.release.id.to_string());
+    let body = format!(
+        "{release}{}--b\r\n{head}\r\n\r\n{}\r\n--b--\r\n",
+        text("asset_key", "large"),
+        "x".repeat(40 << 20)
+    );
+    let request = shop.ann.ask(Method::POST, "/v7/release_asset").body(body);
+    let request = request.header("content-type", "multipart/form-data; boundary=b");
+    let (status, made) = read(request.send().await.expect("an answer")).await;
+    assert_eq!(status, StatusCode::CREATED, "{made}");
+    until("all of it is in the file", || async { size() > 40 << 20 }).await;
+    let path = format!("/v7/release_asset({})", made["id"]);
+    let (status, _) = shop.ann.answer(shop.ann.ask(Method::DELETE, &path)).await;
+    assert_eq!(status, StatusCode::OK);
+    // Whoever writes meanwhile goes on.
+    let mut number = 0;
+    let begun = std::time::Instant::now();
+    while size() > 12 << 20 {
+        number += 1;
+        let path = format!("/v7/application({})", shop.fleet);
+        let tag = json!({ "application": shop.fleet, "tag_key": format!("t{}", number % 400), "value": "x" });
+        let (status, why) = match number <= 400 {
+            true => {
+                shop.ann
+                    .send(Method::POST, "/v7/application_tag", tag)
+                    .await
+            }
+            false => shop.ann.get(&format!("{path}?$select=id")).await,
+        };
+        assert!(status.is_success(), "{why}");
+        assert!(
+            begun.elapsed().as_secs() < 60,
+            "{} bytes after 60 s",
+            size()
+        );
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    println!(
+        "{} bytes after {:?}, with {number} requests meanwhile",
+        size(),
+        begun.elapsed()
+    );
+    cloud.end().await;
+    crate::fuzz::whole(&format!("sqlite:{}", file.display())).await;
+}
