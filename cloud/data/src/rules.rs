@@ -17,6 +17,7 @@ mod numbering;
 mod people;
 pub(crate) mod random;
 mod release;
+pub(crate) mod secret;
 mod system_release;
 mod tracking;
 
@@ -38,6 +39,7 @@ pub(crate) async fn before_create(
     resource: &'static Resource,
     change: &mut Change,
 ) -> Result<(), WriteError> {
+    secret::before_create(writer, resource, change)?;
     match resource.name {
         "application" => fleet::before_create(writer, change).await,
         "device" => device::before_create(writer, change).await,
@@ -80,6 +82,7 @@ pub(crate) async fn before_change(
     resource: &'static Resource,
     changes: &mut [Change],
 ) -> Result<(), WriteError> {
+    secret::before_change(writer, resource, changes)?;
     match resource.name {
         "application" => {
             for change in changes {

@@ -26,7 +26,7 @@ const LOCK: i64 = 0x666c_6565_7431;
 /// Which state of tables, settings and what they mean this program works with. It is raised with every change that an
 /// older program must not work beside or after: a column whose value it would not write, a value that it would not
 /// understand. Programs refuse a database of a higher one.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Under this name the database has the highest one that worked with it.
 const VERSION_NAME: &str = "schema version";
 

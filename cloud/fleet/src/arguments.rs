@@ -445,6 +445,15 @@ pub(crate) enum VariableCommand {
         /// It is configuration; refused where its name does not say so
         #[arg(long, conflicts_with = "service")]
         config: bool,
+        /// Nobody reads the value again but the devices that get it; stays so when the value is set anew
+        #[arg(long)]
+        secret: bool,
+        /// Whoever may change it reads the value, also where the one before was secret
+        #[arg(long, conflicts_with = "secret")]
+        readable: bool,
+        /// Read the value from standard input, without a line end behind it
+        #[arg(long, conflicts_with = "value")]
+        stdin: bool,
     },
     /// Give a variable another name
     Rename {

@@ -23,6 +23,9 @@ pub struct Field {
     pub secret: bool,
     /// Of those who read the row, whom it is shown to. To the others it is null, in filters and orders as well.
     pub readers: Readers,
+    /// In rows where this flag is set, nobody reads it through the data API, nor filters or orders by it: it is null.
+    /// What is written with the flag stays as it is until another value is written.
+    pub secret_where: Option<&'static str>,
     /// What becomes of it in a request of an older version; see [`Version::written`](crate::Version::written).
     pub input: Option<Input>,
     /// What its text has to be beside of its type.
@@ -181,6 +184,7 @@ impl Field {
             writer: Writer::Client,
             secret: false,
             readers: Readers::OfTheRow,
+            secret_where: None,
             input: None,
             check: None,
             owns: false,
@@ -277,6 +281,12 @@ impl Field {
     /// See [`Readers`].
     pub(crate) const fn read_by(mut self, readers: Readers) -> Self {
         self.readers = readers;
+        self
+    }
+
+    /// See [`Field::secret_where`].
+    pub(crate) const fn secret_where(mut self, flag: &'static str) -> Self {
+        self.secret_where = Some(flag);
         self
     }
 

@@ -459,9 +459,12 @@ impl<'a> Compiler<'a> {
         self.kept(row, field)
     }
 
-    /// What a field of a row is to the caller: null where it is shown to others alone.
+    /// What a field of a row is to the caller: null where it is shown to others alone, or to nobody.
     pub(super) fn field(&self, row: &Row<'a>, field: &Field) -> Result<Expr, Fault> {
-        let kept = self.kept(row, field)?;
+        let kept = match (self.kept(row, field)?, field.secret_where) {
+            (kept, None) => kept,
+            (kept, Some(flag)) => Expr::case(row.column(flag).eq(false), kept).into(),
+        };
         let Some(role) = self.caller.role() else {
             return Ok(kept);
         };

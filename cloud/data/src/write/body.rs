@@ -117,7 +117,10 @@ impl Writer<'_> {
                 field.writer,
                 Word::Client | Word::People | Word::Provisioning
             );
-            if stays || !is_theirs {
+            // What nobody can read must not become readable because a request did not know that it is secret.
+            let mut others = resource.fields.iter();
+            let hides = others.any(|other| other.secret_where == Some(field.name));
+            if stays || hides || !is_theirs {
                 continue;
             }
             match fresh.get(field.name) {

@@ -100,11 +100,14 @@ impl Writer<'_> {
         self.check_links(resource, &values, Method::Update).await?;
         let mut changes: Vec<Change> = rows
             .into_iter()
-            .map(|(id, old)| Change {
-                id,
-                old,
-                new: values.clone(),
-                inputs: inputs.clone(),
+            .map(|(id, mut old)| {
+                rules::secret::leave_out(resource, &mut old);
+                Change {
+                    id,
+                    old,
+                    new: values.clone(),
+                    inputs: inputs.clone(),
+                }
             })
             .collect();
         self.check_both_ends(resource, &changes).await?;

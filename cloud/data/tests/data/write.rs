@@ -14,4 +14,5 @@ mod releases;
 mod removal;
 mod rights;
 mod rights_table;
+mod secrets;
 mod system;

@@ -1,16 +1,24 @@
 //! `variables` and `variable set`, `variable rm`: of a fleet or a device, of all services or one, and
 //! configuration of devices, which is told by its name.
 
+use std::io::{IsTerminal as _, Read as _};
+
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::arguments::{Of, VariableCommand};
+use crate::ask;
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
 use crate::find::{self, Device, Fleet};
 use crate::odata::literal;
 use crate::output::{Mood, Output};
 use crate::rows::{Id, ServiceName};
+
+/// In place of a value that nobody is shown.
+const SECRET: &str = "(secret)";
+/// Bytes that are read from standard input; the cloud takes 100,000 characters.
+const MOST_BYTES: u64 = 1 << 20;
 
 enum Owner {
     Device(Device),
@@ -38,8 +46,10 @@ impl Owner {
 #[derive(Deserialize)]
 struct Row {
     name: String,
-    /// Null to those who may not change it.
+    /// Null to those who may not change it, and to all where it is secret.
     value: Option<String>,
+    #[serde(default)]
+    is_secret: bool,
     #[serde(default)]
     service: Vec<ServiceName>,
     #[serde(default)]
@@ -57,6 +67,8 @@ struct Install {
 struct Variable {
     name: String,
     value: Option<String>,
+    /// Nobody is shown the value but the devices that get it.
+    secret: bool,
     /// `environment` or `config`.
     kind: &'static str,
     /// `fleet` or `device`: where it is set.
@@ -127,6 +139,7 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, of: &Of) -> Result<()> 
             ("NAME", |one| (one.name.clone(), Mood::Plain)),
             ("VALUE", |one| match &one.value {
                 Some(value) => (value.clone(), Mood::Plain),
+                None if one.secret => (SECRET.to_owned(), Mood::Quiet),
                 None => ("hidden".to_owned(), Mood::Quiet),
             }),
             ("KIND", |one| (one.kind.to_owned(), Mood::Quiet)),
@@ -151,7 +164,7 @@ async fn read(
     filter: &str,
     expand: &str,
 ) -> Result<Vec<Variable>> {
-    let mut options = vec![("$select", "name,value"), ("$filter", filter)];
+    let mut options = vec![("$select", "name,value,is_secret"), ("$filter", filter)];
     if !expand.is_empty() {
         options.push(("$expand", expand));
     }
@@ -164,6 +177,7 @@ async fn read(
             Variable {
                 name: row.name,
                 value: row.value,
+                secret: row.is_secret,
                 kind: match (kind, &service) {
                     ("config", _) => "config",
                     _ => "environment",
@@ -182,15 +196,38 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: VariableCommand
             value,
             of,
             config,
+            secret,
+            readable,
+            stdin,
         } => {
-            let (name, value) = pair(name, value)?;
+            let (name, value) = match stdin {
+                true => (bare(name)?, from_stdin()?),
+                false => pair(name, value)?,
+            };
             let place = place(cloud, &of, &name, config).await?;
-            cloud
-                .put(&place.address, &json!({ "value": value }))
-                .await?;
+            let mut body = json!({ "value": value });
+            if secret || readable {
+                body["is_secret"] = secret.into();
+            }
+            cloud.put(&place.address, &body).await?;
+            // One that was secret before stays so, and is not for logs of scripts either.
+            let is_secret = match secret || readable {
+                true => secret,
+                false => {
+                    let now: Vec<Row> = cloud
+                        .rows(&place.address, &[("$select", "name,value,is_secret")])
+                        .await?;
+                    now.iter().any(|row| row.is_secret)
+                }
+            };
+            let shown = match is_secret {
+                true => SECRET,
+                false => &value,
+            };
+            let value = (!is_secret).then_some(&value);
             output.done(
-                format!("{} has {name}={value}", place.name),
-                &json!({ "name": name, "value": value, "kind": place.kind }),
+                format!("{} has {name}={shown}", place.name),
+                &json!({ "name": name, "value": value, "secret": is_secret, "kind": place.kind }),
             );
         }
         VariableCommand::Rename { name, new, of } => {
@@ -335,6 +372,32 @@ async fn install(cloud: &Cloud, device: &Device, service: &str) -> Result<i64> {
         ))
         .hint("set the variable of the fleet's service instead")),
     }
+}
+
+/// A name without a value.
+fn bare(name: String) -> Result<String> {
+    match name.contains('=') {
+        true => Err(Failure::usage(
+            "the value is given twice: after `=`, and on standard input",
+        )),
+        false => Ok(name),
+    }
+}
+
+/// What comes on standard input; at a terminal, what somebody types there unseen.
+fn from_stdin() -> Result<String> {
+    if std::io::stdin().is_terminal() {
+        return ask::secret("Value", "what is piped to standard input");
+    }
+    let mut value = String::new();
+    std::io::stdin()
+        .take(MOST_BYTES)
+        .read_to_string(&mut value)
+        .map_err(|error| {
+            Failure::failed("the value cannot be read from standard input").because(error)
+        })?;
+    let line = value.strip_suffix('\n').unwrap_or(&value);
+    Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
 }
 
 /// `NAME VALUE` or `NAME=VALUE`.

@@ -1,5 +1,8 @@
 //! Tags, variables and keys.
 
+use std::io::Write as _;
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
 use crate::harness::{Api, Cloud, Person};
@@ -169,6 +172,65 @@ fn variables_are_of_fleets_devices_and_services_and_configuration_by_its_name() 
             "main",
         ],
     );
+}
+
+#[test]
+fn m16_secret_variables_are_set_and_shown_by_nothing() {
+    let cloud = Cloud::start();
+    let ann = Person::signed_in(&cloud);
+    ann.fleet("pump");
+    const VALUE: &str = "k3ep-this";
+    let of = ["--fleet", "pump"];
+    let set = |more: &[&'static str]| [&["variable", "set"], more, &of[..]].concat();
+    let told = ann.done(&set(&["TOKEN", VALUE, "--secret"]));
+    assert!(told.contains("TOKEN=(secret)"), "{told}");
+    let told = ann.json(&set(&["OTHER=k3ep-this", "--secret"]));
+    assert_eq!(
+        told,
+        json!({ "name": "OTHER", "value": null, "secret": true, "kind": "environment" })
+    );
+    // It stays secret, and what a script prints does not tell it.
+    let told = ann.done(&set(&["TOKEN", VALUE]));
+    assert!(!told.contains(VALUE), "{told}");
+    let listed = ann.done(&["variables", "--fleet", "pump"]);
+    assert!(
+        listed.contains("(secret)") && !listed.contains(VALUE),
+        "{listed}"
+    );
+    let listed = ann.json(&["variables", "--fleet", "pump"]);
+    assert_eq!(
+        (&listed[1]["value"], &listed[1]["secret"]),
+        (&Value::Null, &json!(true))
+    );
+    let told = ann.json(&set(&["TOKEN", "open", "--readable"]));
+    assert_eq!(
+        (&told["value"], &told["secret"]),
+        (&json!("open"), &json!(false))
+    );
+
+    let mut piped = ann
+        .command(&set(&["TOKEN", "--secret", "--stdin"]))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("fleet");
+    let mut stdin = piped.stdin.take().expect("its input");
+    writeln!(stdin, "{VALUE}").expect("a line");
+    drop(stdin);
+    let output = piped.wait_with_output().expect("its end");
+    assert!(output.status.success(), "{output:?}");
+    assert!(
+        !String::from_utf8_lossy(&output.stdout).contains(VALUE),
+        "{output:?}"
+    );
+    ann.refused(2, &set(&["A=1", "--secret", "--readable"]));
+    ann.refused(2, &set(&["A=1", "--stdin"]));
+    ann.refused(2, &set(&["A", "1", "--stdin"]));
+    let said = ann.refused(
+        1,
+        &set(&["PLATFORM_SUPERVISOR_VPN_CONTROL=false", "--secret"]),
+    );
+    assert!(said.contains("cannot be secret"), "{said}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::access::{Methods, Role, Rows};
 use crate::check::Check;
-use crate::field::{OnDelete, Readers, link, text, words};
+use crate::field::{Field, OnDelete, Readers, flag, link, text, words};
 use crate::resource::Resource;
 
 pub(super) fn all() -> Vec<Resource> {
@@ -36,12 +36,7 @@ pub(super) fn all() -> Vec<Resource> {
         )
         .also("application__has__env_var_name")
         .grant(Role::DeviceKey, read, Rows::Through("application")),
-        variable(
-            "build_environment_variable",
-            "a variable of the builds of a fleet",
-            "application",
-            Some(Check::EnvironmentName),
-        ),
+        build_variable(),
         variable(
             "device_environment_variable",
             "a variable of all services of a device",
@@ -81,24 +76,56 @@ pub(super) fn all() -> Vec<Resource> {
     ]
 }
 
+/// The flag of variables whose value nobody reads but the devices that get it.
+const IS_SECRET: &str = "is_secret";
+
 fn variable(
     name: &'static str,
     doc: &'static str,
     of: &'static str,
     check: Option<Check>,
 ) -> Resource {
+    let value = value()
+        .secret_where(IS_SECRET)
+        .doc("null to people who may not change it, and to everybody where `is_secret` is true");
+    of_kind(name, doc, of, check, value).field(
+        flag(IS_SECRET)
+            .doc("only the devices that get the value are shown it; cleared together with a new `value` alone"),
+    )
+}
+
+/// None of them is secret: no device gets it, and builds read it as people do.
+fn build_variable() -> Resource {
+    let value = value().doc("null to people who may not change it");
+    of_kind(
+        "build_environment_variable",
+        "a variable of the builds of a fleet",
+        "application",
+        Some(Check::EnvironmentName),
+        value,
+    )
+}
+
+fn value() -> Field {
+    text("value", 100_000)
+        .required()
+        .check(Check::OneLine)
+        .read_by(Readers::Changers)
+}
+
+fn of_kind(
+    name: &'static str,
+    doc: &'static str,
+    of: &'static str,
+    check: Option<Check>,
+    value: Field,
+) -> Resource {
     let mut called = words("name", 1, 255).required();
     called.check = check;
     Resource::new(name, doc)
         .field(link(of, of, OnDelete::Cascade).required().belongs())
         .field(called)
-        .field(
-            text("value", 100_000)
-                .required()
-                .check(Check::OneLine)
-                .read_by(Readers::Changers)
-                .doc("null to people who may not change it"),
-        )
+        .field(value)
         .unique([of, "name"])
         .people(Methods::ALL, Rows::Through(of))
 }

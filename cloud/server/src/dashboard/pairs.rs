@@ -87,6 +87,19 @@ impl Kind {
         }
     }
 
+    /// What is asked of one.
+    const fn fields(self) -> &'static str {
+        match self {
+            Kind::FleetTag | Kind::DeviceTag | Kind::ReleaseTag => "id,tag_key,value",
+            _ => "id,name,value,is_secret",
+        }
+    }
+
+    /// Whether a value may be one that nobody reads but the devices that get it.
+    const fn may_be_secret(self) -> bool {
+        !matches!(self, Kind::FleetTag | Kind::DeviceTag | Kind::ReleaseTag)
+    }
+
     /// What people call one.
     const fn word(self) -> &'static str {
         match self {
@@ -112,6 +125,9 @@ pub(crate) struct Pair {
     pub(crate) name: String,
     /// None where it is not shown to whoever looks.
     pub(crate) value: Option<String>,
+    /// Nobody reads the value but the devices that get it.
+    #[serde(default)]
+    pub(crate) is_secret: bool,
 }
 
 /// What there is of a kind with this owner, by name, as the visitor sees it.
@@ -126,9 +142,9 @@ pub(crate) async fn pairs(
 ) -> Result<Vec<Pair>, Problem> {
     let (resource, link) = kind.resource();
     let name = kind.name();
-    let query = format!(
-        "$select=id,{name},value&$filter={link} eq {owner}&$orderby={name} asc&$top={MOST}"
-    );
+    let fields = kind.fields();
+    let query =
+        format!("$select={fields}&$filter={link} eq {owner}&$orderby={name} asc&$top={MOST}");
     visitor.rows(cloud, &format!("/{resource}"), &query).await
 }
 
@@ -151,7 +167,7 @@ pub(crate) async fn of_services(
 ) -> Result<Vec<OfService>, Problem> {
     let (resource, _) = Kind::ServiceVariable.resource();
     let query = format!(
-        "$select=id,name,value,service&$filter=service/any(s:s/application eq {fleet})\
+        "$select=id,name,value,is_secret,service&$filter=service/any(s:s/application eq {fleet})\
          &$orderby=name asc&$top={MOST}"
     );
     visitor.rows(cloud, &format!("/{resource}"), &query).await
@@ -231,17 +247,20 @@ async fn add(
     if name.is_empty() {
         return Err(Problem::wrong("Give it a name."));
     }
-    let body = Map::from_iter([
+    let mut body = Map::from_iter([
         (kind.resource().1.to_owned(), json!(owner)),
         (kind.name().to_owned(), json!(name)),
         ("value".to_owned(), json!(form.exact("value"))),
     ]);
+    if form.has("secret") && kind.may_be_secret() {
+        body.insert("is_secret".to_owned(), json!(true));
+    }
     let path = format!("/{resource}");
     visitor.create(&cloud, &path, Value::Object(body)).await?;
     Ok(visitor.done(&format!("Added {name}."), back(&form)))
 }
 
-/// `POST /dashboard/pairs/<resource>/<id>`: another `value`, or `delete`.
+/// `POST /dashboard/pairs/<resource>/<id>`: another `value`, perhaps `secret` from now on, or `delete`.
 async fn change(
     State(cloud): State<Shared>,
     visitor: Visitor,
@@ -253,7 +272,11 @@ async fn change(
         remove(&cloud, &visitor, kind, id).await?;
         return Ok(visitor.done("Deleted.", back(&form)));
     }
-    let body = json!({ "value": form.exact("value") });
+    let mut body = json!({ "value": form.exact("value") });
+    // Without the tick it stays what it was.
+    if form.has("secret") && kind.may_be_secret() {
+        body["is_secret"] = json!(true);
+    }
     visitor
         .patch(&cloud, &format!("/{resource}({id})"), body)
         .await?;

@@ -184,6 +184,7 @@ mod tests {
             id: 1,
             name: (*name).to_owned(),
             value: Some((*value).to_owned()),
+            is_secret: false,
         };
         of.iter().map(pair).collect()
     }

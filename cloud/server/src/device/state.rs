@@ -15,10 +15,11 @@ use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use data::{RowRight, SystemPurpose};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use resources::Action;
+use resources::{Action, Role};
 
 pub(crate) use remembered::States;
 use remembered::{Remembered, tag};
+use rows::SecretValues;
 
 use crate::answer::{Refusal, json};
 use crate::cloud::{Cloud, Shared};
@@ -31,10 +32,26 @@ pub(crate) async fn current(
     Path(uuid): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    Ok(match polled(&cloud, &uuid, request).await? {
-        Some((remembered, right, headers)) => {
-            let document = remembered.document(&right).ok_or(Refusal::Unauthorized)?;
-            answer(document, &remembered.tag, &headers)
+    let Some(poll) = polled(&cloud, &uuid, request).await? else {
+        return Ok(StatusCode::NOT_MODIFIED.into_response());
+    };
+    let Poll {
+        remembered,
+        right,
+        secret_values,
+        headers,
+    } = poll;
+    if secret_values == SecretValues::Shown || !remembered.has_secrets {
+        let document = remembered.document(&right).ok_or(Refusal::Unauthorized)?;
+        return Ok(answer(document, &remembered.tag, &headers));
+    }
+    // People look now and then. The tag is that of what they are shown: that of the device's own would tell whether
+    // a guess at the secret was right.
+    let statement = rows::of_device_with(&right);
+    Ok(match cloud.state_rows(&statement, secret_values).await? {
+        Some(rows) => {
+            let document = rows.document(&cloud.configuration.branding).to_string();
+            tagged(document, &headers)
         }
         None => StatusCode::NOT_MODIFIED.into_response(),
     })
@@ -46,27 +63,31 @@ pub(crate) async fn older(
     Path(uuid): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let Some((_, right, headers)) = polled(&cloud, &uuid, request).await? else {
+    let Some(poll) = polled(&cloud, &uuid, request).await? else {
         return Ok(StatusCode::NOT_MODIFIED.into_response());
     };
-    let rows = cloud.state_rows(&rows::of_device_with(&right)).await?;
+    let statement = rows::of_device_with(&poll.right);
+    let rows = cloud.state_rows(&statement, poll.secret_values).await?;
     let Some(rows) = rows else {
         return Ok(StatusCode::NOT_MODIFIED.into_response());
     };
     let document = rows
         .older_document(&cloud.configuration.branding)
         .to_string();
-    Ok(tagged(document, &headers))
+    Ok(tagged(document, &poll.headers))
 }
 
-/// What a poll begins with, in whichever version: the device's state, for a caller who may have it, and the
-/// headers that it was asked with. None of a device that is gone: it is to keep what it has, whoever asks, since
-/// anything else would have whole fleets ask again and again.
-async fn polled(
-    cloud: &Cloud,
-    uuid: &str,
-    request: Request,
-) -> Result<Option<(Remembered, RowRight, HeaderMap)>, Refusal> {
+/// A request for the state of a device by a caller who may have it.
+struct Poll {
+    remembered: Remembered,
+    right: RowRight,
+    secret_values: SecretValues,
+    headers: HeaderMap,
+}
+
+/// What a poll begins with, in whichever version. None of a device that is gone: it is to keep what it has, whoever
+/// asks, since anything else would have whole fleets ask again and again.
+async fn polled(cloud: &Cloud, uuid: &str, request: Request) -> Result<Option<Poll>, Refusal> {
     let (parts, _) = request.into_parts();
     let identity = cloud.admit(&parts).await;
     let Some(remembered) = found(cloud, uuid).await? else {
@@ -80,11 +101,20 @@ async fn polled(
     let identity = identity?;
     let right = permitted(cloud, &identity, remembered.device).await?;
     note_poll(cloud, &identity, &remembered);
-    Ok(Some((remembered, right, parts.headers)))
+    Ok(Some(Poll {
+        secret_values: match remembered.device.is_own_key(&identity) {
+            true => SecretValues::Shown,
+            false => SecretValues::Hidden,
+        },
+        remembered,
+        right,
+        headers: parts.headers,
+    }))
 }
 
 /// `GET /device/v3/fleet/:fleetUuid/state/?releaseUuid=<commit>`: for any device of a fleet. Whoever may read the fleet
-/// alone may not read this: it holds the variables and settings of the fleet.
+/// alone may not read this: it holds the variables and settings of the fleet. What of them is secret, its devices alone
+/// are shown.
 pub(crate) async fn of_fleet(
     State(cloud): State<Shared>,
     Path(uuid): Path<String>,
@@ -116,7 +146,11 @@ pub(crate) async fn of_fleet(
             }
         }
     };
-    let rows = cloud.state_rows(&statement).await?;
+    let secret_values = match identity.caller.role() {
+        Some(Role::DeviceKey) => SecretValues::Shown,
+        _ => SecretValues::Hidden,
+    };
+    let rows = cloud.state_rows(&statement, secret_values).await?;
     let rows = rows.ok_or(Refusal::Unauthorized)?;
     let document = rows.document(&cloud.configuration.branding).to_string();
     Ok(tagged(document, &parts.headers))
@@ -141,7 +175,8 @@ async fn found(cloud: &Cloud, uuid: &str) -> Result<Option<Remembered>, Refusal>
             Some(_) => {}
         }
     }
-    let rows = cloud.state_rows(&rows::of_device(uuid)).await?;
+    let statement = rows::of_device(uuid);
+    let rows = cloud.state_rows(&statement, SecretValues::Shown).await?;
     let Some(rows) = rows else { return Ok(None) };
     let (Some(id), Some(actor)) = (rows.device, rows.actor) else {
         return Ok(None);

@@ -198,6 +198,11 @@ impl World {
         for (name, resource, body) in [
             ("vault-shared", "application_environment_variable", shared),
             (
+                "vault-secret",
+                "device_environment_variable",
+                json!({ "device": "<calm>", "name": "TOKEN", "value": vault("secret"), "is_secret": true }),
+            ),
+            (
                 "window",
                 "application",
                 json!({

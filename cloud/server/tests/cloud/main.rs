@@ -42,6 +42,7 @@ mod release_assets;
 mod replicas;
 mod restored;
 mod scene;
+mod secrets;
 mod shop;
 mod shrinking;
 mod statements_by_hand;

@@ -66,7 +66,8 @@ pub(super) fn is_free(resource: &Resource, field: &Field) -> bool {
 
 /// What a field reads as, where the database may be asked for it.
 async fn read(cloud: &Cloud, resource: &Resource, id: i64, field: &Field) -> Option<Value> {
-    if field.secret {
+    // All flags are set here, the one that hides it as well.
+    if field.secret || field.secret_where.is_some() {
         return None;
     }
     let read = cloud.field(resource.name, id, field.name).await;

@@ -121,7 +121,7 @@ async fn installs(
 ) -> Result<Vec<Install>, Problem> {
     let query = format!(
         "$select=id&$expand=installs__service($select=id,service_name),\
-         device_service_environment_variable($select=id,name,value;$orderby=name asc;$top=500)\
+         device_service_environment_variable($select=id,name,value,is_secret;$orderby=name asc;$top=500)\
          &$filter=device eq {}&$top=200",
         device.id
     );

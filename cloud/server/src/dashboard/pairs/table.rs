@@ -79,6 +79,7 @@ impl Table<'_> {
                 th scope="row" { code { (row.pair.name) } }
                 td data-label="Value" {
                     @match row.pair.value.as_deref() {
+                        None if row.pair.is_secret => span.none { "Secret" },
                         None => span.none { "Hidden" },
                         Some("") => span.none { "Empty" },
                         Some(value) => code.value { (value) },
@@ -123,8 +124,16 @@ impl Table<'_> {
                         input type="hidden" name="to" value={ (inherited.to.0.resource().0) " " (inherited.to.1) };
                         input type="hidden" name="name" value=(pair.name);
                     }
-                    label { "Value of " (pair.name)
-                        input name="value" value=[pair.value.as_deref()] autocomplete="off" spellcheck="false" id={ "value-" (id) };
+                    @if pair.is_secret {
+                        label { "New value of " (pair.name)
+                            input name="value" required autocomplete="off" spellcheck="false" id={ "value-" (id) };
+                        }
+                        @if row.inherited.is_some() { input type="hidden" name="secret" value="yes"; }
+                    } @else {
+                        label { "Value of " (pair.name)
+                            input name="value" value=[pair.value.as_deref()] autocomplete="off" spellcheck="false" id={ "value-" (id) };
+                        }
+                        @if row.kind.may_be_secret() { (secret(&format!("secret-{id}"))) }
                     }
                     div.answer role="status" id={ "answer-" (id) } data-keep {}
                     div.buttons {
@@ -138,6 +147,13 @@ impl Table<'_> {
                 }
             }
         }
+    }
+}
+
+/// Whether nobody is to read the value again but the devices that get it.
+fn secret(id: &str) -> Markup {
+    html! {
+        label.tick { input type="checkbox" name="secret" value="yes" id=(id); "Secret: only devices read it" }
     }
 }
 
@@ -157,10 +173,9 @@ pub(crate) struct Adder<'a> {
 
 impl Adder<'_> {
     pub(crate) fn markup(&self) -> Markup {
-        let word = self
-            .choices
-            .first()
-            .map_or("variable", |(kind, ..)| kind.word());
+        let first = self.choices.first();
+        let word = first.map_or("variable", |(kind, ..)| kind.word());
+        let may_be_secret = first.is_some_and(|(kind, ..)| kind.may_be_secret());
         html! {
             form.line.adder method="post" action="/dashboard/pairs" hx-post="/dashboard/pairs" hx-target="next .answer"
                 hx-sync="this:drop" data-reset {
@@ -183,6 +198,7 @@ impl Adder<'_> {
                         }
                     }
                 }
+                @if may_be_secret { (secret(&format!("secret-new-{word}"))) }
                 button type="submit" { "Add " (word) }
             }
             div.answer role="status" {}

@@ -31,6 +31,8 @@ pub(crate) struct Remembered {
     /// The fleets that it is made from.
     pub(crate) depends: Vec<i64>,
     pub(crate) generation: i64,
+    /// The document holds values that people are not shown.
+    pub(crate) has_secrets: bool,
     /// How often the device is to poll, in milliseconds.
     pub(crate) poll: i64,
     pub(crate) tag: HeaderValue,
@@ -46,6 +48,7 @@ impl Remembered {
             device,
             depends: rows.apps.values().map(|app| app.id).collect(),
             generation: rows.fingerprint(),
+            has_secrets: rows.has_secrets(),
             poll: rows.poll_interval(branding),
             tag: tag(&document),
             document: document.into(),
@@ -146,6 +149,7 @@ mod tests {
             device: Known { id: 1, actor: 1 },
             depends: Vec::new(),
             generation: 0,
+            has_secrets: false,
             poll: 0,
             tag: tag(""),
             document: Bytes::from(vec![b'x'; 1 << 20]),

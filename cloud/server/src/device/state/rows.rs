@@ -30,6 +30,27 @@ pub(crate) struct Rows {
     pub(crate) variables: BTreeMap<(i64, i64), BTreeMap<String, String>>,
     /// The same of labels.
     pub(crate) labels: BTreeMap<(i64, i64), BTreeMap<String, String>>,
+    /// Which of `config` and `variables` are secret.
+    secrets: Vec<SecretVariable>,
+}
+
+/// Whether a state is for the devices that are to run it, or for people, to whom no secret is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SecretValues {
+    Shown,
+    Hidden,
+}
+
+/// What stands in place of a secret.
+const MASK: &str = "(secret)";
+
+/// Where the value of a secret variable stands.
+#[derive(Debug)]
+struct SecretVariable {
+    level: i64,
+    /// What it hangs on; none of a setting.
+    of: Option<i64>,
+    name: String,
 }
 
 /// What an app is for a device. The later one wins where two are the same app.
@@ -87,7 +108,7 @@ pub(crate) struct Image {
 }
 
 /// The statement for a `target`: one row with the device or fleet, and the releases that it is to run. Each
-/// row of the answer is of a kind, four numbers and four texts.
+/// row of the answer is of a kind, four numbers and four texts. The third number of a secret variable is its id.
 macro_rules! state_of {
     ($target:expr) => {
         concat!(
@@ -110,17 +131,17 @@ macro_rules! state_of {
              i.is_stored_at__image_location, i.content_hash, i.contract \
              FROM app AS p JOIN release_image AS m ON m.is_part_of__release = p.release_id \
              JOIN image AS i ON i.id = m.image JOIN service AS s ON s.id = i.is_a_build_of__service ",
-            "UNION ALL SELECT 4, 1, m.id, NULL, NULL, v.name, v.value, NULL, NULL \
+            "UNION ALL SELECT 4, 1, m.id, CASE WHEN v.is_secret = TRUE THEN v.id END, NULL, v.name, v.value, NULL, NULL \
              FROM app AS p JOIN release_image AS m ON m.is_part_of__release = p.release_id \
              JOIN image_environment_variable AS v ON v.release_image = m.id ",
-            "UNION ALL SELECT 4, 2, p.app, NULL, NULL, v.name, v.value, NULL, NULL \
+            "UNION ALL SELECT 4, 2, p.app, CASE WHEN v.is_secret = TRUE THEN v.id END, NULL, v.name, v.value, NULL, NULL \
              FROM app AS p JOIN application_environment_variable AS v ON v.application = p.app ",
-            "UNION ALL SELECT 4, 3, s.id, NULL, NULL, v.name, v.value, NULL, NULL \
+            "UNION ALL SELECT 4, 3, s.id, CASE WHEN v.is_secret = TRUE THEN v.id END, NULL, v.name, v.value, NULL, NULL \
              FROM app AS p JOIN service AS s ON s.application = p.app \
              JOIN service_environment_variable AS v ON v.service = s.id ",
-            "UNION ALL SELECT 4, 4, 0, NULL, NULL, v.name, v.value, NULL, NULL \
+            "UNION ALL SELECT 4, 4, 0, CASE WHEN v.is_secret = TRUE THEN v.id END, NULL, v.name, v.value, NULL, NULL \
              FROM target AS t JOIN device_environment_variable AS v ON v.device = t.device ",
-            "UNION ALL SELECT 4, 5, s.installs__service, NULL, NULL, v.name, v.value, NULL, NULL \
+            "UNION ALL SELECT 4, 5, s.installs__service, CASE WHEN v.is_secret = TRUE THEN v.id END, NULL, v.name, v.value, NULL, NULL \
              FROM target AS t JOIN service_install AS s ON s.device = t.device \
              JOIN device_service_environment_variable AS v ON v.service_install = s.id ",
             "UNION ALL SELECT 5, 1, m.id, NULL, NULL, l.label_name, l.value, NULL, NULL \
@@ -129,9 +150,9 @@ macro_rules! state_of {
             "UNION ALL SELECT 5, 3, s.id, NULL, NULL, l.label_name, l.value, NULL, NULL \
              FROM app AS p JOIN service AS s ON s.application = p.app \
              JOIN service_label AS l ON l.service = s.id ",
-            "UNION ALL SELECT 6, 2, NULL, NULL, NULL, v.name, v.value, NULL, NULL \
+            "UNION ALL SELECT 6, 2, NULL, CASE WHEN v.is_secret = TRUE THEN v.id END, NULL, v.name, v.value, NULL, NULL \
              FROM target AS t JOIN application_config_variable AS v ON v.application = t.fleet ",
-            "UNION ALL SELECT 6, 4, NULL, NULL, NULL, v.name, v.value, NULL, NULL \
+            "UNION ALL SELECT 6, 4, NULL, CASE WHEN v.is_secret = TRUE THEN v.id END, NULL, v.name, v.value, NULL, NULL \
              FROM target AS t JOIN device_config_variable AS v ON v.device = t.device ",
             "UNION ALL SELECT 7, g.generation, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
              FROM target AS t JOIN state_generation AS g ON g.kind = 'device' AND g.row_id = t.device ",
@@ -193,7 +214,11 @@ impl Cloud {
     ///
     /// # Errors
     /// Where the database fails.
-    pub(crate) async fn state_rows(&self, statement: &Sql) -> Result<Option<Rows>, DataError> {
+    pub(crate) async fn state_rows(
+        &self,
+        statement: &Sql,
+        secret_values: SecretValues,
+    ) -> Result<Option<Rows>, DataError> {
         let found = self.database.rows(statement).await?;
         let mut rows = Rows::default();
         let mut any = false;
@@ -201,11 +226,35 @@ impl Cloud {
             any |= row.id(0)? == 0;
             rows.take(row)?;
         }
+        if secret_values == SecretValues::Hidden {
+            rows.hide_secrets();
+        }
         Ok(any.then_some(rows))
     }
 }
 
 impl Rows {
+    /// Whether any of it is for devices alone.
+    pub(crate) fn has_secrets(&self) -> bool {
+        !self.secrets.is_empty()
+    }
+
+    fn hide_secrets(&mut self) {
+        for secret in std::mem::take(&mut self.secrets) {
+            if let Some(value) = self.value_of(&secret) {
+                MASK.clone_into(value);
+            }
+        }
+    }
+
+    fn value_of(&mut self, variable: &SecretVariable) -> Option<&mut String> {
+        let SecretVariable { level, of, name } = variable;
+        match of {
+            None => self.config.get_mut(&(*level, name.clone())),
+            Some(of) => self.variables.get_mut(&(*level, *of))?.get_mut(name),
+        }
+    }
+
     /// One row of the answer, in whatever order they come.
     fn take(&mut self, row: &Row) -> Result<(), DataError> {
         let number = |at| row.number(at).map(Option::unwrap_or_default);
@@ -254,16 +303,31 @@ impl Rows {
                 }
             }
             4 => {
-                let of = self.variables.entry((number(1)?, number(2)?)).or_default();
-                of.insert(row.some_text(5)?, row.some_text(6)?);
+                let (level, of, name) = (number(1)?, number(2)?, row.some_text(5)?);
+                if row.number(3)?.is_some() {
+                    self.secrets.push(SecretVariable {
+                        level,
+                        of: Some(of),
+                        name: name.clone(),
+                    });
+                }
+                let of = self.variables.entry((level, of)).or_default();
+                of.insert(name, row.some_text(6)?);
             }
             5 => {
                 let of = self.labels.entry((number(1)?, number(2)?)).or_default();
                 of.insert(row.some_text(5)?, row.some_text(6)?);
             }
             6 => {
-                let name = (number(1)?, row.some_text(5)?);
-                self.config.insert(name, row.some_text(6)?);
+                let (level, name) = (number(1)?, row.some_text(5)?);
+                if row.number(3)?.is_some() {
+                    self.secrets.push(SecretVariable {
+                        level,
+                        of: None,
+                        name: name.clone(),
+                    });
+                }
+                self.config.insert((level, name), row.some_text(6)?);
             }
             7 => self.of_device = number(1)?,
             _ => {

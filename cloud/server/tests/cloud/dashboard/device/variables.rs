@@ -71,6 +71,43 @@ async fn variables_are_added_changed_taken_away_and_override_those_of_the_fleet(
         assert_eq!(environment("side").await["ONLY"], "side");
         assert!(environment("main").await.get("ONLY").is_none());
 
+        // A secret is added, seen by nobody and overwritten.
+        variables.fill("Name of the new variable", "TOKEN").await;
+        variables.fill("Value", "k3ep-this").await;
+        variables.press("Secret: only devices read it").await;
+        variables.press("Add variable").await;
+        let token = variables.within("TOKEN");
+        token.see("Secret All Here").await;
+        assert_eq!(environment("main").await["TOKEN"], "k3ep-this");
+        token.press("Edit TOKEN").await;
+        assert_eq!(token.value("New value of TOKEN").await, "");
+        token.fill("New value of TOKEN", "k3ep-that").await;
+        token.press("Save TOKEN").await;
+        token.see("Saved.").await;
+        token.see("Secret All Here").await;
+        assert_eq!(environment("main").await["TOKEN"], "k3ep-that");
+        ann.not_see("k3ep").await;
+        // One that could be read becomes secret, and what overrides a secret is one.
+        let only = variables.within("ONLY");
+        only.press("Edit ONLY").await;
+        only.press("Secret: only devices read it").await;
+        only.press("Save ONLY").await;
+        only.see("Secret side Here").await;
+        assert_eq!(environment("side").await["ONLY"], "side");
+        let fleet = json!({ "application": shop.fleet, "name": "HIDDEN", "value": "k3ep", "is_secret": true });
+        shop.ann
+            .create("application_environment_variable", fleet)
+            .await;
+        let hidden = variables.within("HIDDEN");
+        hidden.see("Secret All The fleet").await;
+        hidden.press("Override HIDDEN").await;
+        hidden.fill("New value of HIDDEN", "k3ep-own").await;
+        hidden.press("Save HIDDEN").await;
+        variables.see("Secret All Here").await;
+        assert_eq!(environment("main").await["HIDDEN"], "k3ep-own");
+        let own = shop.ann.rows("/v7/device_environment_variable?$filter=name eq 'HIDDEN'");
+        assert_eq!(own.await[0]["value"], serde_json::Value::Null);
+
         let settings = ann.within("Settings");
         settings
             .fill(

@@ -1,0 +1,82 @@
+//! Values that nobody reads but the devices that get them ([`Field::secret_where`]).
+
+use resources::{Field, Resource};
+
+use crate::record::Record;
+use crate::write::{Change, WriteError, Writer};
+
+/// The field of a resource that is secret in some rows, and the flag that says in which.
+pub(crate) fn field(resource: &Resource) -> Option<(&Field, &'static str)> {
+    let mut fields = resource.fields.iter();
+    fields.find_map(|field| Some((field, field.secret_where?)))
+}
+
+/// A row is about to be made.
+pub(super) fn before_create(
+    writer: &Writer<'_>,
+    resource: &'static Resource,
+    change: &Change,
+) -> Result<(), WriteError> {
+    match field(resource) {
+        Some((_, flag)) if change.flag(flag) => may_be_secret(writer, change),
+        _ => Ok(()),
+    }
+}
+
+/// Rows are about to be changed. What is secret is neither shown nor given to others than those that had it: whoever
+/// wants that says what the value is.
+pub(super) fn before_change(
+    writer: &Writer<'_>,
+    resource: &'static Resource,
+    changes: &[Change],
+) -> Result<(), WriteError> {
+    let Some((value, flag)) = field(resource) else {
+        return Ok(());
+    };
+    let owners = resource.fields.iter().filter(|field| field.belongs);
+    let owners: Vec<&'static str> = owners.map(|field| field.name).collect();
+    for change in changes {
+        if change.flag(flag) {
+            may_be_secret(writer, change)?;
+        }
+        if change.old.flag(flag) != Some(true) || change.new.has(value.name) {
+            continue;
+        }
+        let value = value.name;
+        if !change.flag(flag) {
+            return Err(WriteError::Refused(format!(
+                "`{flag}` becomes false only together with a new `{value}`, since nobody reads the one that was secret"
+            )));
+        }
+        if let Some(owner) = owners.iter().find(|owner| change.alters(owner)) {
+            return Err(WriteError::Refused(format!(
+                "`{owner}` of a secret `{}` changes only together with a new `{value}`",
+                resource.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The cloud itself goes by some settings, in what it tells everybody who sees the device.
+fn may_be_secret(writer: &Writer<'_>, change: &Change) -> Result<(), WriteError> {
+    let name = change.text("name").unwrap_or_default();
+    let branding = &writer.environment.branding;
+    let mut shown = branding.variables("SUPERVISOR_VPN_CONTROL");
+    match shown.any(|shown| shown == name) {
+        true => Err(WriteError::Refused(format!(
+            "`{name}` cannot be secret: the status of devices tells what it says"
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Takes what is secret out of a row as it was: no rule needs it, and a value that is written again counts as another,
+/// so that nothing tells whether it was the same.
+pub(crate) fn leave_out(resource: &Resource, old: &mut Record) {
+    if let Some((field, flag)) = field(resource)
+        && old.flag(flag) == Some(true)
+    {
+        old.remove(field.name);
+    }
+}
