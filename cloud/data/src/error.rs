@@ -2,6 +2,8 @@
 
 use sqlx::error::ErrorKind;
 
+use crate::keyring::Unreadable;
+
 /// What SQLite says of statements that are beyond its limits; it has no code of its own for them.
 const COMPLEX: [&str; 4] = [
     "too many SQL variables",
@@ -98,6 +100,15 @@ pub enum DataError {
         /// Its column.
         column: String,
     },
+    /// The given keys are not those that the database is encrypted with.
+    #[error("{0}")]
+    Keys(String),
+    /// A value cannot be decrypted.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
+    /// Nothing can be encrypted.
+    #[error("the system gives no random numbers")]
+    NoRandomNumbers(#[from] getrandom::Error),
     /// Anything else.
     #[error("a statement failed")]
     Other(#[source] sqlx::Error),

@@ -4,6 +4,7 @@ use sea_query::{Alias, Expr, ExprTrait, OnConflict, Query};
 
 use crate::database::Database;
 use crate::error::DataError;
+use crate::keyring::{Keyring, Place};
 use crate::statement::{Internal, sql};
 use crate::transaction::Transaction;
 
@@ -39,6 +40,22 @@ pub async fn read_or_write(
     found.ok_or_else(|| DataError::Null {
         column: name.to_owned(),
     })
+}
+
+/// As [`read_or_write`], of what is secret: it is encrypted in the database where there are keys. One that was kept
+/// before there were stays as it is until secrets are rotated ([`crate::sealed::rotate`]).
+///
+/// # Errors
+/// Why a statement failed; where it is encrypted with another key.
+pub async fn read_or_write_secret(
+    database: &Database,
+    keyring: &Keyring,
+    name: &str,
+    value: &str,
+) -> Result<String, DataError> {
+    let place = Place::of_setting(name);
+    let kept = read_or_write(database, name, &keyring.seal(&place, value)?).await?;
+    Ok(keyring.open(&place, &kept)?)
 }
 
 /// Remembers this under a name, in place of what was.

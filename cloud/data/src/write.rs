@@ -19,6 +19,7 @@ mod links;
 mod older;
 mod refusal;
 mod request;
+mod sealing;
 
 use resources::{Branding, Method, Model, Resource, Role, Source};
 
@@ -28,6 +29,7 @@ pub use refusal::WriteError;
 pub use request::{Verb, Write, Written, write};
 
 use crate::file::File;
+use crate::keyring::Keyring;
 use crate::purpose::SystemPurpose;
 use crate::query::{self, Caller, Setting};
 use crate::quota::Quotas;
@@ -44,6 +46,8 @@ pub struct Environment {
     pub deletes_images: bool,
     /// What organizations may keep.
     pub quotas: Quotas,
+    /// By which keys secrets are encrypted.
+    pub keyring: Keyring,
 }
 
 /// Changes rows in a transaction, for one caller.

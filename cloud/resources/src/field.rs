@@ -26,6 +26,8 @@ pub struct Field {
     /// In rows where this flag is set, nobody reads it through the data API, nor filters or orders by it: it is null.
     /// What is written with the flag stays as it is until another value is written.
     pub secret_where: Option<&'static str>,
+    /// It is encrypted in the database where the operator gives keys. What is secret in some rows is so in those.
+    pub encrypted: bool,
     /// What becomes of it in a request of an older version; see [`Version::written`](crate::Version::written).
     pub input: Option<Input>,
     /// What its text has to be beside of its type.
@@ -185,6 +187,7 @@ impl Field {
             secret: false,
             readers: Readers::OfTheRow,
             secret_where: None,
+            encrypted: false,
             input: None,
             check: None,
             owns: false,
@@ -281,6 +284,12 @@ impl Field {
     /// See [`Readers`].
     pub(crate) const fn read_by(mut self, readers: Readers) -> Self {
         self.readers = readers;
+        self
+    }
+
+    /// See [`Field::encrypted`].
+    pub(crate) const fn encrypted(mut self) -> Self {
+        self.encrypted = true;
         self
     }
 

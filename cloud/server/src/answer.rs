@@ -6,6 +6,8 @@ use data::DataError;
 use data::query::QueryError;
 use http::{HeaderValue, StatusCode, header};
 
+use crate::secrets;
+
 /// Why a request is not answered as it wished.
 #[derive(Debug)]
 pub(crate) enum Refusal {
@@ -74,6 +76,13 @@ impl From<DataError> for Refusal {
             | DataError::TooComplex(_)) => Refusal::Wrong(error.to_string()),
             error @ (DataError::TooSlow(_) | DataError::Full(_)) => {
                 Refusal::Unavailable(error.to_string())
+            }
+            DataError::Unreadable(error) => {
+                // Those who ask are many, such as the devices of a fleet, and ask again.
+                secrets::log_unreadable(&error);
+                Refusal::Unavailable(
+                    "a secret cannot be decrypted; the log of the cloud says which".to_owned(),
+                )
             }
             error => Refusal::Fault(error.into()),
         }

@@ -22,6 +22,12 @@ pub(crate) enum Command {
     /// the cloud is stopped: it makes new ones when it starts. Everybody signs in again, and the registry has to be
     /// given its new certificate.
     RotateSigningKeys(Box<Serve>),
+    /// Keys that secrets in the database are encrypted with.
+    #[command(subcommand)]
+    SecretsKey(SecretsKey),
+    /// Encrypt all secrets in the database with the first key, also those that were encrypted with another or not at
+    /// all. The cloud may run meanwhile; what was broken off goes on when it is started again.
+    RotateSecrets(Box<RotateSecrets>),
     /// Give a user a new password, print it, and end their sessions.
     ResetPassword(Box<ResetPassword>),
 }
@@ -33,6 +39,28 @@ pub(crate) struct ResetPassword {
     #[arg(value_name = "EMAIL")]
     pub(crate) email: String,
     /// Where the database is said.
+    #[command(flatten)]
+    pub(crate) settings: Serve,
+}
+
+/// `fleet-cloud secrets-key`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SecretsKey {
+    /// Print a new key, as a line of the file that `--secrets-key-file` names.
+    Generate {
+        /// What it is called: letters, digits, `.`, `_` and `-` [default: made up].
+        #[arg(long)]
+        name: Option<String>,
+    },
+}
+
+/// `fleet-cloud rotate-secrets`.
+#[derive(Debug, Args)]
+pub(crate) struct RotateSecrets {
+    /// Decrypt them instead, for a program that knows no keys; while the cloud is stopped.
+    #[arg(long)]
+    pub(crate) decrypt: bool,
+    /// Where the database and the keys are said.
     #[command(flatten)]
     pub(crate) settings: Serve,
 }
@@ -81,6 +109,10 @@ pub(crate) struct Serve {
     /// How the cloud reaches the registry, to delete images of what is deleted; without it they stay there.
     #[arg(long, env = "FLEET_CLOUD_REGISTRY_URL", value_name = "URL")]
     pub(crate) registry_url: Option<String>,
+    /// The file with the keys that secrets in the database are encrypted with, for its owner alone
+    /// [default: none, secrets are kept as they are].
+    #[arg(long, env = "FLEET_CLOUD_SECRETS_KEY_FILE", value_name = "FILE")]
+    pub(crate) secrets_key_file: Option<PathBuf>,
     /// How log lines look.
     #[arg(long, env = "FLEET_CLOUD_LOG_FORMAT", value_name = "FORMAT")]
     pub(crate) log_format: Option<LogFormat>,

@@ -3,10 +3,11 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::num::{NonZeroU16, NonZeroU32};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use data::Keyring;
 use data::quota::Quotas;
 use ipnet::IpNet;
 use resources::Branding;
@@ -15,6 +16,7 @@ use tunnel::Pings;
 
 use crate::arguments::{LogFormat, Serve};
 use crate::pools::PoolSettings;
+use crate::secrets;
 
 /// Characters of a key that somebody makes up.
 const SHORTEST_KEY: usize = 16;
@@ -31,6 +33,7 @@ struct File {
     public_url: Option<String>,
     registry: Option<String>,
     registry_url: Option<String>,
+    secrets_key_file: Option<PathBuf>,
     log_format: Option<LogFormat>,
     registration: Registration,
     tunnel_server_key: Option<String>,
@@ -292,6 +295,8 @@ pub(crate) struct Configuration {
     pub(crate) registry: Option<String>,
     /// How the cloud reaches the registry, without a slash at its end; nothing is deleted there without it.
     pub(crate) registry_url: Option<String>,
+    /// What secrets in the database are encrypted with.
+    pub(crate) keyring: Keyring,
     pub(crate) log_format: LogFormat,
     pub(crate) registration: Registration,
     /// By which tunnel servers beside this cloud are known; there are none without it.
@@ -376,6 +381,11 @@ impl Configuration {
             }
         }
         file.nats.check()?;
+        let keys = given.secrets_key_file.or(file.secrets_key_file);
+        let keyring = match keys {
+            Some(path) => secrets::read_keyring(&path)?,
+            None => Keyring::default(),
+        };
         Ok(Configuration {
             listen,
             database,
@@ -385,6 +395,7 @@ impl Configuration {
             public_url: public_url.map(|url| url.trim_end_matches('/').to_owned()),
             registry,
             registry_url: registry_url.map(|url| url.trim_end_matches('/').to_owned()),
+            keyring,
             log_format: given
                 .log_format
                 .or(file.log_format)

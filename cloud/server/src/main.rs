@@ -48,6 +48,7 @@ mod reset_password;
 mod rights;
 mod router;
 mod run;
+mod secrets;
 mod session;
 mod shares;
 
@@ -61,6 +62,8 @@ fn main() -> Result<()> {
         Command::Serve(given) => run::serve(*given),
         Command::RegistryCertificate(given) => run::print_registry_certificate(*given),
         Command::RotateSigningKeys(given) => run::rotate_signing_keys(*given),
+        Command::SecretsKey(what) => secrets::print_new_key(&what),
+        Command::RotateSecrets(given) => secrets::rotate(*given),
         Command::ResetPassword(given) => reset_password::run(*given),
     }
 }

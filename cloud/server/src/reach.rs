@@ -11,7 +11,7 @@
 //!
 //! A tunnel is where its device is: the rows in the database follow the map, and never the other way round.
 
-mod ask;
+pub(crate) mod ask;
 mod open;
 mod presence;
 pub(crate) mod proxy;

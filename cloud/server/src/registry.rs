@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use data::{Database, setting};
+use data::{Database, Keyring, setting};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use serde::{Deserialize, Serialize};
@@ -74,10 +74,10 @@ impl Registry {
     ///
     /// # Errors
     /// Where the database fails, or what it keeps is no key.
-    pub(crate) async fn of(database: &Database) -> Result<Self> {
+    pub(crate) async fn of(database: &Database, keyring: &Keyring) -> Result<Self> {
         // Of several replicas that start at once, one's is kept, and all take it.
         let made = serde_json::to_string(&made()?)?;
-        let kept = setting::read_or_write(database, KEPT, &made).await?;
+        let kept = setting::read_or_write_secret(database, keyring, KEPT, &made).await?;
         Self::with(serde_json::from_str(&kept)?)
     }
 

@@ -14,7 +14,7 @@ use crate::session::random_text;
 /// # Errors
 /// Where the database cannot be used, or nobody has the address.
 pub(crate) fn run(given: ResetPassword) -> Result<()> {
-    with_database(given.settings, async |database| {
+    with_database(given.settings, async |database, _| {
         let password = reset(database, &given.email).await?;
         println!("{password}");
         Ok(())

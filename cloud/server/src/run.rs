@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use data::Database;
 use data::write::Environment;
+use data::{Database, Keyring};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
@@ -32,7 +32,8 @@ use crate::router::router;
 use crate::session::Sessions;
 use crate::shares::Shares;
 use crate::{
-    connections, first_start, open_files, password, reach, registry, release_asset, session,
+    connections, first_start, open_files, password, reach, registry, release_asset, secrets,
+    session,
 };
 
 /// How long requests that are under way have when the program is to end.
@@ -78,7 +79,7 @@ fn log_to_stderr(format: LogFormat) {
 /// Where the configuration is wrong, the database cannot be used, or what is done with it fails.
 pub(crate) fn with_database(
     given: Serve,
-    work: impl AsyncFnOnce(&Database) -> Result<()>,
+    work: impl AsyncFnOnce(&Database, &Keyring) -> Result<()>,
 ) -> Result<()> {
     let configuration = Configuration::of(given)?;
     tokio::runtime::Builder::new_current_thread()
@@ -89,7 +90,7 @@ pub(crate) fn with_database(
             let database = Database::open(&configuration.database, &configuration.pools.options())
                 .await
                 .context("the database cannot be used")?;
-            work(&database).await?;
+            work(&database, &configuration.keyring).await?;
             database.close().await;
             Ok(())
         })
@@ -100,8 +101,8 @@ pub(crate) fn with_database(
 /// # Errors
 /// Where the database cannot be used.
 pub(crate) fn print_registry_certificate(given: Serve) -> Result<()> {
-    with_database(given, async |database| {
-        let registry = Registry::of(database).await?;
+    with_database(given, async |database, keyring| {
+        let registry = Registry::of(database, keyring).await?;
         print!("{}", registry.certificate());
         Ok(())
     })
@@ -112,7 +113,7 @@ pub(crate) fn print_registry_certificate(given: Serve) -> Result<()> {
 /// # Errors
 /// Where the database cannot be used.
 pub(crate) fn rotate_signing_keys(given: Serve) -> Result<()> {
-    with_database(given, async |database| {
+    with_database(given, async |database, _| {
         for name in [session::SECRET, registry::KEPT] {
             let forget = data::SystemPurpose::Operation
                 .sql("DELETE FROM platform_setting WHERE name = ?")
@@ -198,10 +199,12 @@ async fn run(configuration: Configuration) -> Result<()> {
 }
 
 async fn assembled(configuration: Configuration, database: Database) -> Result<Cloud> {
-    let sessions = Sessions::of(&database)
+    secrets::check(&database, &configuration.keyring).await?;
+    let keyring = &configuration.keyring;
+    let sessions = Sessions::of(&database, keyring)
         .await
         .context("the secret that sessions are signed with cannot be had")?;
-    let tokens = Registry::of(&database)
+    let tokens = Registry::of(&database, keyring)
         .await
         .context("the key that tokens for the registry are signed with cannot be had")?;
     let bus = match &configuration.bus {
@@ -231,6 +234,7 @@ async fn assembled(configuration: Configuration, database: Database) -> Result<C
             registry: registry.unwrap_or_else(|| "registry.invalid".to_owned()),
             deletes_images: configuration.registry_url.is_some(),
             quotas: configuration.quotas,
+            keyring: configuration.keyring.clone(),
         },
         configuration,
     })

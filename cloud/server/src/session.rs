@@ -2,7 +2,7 @@
 //! one that they name (cloud behaviour 3.1).
 
 use anyhow::{Context as _, Result};
-use data::{Database, setting};
+use data::{Database, Keyring, setting};
 use jsonwebtoken::{DecodingKey, EncodingKey, Header, Validation, decode, encode};
 use serde::{Deserialize, Serialize};
 
@@ -57,9 +57,10 @@ impl Sessions {
     ///
     /// # Errors
     /// Where the database fails.
-    pub(crate) async fn of(database: &Database) -> Result<Self> {
+    pub(crate) async fn of(database: &Database, keyring: &Keyring) -> Result<Self> {
         // Of several replicas that start at once, one's is kept, and all take it.
-        let secret = setting::read_or_write(database, SECRET, &random_text(32)?).await?;
+        let made = random_text(32)?;
+        let secret = setting::read_or_write_secret(database, keyring, SECRET, &made).await?;
         Ok(Sessions {
             sign: EncodingKey::from_secret(secret.as_bytes()),
             check: DecodingKey::from_secret(secret.as_bytes()),
@@ -115,7 +116,9 @@ mod tests {
             let starts = (0..8).map(|_| async {
                 let options = Options::default().with_connections(2);
                 let database = Database::open(&url, &options).await.expect("a database");
-                let sessions = Sessions::of(&database).await.expect("a secret");
+                let sessions = Sessions::of(&database, &Keyring::default())
+                    .await
+                    .expect("a secret");
                 database.close().await;
                 sessions
             });

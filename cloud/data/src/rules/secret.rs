@@ -60,6 +60,7 @@ pub(super) fn before_change(
 
 /// The cloud itself goes by some settings, in what it tells everybody who sees the device.
 fn may_be_secret(writer: &Writer<'_>, change: &Change) -> Result<(), WriteError> {
+    writer.warn_of_plain_text();
     let name = change.text("name").unwrap_or_default();
     let branding = &writer.environment.branding;
     let mut shown = branding.variables("SUPERVISOR_VPN_CONTROL");

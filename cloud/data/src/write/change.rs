@@ -1,6 +1,6 @@
 //! Rows that exist and are changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use odata::{Address, Expression, Literal, Name, Operand, Options, PathSegment, PropertyPath};
 use odata::{Request, ResourcePath, Tail};
@@ -117,9 +117,19 @@ impl Writer<'_> {
             change.new.set_number("modified_at", now);
             never_null(resource, &change.new)?;
         }
-        // Most requests say the same of all rows.
+        let mut sealed = BTreeSet::new();
+        for change in &mut changes {
+            if self.seal(resource, change)? {
+                sealed.insert(change.id);
+            }
+        }
+        // Most requests say the same of all rows, but for what is encrypted, which is another text in each.
         let mut alike: Vec<(&Record, Vec<i64>)> = Vec::new();
         for change in &changes {
+            if sealed.contains(&change.id) {
+                alike.push((&change.new, vec![change.id]));
+                continue;
+            }
             match alike.iter_mut().find(|(new, _)| **new == change.new) {
                 Some((_, ids)) => ids.push(change.id),
                 None => alike.push((&change.new, vec![change.id])),

@@ -49,7 +49,7 @@ impl Writer<'_> {
                 change.new.set_number(field.name, owned);
             }
         }
-        change.id = record::insert(self.transaction, resource, &change.new).await?;
+        change.id = self.insert(resource, &mut change).await?;
         self.check_still_permitted(resource, &[change.id], Method::Create)
             .await?;
         rules::after_create(self, resource, &change).await?;

@@ -164,7 +164,12 @@ fn how_it_is_reached(device: Resource) -> Resource {
             .doc("what holds its tunnel"),
         )
         .field(int("api_port").by(Writer::Device).doc("of its own API"))
-        .field(text("api_secret", 64).by(Writer::Device).secret())
+        .field(
+            text("api_secret", 64)
+                .by(Writer::Device)
+                .secret()
+                .encrypted(),
+        )
 }
 
 /// What it reports of itself.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Bytes;
-use data::{DataError, Database, RowRight, Sql, SystemPurpose};
+use data::{DataError, Keyring, Place, RowRight, Sql, SystemPurpose};
 use http::{Method, Request, Response, Uri, header};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -11,6 +11,7 @@ use tokio::time::timeout;
 
 use crate::bus::{Ask, NO_ANSWER, NotReached};
 use crate::cloud::Cloud;
+use crate::secrets::log_unreadable;
 
 /// A device, as requests to it are made.
 #[derive(Debug, Clone)]
@@ -30,12 +31,12 @@ const ADDRESSED: &str = "SELECT id, uuid, api_secret FROM device WHERE id IN (?)
 /// # Errors
 /// Where the database fails.
 pub(crate) async fn addressed(
-    database: &Database,
+    cloud: &Cloud,
     rights: &[RowRight],
 ) -> Result<Vec<Addressed>, DataError> {
     let some = rights.chunks(AT_ONCE);
     read(
-        database,
+        cloud,
         some.map(|some| RowRight::sql_of_all(some, ADDRESSED)),
     )
     .await
@@ -45,33 +46,40 @@ pub(crate) async fn addressed(
 ///
 /// # Errors
 /// Where the database fails.
-pub(super) async fn to_be_told(
-    database: &Database,
-    ids: &[i64],
-) -> Result<Vec<Addressed>, DataError> {
+pub(super) async fn to_be_told(cloud: &Cloud, ids: &[i64]) -> Result<Vec<Addressed>, DataError> {
     let some = ids.chunks(AT_ONCE);
     read(
-        database,
+        cloud,
         some.map(|some| SystemPurpose::Push.sql(ADDRESSED).with_all(some)),
     )
     .await
 }
 
 async fn read(
-    database: &Database,
+    cloud: &Cloud,
     statements: impl Iterator<Item = Sql>,
 ) -> Result<Vec<Addressed>, DataError> {
     let mut devices = Vec::new();
     for select in statements {
-        for row in database.rows(&select).await? {
+        for row in cloud.database.rows(&select).await? {
+            let id = row.id(0)?;
+            let secret = row.text(2)?;
             devices.push(Addressed {
-                id: row.id(0)?,
+                id,
                 uuid: row.some_text(1)?,
-                secret: row.text(2)?,
+                secret: secret
+                    .and_then(|kept| supervisor_key(&cloud.environment.keyring, id, &kept)),
             });
         }
     }
     Ok(devices)
+}
+
+/// The key of a device's supervisor out of what is kept of it. One that cannot be read stops nobody else: the device is
+/// asked without a key and refuses, until it tells its key again.
+pub(crate) fn supervisor_key(keyring: &Keyring, device: i64, kept: &str) -> Option<String> {
+    let place = Place::of_row("device", "api_secret", device);
+    keyring.open(&place, kept).inspect_err(log_unreadable).ok()
 }
 
 /// What a device is asked.

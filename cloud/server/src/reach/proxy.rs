@@ -93,7 +93,7 @@ async fn passed(cloud: Shared, identity: &Identity, asked: Asked) -> Result<Resp
     if action == Some(Action::SupervisorProxyWrite) {
         note(&cloud, &whom, &online, &question).await?;
     }
-    let mut devices = addressed(&cloud.database, &online).await?;
+    let mut devices = addressed(&cloud, &online).await?;
     match (whom.is_one(), devices.pop()) {
         (_, None) => Err(Refusal::Missing(NOBODY.to_owned())),
         (true, Some(device)) => one(&cloud, identity, &device, &question).await,

@@ -239,7 +239,7 @@ async fn some(cloud: &Shared, pace: &mut Pace) -> Result<(), DataError> {
         }
     }
     pace.spent(turn.len());
-    let devices = match to_be_told(&cloud.database, &turn).await {
+    let devices = match to_be_told(cloud, &turn).await {
         Ok(devices) => devices,
         Err(error) => {
             push.devices(&turn);

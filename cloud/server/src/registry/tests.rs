@@ -7,6 +7,7 @@
 #[path = "../../tests/cloud/docker_registry.rs"]
 mod docker_registry;
 
+use data::Keyring;
 use docker_registry::{DockerRegistry, free_host, is_there};
 
 use super::{Access, LIFE, Registry, made};
@@ -80,8 +81,12 @@ async fn a_registry_takes_our_tokens_for_what_they_say_and_as_long_as_they_say()
 #[tokio::test]
 async fn every_replica_signs_with_the_key_of_the_database() {
     data::testing::on_both(async |database| {
-        let first = Registry::of(&database).await.expect("a signer");
-        let second = Registry::of(&database).await.expect("a signer");
+        let first = Registry::of(&database, &Keyring::default())
+            .await
+            .expect("a signer");
+        let second = Registry::of(&database, &Keyring::default())
+            .await
+            .expect("a signer");
         assert_eq!(first.certificate(), second.certificate());
         assert!(
             first
@@ -100,7 +105,9 @@ async fn m11_first_starts_of_several_replicas_agree_on_the_registrys_key() {
             let database = data::Database::open(&url, &options)
                 .await
                 .expect("a database");
-            let registry = Registry::of(&database).await.expect("a key");
+            let registry = Registry::of(&database, &Keyring::default())
+                .await
+                .expect("a key");
             database.close().await;
             registry.certificate
         });

@@ -1,4 +1,6 @@
-//! Variables whose value nobody reads but the devices that get it.
+//! Secrets: variables whose value nobody reads but the devices that get it (here), and what is encrypted in the database.
+
+mod at_rest;
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};

@@ -8,7 +8,7 @@ use data::query::{self, Caller, Read, Setting};
 use data::quota::Quotas;
 use data::testing::on_both;
 use data::write::{Environment, Verb, Write, WriteError, Writer, Written, write};
-use data::{Database, Effect, SystemPurpose};
+use data::{Database, Effect, Keyring, SystemPurpose};
 use resources::{Branding, Role};
 use serde_json::{Map, Value, json};
 
@@ -39,6 +39,7 @@ impl Cloud {
             branding: Branding::default(),
             registry: "registry.example".to_owned(),
             quotas: Quotas::default(),
+            keyring: Keyring::default(),
         };
         let catalogue = CATALOGUE.parse().expect("the catalogue");
         database

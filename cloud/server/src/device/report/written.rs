@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use data::query::Caller;
 use data::write::{WriteError, Writer};
-use data::{Retries, SystemPurpose, Transaction};
+use data::{DataError, Keyring, Place, Retries, SystemPurpose, Transaction};
 use sea_query::{Alias, Expr, ExprTrait, Query, SimpleExpr};
 use serde_json::{Map, Value};
 
@@ -16,7 +16,11 @@ use super::{Apps, Report};
 use crate::answer::Refusal;
 use crate::cloud::{Cloud, now};
 use crate::device::Known;
+use crate::reach::ask::supervisor_key;
 use installs::{Install, Looked};
+
+/// The field that is encrypted in the database.
+const SECRET: &str = "api_secret";
 
 /// A device as it is known.
 pub(super) struct Present {
@@ -135,7 +139,14 @@ impl Present {
     /// Fields that are worth a write.
     fn differing(&self, cloud: &Cloud, said: Said) -> Vec<(&'static Field, Value)> {
         let mut fields = said.0;
-        fields.retain(|(field, value)| self.value(field) != value);
+        fields.retain(|(field, value)| match (field.name, self.value(field)) {
+            // One that cannot be read is told anew.
+            (SECRET, Value::String(kept)) => {
+                let known = supervisor_key(&cloud.environment.keyring, self.device.id, kept);
+                known.as_deref() != value.as_str()
+            }
+            (_, present) => present != value,
+        });
         let only_metrics = fields
             .iter()
             .all(|(field, _)| field.matter == Matter::Metric);
@@ -204,18 +215,32 @@ impl Changed {
             );
             writer.change("device", &[self.device], &body).await?;
         } else if !self.fields.is_empty() || self.public_address.is_some() {
-            self.update(&mut transaction, now).await?;
+            self.update(&mut transaction, &cloud.environment.keyring, now)
+                .await?;
         }
         installs::write(&mut transaction, self.device, &self.installs, now).await?;
         Ok(transaction.commit().await?)
     }
 
     /// Fields that nothing follows from but when that was.
-    async fn update(&self, transaction: &mut Transaction, now: i64) -> Result<(), WriteError> {
+    async fn update(
+        &self,
+        transaction: &mut Transaction,
+        keyring: &Keyring,
+        now: i64,
+    ) -> Result<(), WriteError> {
         let mut values: Vec<(Alias, SimpleExpr)> =
             vec![(Alias::new("modified_at"), Expr::val(now))];
         for (field, value) in &self.fields {
-            values.push((Alias::new(field.name), bound(field, value)));
+            let kept = match (field.name, value) {
+                (SECRET, Value::String(secret)) => {
+                    let place = Place::of_row("device", SECRET, self.device);
+                    let sealed = keyring.seal(&place, secret).map_err(DataError::from)?;
+                    Expr::val(sealed)
+                }
+                _ => bound(field, value),
+            };
+            values.push((Alias::new(field.name), kept));
             if field.name == "update_status" {
                 values.push((Alias::new("last_update_status_event"), Expr::val(now)));
             }

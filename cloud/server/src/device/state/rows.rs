@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use data::{DataError, Row, RowRight, Sql, SystemPurpose};
+use data::{DataError, Keyring, Place, Row, RowRight, Sql, SystemPurpose, Unreadable};
 
 use super::generation::fingerprint;
 use crate::cloud::Cloud;
@@ -47,6 +47,7 @@ const MASK: &str = "(secret)";
 /// Where the value of a secret variable stands.
 #[derive(Debug)]
 struct SecretVariable {
+    id: i64,
     level: i64,
     /// What it hangs on; none of a setting.
     of: Option<i64>,
@@ -105,6 +106,20 @@ pub(crate) struct Image {
     pub(crate) location: String,
     pub(crate) hash: Option<String>,
     pub(crate) contract: Option<String>,
+}
+
+impl SecretVariable {
+    fn table(&self) -> &'static str {
+        match (self.of, self.level) {
+            (None, Level::FLEET) => "application_config_variable",
+            (None, _) => "device_config_variable",
+            (Some(_), Level::IMAGE) => "image_environment_variable",
+            (Some(_), Level::FLEET) => "application_environment_variable",
+            (Some(_), Level::SERVICE) => "service_environment_variable",
+            (Some(_), Level::DEVICE) => "device_environment_variable",
+            (Some(_), _) => "device_service_environment_variable",
+        }
+    }
 }
 
 /// The statement for a `target`: one row with the device or fleet, and the releases that it is to run. Each
@@ -213,7 +228,8 @@ impl Cloud {
     /// What one of these statements finds; none where there is no such device or fleet.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// Where the database fails; where a secret is to be shown and cannot be read: a state without it would have the
+    /// device start its services without it.
     pub(crate) async fn state_rows(
         &self,
         statement: &Sql,
@@ -226,8 +242,9 @@ impl Cloud {
             any |= row.id(0)? == 0;
             rows.take(row)?;
         }
-        if secret_values == SecretValues::Hidden {
-            rows.hide_secrets();
+        match secret_values {
+            SecretValues::Shown => rows.open_secrets(&self.environment.keyring)?,
+            SecretValues::Hidden => rows.hide_secrets(),
         }
         Ok(any.then_some(rows))
     }
@@ -239,6 +256,18 @@ impl Rows {
         !self.secrets.is_empty()
     }
 
+    fn open_secrets(&mut self, keyring: &Keyring) -> Result<(), Unreadable> {
+        let secrets = std::mem::take(&mut self.secrets);
+        for secret in &secrets {
+            let place = Place::of_row(secret.table(), "value", secret.id);
+            if let Some(value) = self.value_of(secret) {
+                *value = keyring.open(&place, value)?;
+            }
+        }
+        self.secrets = secrets;
+        Ok(())
+    }
+
     fn hide_secrets(&mut self) {
         for secret in std::mem::take(&mut self.secrets) {
             if let Some(value) = self.value_of(&secret) {
@@ -248,7 +277,9 @@ impl Rows {
     }
 
     fn value_of(&mut self, variable: &SecretVariable) -> Option<&mut String> {
-        let SecretVariable { level, of, name } = variable;
+        let SecretVariable {
+            level, of, name, ..
+        } = variable;
         match of {
             None => self.config.get_mut(&(*level, name.clone())),
             Some(of) => self.variables.get_mut(&(*level, *of))?.get_mut(name),
@@ -304,8 +335,9 @@ impl Rows {
             }
             4 => {
                 let (level, of, name) = (number(1)?, number(2)?, row.some_text(5)?);
-                if row.number(3)?.is_some() {
+                if let Some(id) = row.number(3)? {
                     self.secrets.push(SecretVariable {
+                        id,
                         level,
                         of: Some(of),
                         name: name.clone(),
@@ -320,8 +352,9 @@ impl Rows {
             }
             6 => {
                 let (level, name) = (number(1)?, row.some_text(5)?);
-                if row.number(3)?.is_some() {
+                if let Some(id) = row.number(3)? {
                     self.secrets.push(SecretVariable {
+                        id,
                         level,
                         of: None,
                         name: name.clone(),

@@ -1,0 +1,435 @@
+//! Keys from outside the database, by which what is secret in it is encrypted.
+//!
+//! ```text
+//! # the first encrypts, all decrypt
+//! 2026-11 q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=
+//! ```
+//!
+//! A value is kept as `sealed:1:<name of the key>:<nonce and ciphertext in base64url>` (XChaCha20-Poly1305). What it is
+//! of (table, column and row) is authenticated with it, so that it opens nowhere else.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
+use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
+
+/// What every value begins with that is not kept as it is.
+const SEALED: &str = "sealed:";
+/// The version of the form that is described above.
+const VERSION: &str = "1";
+/// In place of a version: what follows is the value itself, which begins as sealed ones do.
+const PLAIN: &str = "0:";
+const NONCE: usize = 24;
+/// Bytes of a key.
+const KEY: usize = 32;
+/// Characters of the name of a key.
+const LONGEST_NAME: usize = 32;
+
+/// Keys with their names. Clones are the same ones.
+#[derive(Clone, Default)]
+pub struct Keyring {
+    /// The first encrypts.
+    keys: Arc<[NamedKey]>,
+}
+
+struct NamedKey {
+    name: String,
+    cipher: XChaCha20Poly1305,
+}
+
+/// No key is ever shown.
+impl std::fmt::Debug for Keyring {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.debug_list().entries(self.names()).finish()
+    }
+}
+
+/// Why a text holds no keys. None of it is shown.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyringError {
+    /// It has no line with a key.
+    #[error("it holds no key; `fleet-cloud secrets-key generate` prints one")]
+    Empty,
+    /// A line is none of a key.
+    #[error(
+        "line {line} is no key: a name of letters, digits, `.`, `_` and `-` ({LONGEST_NAME} characters at most), a \
+         space, and {KEY} bytes in base64"
+    )]
+    Line {
+        /// Its number, from 1.
+        line: usize,
+    },
+    /// Two keys have the same name.
+    #[error("line {line} has the name `{name}`, as a key before it has; each needs one of its own")]
+    Twice {
+        /// The number of the second line, from 1.
+        line: usize,
+        /// The name.
+        name: String,
+    },
+}
+
+/// What a value is of. It opens nowhere else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    table: &'static str,
+    column: &'static str,
+    row: String,
+}
+
+impl Place {
+    /// A column of the row with this id.
+    #[must_use]
+    pub fn of_row(table: &'static str, column: &'static str, id: i64) -> Self {
+        Place {
+            table,
+            column,
+            row: id.to_string(),
+        }
+    }
+
+    /// What the platform remembers under a name ([`crate::setting`]).
+    #[must_use]
+    pub fn of_setting(name: &str) -> Self {
+        Place {
+            table: "platform_setting",
+            column: "value",
+            row: name.to_owned(),
+        }
+    }
+
+    /// No part can hold the character that stands between them.
+    fn authenticated(&self, key: &str) -> Vec<u8> {
+        let Place { table, column, row } = self;
+        [VERSION, key, table, column, row].join("\0").into_bytes()
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Place { table, column, row } = self;
+        write!(to, "`{column}` of the row {row} of `{table}`")
+    }
+}
+
+/// Why a value of the database is not known to this program.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// Its key is missing.
+    #[error(
+        "{place} is encrypted with the key `{key}`, which is not among the given ones: put that key back into the file \
+         that `secrets_key_file` names"
+    )]
+    NoKey {
+        /// What it is of.
+        place: Place,
+        /// The name of the key.
+        key: String,
+    },
+    /// It is not what was encrypted with this key for this place.
+    #[error(
+        "{place} does not open with the key `{key}`: either that is another key of the same name than the one that \
+         encrypted it, or the value was changed or moved in the database; give the right key, or write the value anew"
+    )]
+    Refused {
+        /// What it is of.
+        place: Place,
+        /// The name of the key.
+        key: String,
+    },
+    /// It is in no form that this version knows.
+    #[error("{place} is encrypted in a form that this version does not know; write the value anew")]
+    Form {
+        /// What it is of.
+        place: Place,
+    },
+}
+
+impl Keyring {
+    /// The keys of a file: one a line, as the module shows them; empty lines and those that begin with `#` are passed
+    /// over.
+    ///
+    /// # Errors
+    /// Where a line is no key, or there is none.
+    pub fn parse(text: &str) -> Result<Self, KeyringError> {
+        let mut keys: Vec<NamedKey> = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            let (line, number) = (line.trim(), number + 1);
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let named = NamedKey::parse(line).ok_or(KeyringError::Line { line: number })?;
+            if keys.iter().any(|key| key.name == named.name) {
+                return Err(KeyringError::Twice {
+                    line: number,
+                    name: named.name,
+                });
+            }
+            keys.push(named);
+        }
+        match keys.is_empty() {
+            true => Err(KeyringError::Empty),
+            false => Ok(Keyring { keys: keys.into() }),
+        }
+    }
+
+    /// A line with a new key of this name, or one that is made up.
+    ///
+    /// # Errors
+    /// Where the system has no random numbers.
+    pub fn new_line(name: Option<&str>) -> Result<String, getrandom::Error> {
+        let mut key = [0; KEY];
+        getrandom::fill(&mut key)?;
+        let mut digits = [0; 4];
+        getrandom::fill(&mut digits)?;
+        let name = match name {
+            Some(name) => name.to_owned(),
+            None => format!("key-{}", hex::encode(digits)),
+        };
+        Ok(format!("{name} {}", STANDARD.encode(key)))
+    }
+
+    /// Whether nothing is encrypted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// The names of the keys, that of the one that encrypts first.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.keys.iter().map(|key| key.name.as_str())
+    }
+
+    /// A value as it is kept at a place: encrypted with the first key, or as it is where there are no keys.
+    ///
+    /// # Errors
+    /// Where the system has no random numbers.
+    pub fn seal(&self, place: &Place, value: &str) -> Result<String, getrandom::Error> {
+        let Some(key) = self.keys.first() else {
+            return Ok(Self::unsealed(value));
+        };
+        let mut nonce = [0; NONCE];
+        getrandom::fill(&mut nonce)?;
+        let payload = Payload {
+            msg: value.as_bytes(),
+            aad: &place.authenticated(&key.name),
+        };
+        // It fails for texts of more than 256 GiB alone.
+        let ciphertext = key.cipher.encrypt(&XNonce::from(nonce), payload);
+        let ciphertext = ciphertext.map_err(|_| getrandom::Error::UNSUPPORTED)?;
+        let bytes = [nonce.as_slice(), &ciphertext].concat();
+        let prefix = prefix(&key.name);
+        Ok(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(bytes)))
+    }
+
+    /// A value as it is kept without encryption.
+    pub(crate) fn unsealed(value: &str) -> String {
+        match value.starts_with(SEALED) {
+            true => format!("{SEALED}{PLAIN}{value}"),
+            false => value.to_owned(),
+        }
+    }
+
+    /// The value that is kept so at a place.
+    ///
+    /// # Errors
+    /// Where it is encrypted, and not with one of these keys for this place.
+    pub fn open(&self, place: &Place, kept: &str) -> Result<String, Unreadable> {
+        let Some(sealed) = kept.strip_prefix(SEALED) else {
+            return Ok(kept.to_owned());
+        };
+        if let Some(value) = sealed.strip_prefix(PLAIN) {
+            return Ok(value.to_owned());
+        }
+        let unknown = || Unreadable::Form {
+            place: place.clone(),
+        };
+        let (VERSION, rest) = sealed.split_once(':').ok_or_else(unknown)? else {
+            return Err(unknown());
+        };
+        let (name, text) = rest.split_once(':').ok_or_else(unknown)?;
+        let key = self.keys.iter().find(|key| key.name == name);
+        let key = key.ok_or_else(|| Unreadable::NoKey {
+            place: place.clone(),
+            key: name.to_owned(),
+        })?;
+        let refused = || Unreadable::Refused {
+            place: place.clone(),
+            key: name.to_owned(),
+        };
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| refused())?;
+        let (nonce, ciphertext) = bytes.split_first_chunk::<NONCE>().ok_or_else(refused)?;
+        let payload = Payload {
+            msg: ciphertext,
+            aad: &place.authenticated(name),
+        };
+        let opened = key.cipher.decrypt(&XNonce::from(*nonce), payload);
+        let opened = opened.map_err(|_| refused())?;
+        String::from_utf8(opened).map_err(|_| refused())
+    }
+}
+
+/// What values begin with that are encrypted with the key of this name.
+pub(crate) fn prefix(key: &str) -> String {
+    format!("{SEALED}{VERSION}:{key}:")
+}
+
+/// What values begin with that are encrypted with any key.
+pub(crate) fn any_prefix() -> String {
+    format!("{SEALED}{VERSION}:")
+}
+
+/// The name of the key that a value is encrypted with; none where it is kept as it is.
+pub(crate) fn key_of(kept: &str) -> Option<&str> {
+    let rest = kept.strip_prefix(SEALED)?.strip_prefix(VERSION)?;
+    rest.strip_prefix(':')?.split_once(':').map(|(key, _)| key)
+}
+
+impl NamedKey {
+    fn parse(line: &str) -> Option<Self> {
+        let (name, key) = line.split_once(char::is_whitespace)?;
+        if !is_key_name(name) {
+            return None;
+        }
+        let key = STANDARD.decode(key.trim()).ok()?;
+        let key: [u8; KEY] = key.try_into().ok()?;
+        Some(NamedKey {
+            name: name.to_owned(),
+            cipher: XChaCha20Poly1305::new(&Key::from(key)),
+        })
+    }
+}
+
+/// Whether a key can be called so.
+#[must_use]
+pub fn is_key_name(name: &str) -> bool {
+    (1..=LONGEST_NAME).contains(&name.len())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn keyring(names: &[&str]) -> Keyring {
+        let line = |name: &&str| Keyring::new_line(Some(name)).expect("random numbers");
+        let lines: Vec<String> = names.iter().map(line).collect();
+        Keyring::parse(&lines.join("\n")).expect("keys")
+    }
+
+    fn place() -> Place {
+        Place::of_row("device", "api_secret", 7)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_sealed_opens_and_shows_nothing(value in "\\PC{0,80}") {
+            let keys = keyring(&["a"]);
+            let kept = keys.seal(&place(), &value).expect("sealed");
+            prop_assert!(value.len() < 3 || !kept.contains(&value));
+            prop_assert_eq!(keys.open(&place(), &kept), Ok(value.clone()));
+            let again = keys.seal(&place(), &value).expect("sealed");
+            prop_assert_ne!(kept, again, "the same value is never kept in the same way");
+            let open = Keyring::default();
+            let kept = open.seal(&place(), &value).expect("kept");
+            prop_assert_eq!(open.open(&place(), &kept), Ok(value));
+        }
+
+        #[test]
+        fn what_was_changed_does_not_open(value in "[a-z]{0,40}", at in 0_usize..200, bit in 0_u8..6) {
+            let keys = keyring(&["a"]);
+            let kept = keys.seal(&place(), &value).expect("sealed");
+            let begin = prefix("a").len();
+            let mut bytes = kept.clone().into_bytes();
+            let at = begin + at % (bytes.len() - begin);
+            bytes[at] ^= 1 << bit;
+            let changed = String::from_utf8_lossy(&bytes).into_owned();
+            if changed != kept {
+                prop_assert!(keys.open(&place(), &changed).is_err(), "{}", changed);
+            }
+        }
+
+        #[test]
+        fn whatever_the_database_holds_is_no_panic(rest in "\\PC{0,60}") {
+            let keys = keyring(&["a"]);
+            for begin in ["sealed:", "sealed:1:", "sealed:1:a:", "sealed:2:a:", ""] {
+                let _ = keys.open(&place(), &format!("{begin}{rest}"));
+            }
+        }
+    }
+
+    #[test]
+    fn m10_a_value_opens_at_its_place_alone() {
+        let keys = keyring(&["a"]);
+        let kept = keys.seal(&place(), "value").expect("sealed");
+        for other in [
+            Place::of_row("device", "api_secret", 8),
+            Place::of_row("device", "note", 7),
+            Place::of_row("device_environment_variable", "api_secret", 7),
+            Place::of_setting("7"),
+        ] {
+            let refused = keys.open(&other, &kept).expect_err("another place");
+            assert!(matches!(refused, Unreadable::Refused { .. }), "{refused}");
+        }
+    }
+
+    #[test]
+    fn m10_the_first_key_seals_and_all_open() {
+        let old = keyring(&["old"]);
+        let kept = old.seal(&place(), "value").expect("sealed");
+        let both = Keyring {
+            keys: keyring(&["new"])
+                .keys
+                .iter()
+                .chain(old.keys.iter())
+                .map(|key| NamedKey {
+                    name: key.name.clone(),
+                    cipher: key.cipher.clone(),
+                })
+                .collect(),
+        };
+        assert_eq!(both.open(&place(), &kept), Ok("value".to_owned()));
+        let again = both.seal(&place(), "value").expect("sealed");
+        assert_eq!((key_of(&kept), key_of(&again)), (Some("old"), Some("new")));
+        let missing = old.open(&place(), &again).expect_err("another key");
+        assert!(matches!(&missing, Unreadable::NoKey { key, .. } if key == "new"));
+        let other = keyring(&["old"]).open(&place(), &kept).expect_err("other");
+        assert!(matches!(other, Unreadable::Refused { .. }), "{other}");
+    }
+
+    #[test]
+    fn files_of_keys_are_read_or_refused_by_their_line() {
+        let key = STANDARD.encode([7; KEY]);
+        let names = |text: &str| {
+            let names = Keyring::parse(text).map(|keys| keys.names().map(str::to_owned).collect());
+            names.map_err(|error| error.to_string())
+        };
+        let two: Vec<String> = vec!["b".to_owned(), "a.1".to_owned()];
+        assert_eq!(
+            names(&format!("# keys\n\nb {key}\r\n  a.1\t{key}\n")),
+            Ok(two)
+        );
+        let long = "n".repeat(LONGEST_NAME + 1);
+        for (text, part) in [
+            (String::new(), "holds no key"),
+            ("# nothing\n".to_owned(), "holds no key"),
+            (key.clone(), "line 1"),
+            (format!("a {key}\nb c"), "line 2"),
+            (format!("a {}", STANDARD.encode([7; 31])), "line 1"),
+            (format!("a:b {key}"), "line 1"),
+            (format!("{long} {key}"), "line 1"),
+            (format!("a {key}\na {key}"), "the name `a`"),
+        ] {
+            let refused = names(&text).expect_err(&text);
+            assert!(refused.contains(part), "{text:?}: {refused}");
+            assert!(!refused.contains(&key), "{refused}");
+        }
+        assert!(!format!("{:?}", keyring(&["a"])).contains(&key));
+    }
+}

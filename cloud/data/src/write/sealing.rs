@@ -1,0 +1,88 @@
+//! What is secret is encrypted on its way into the database.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use resources::{Resource, Taken};
+
+use super::change::Change;
+use super::{WriteError, Writer};
+use crate::error::DataError;
+use crate::keyring::Place;
+use crate::record::{self, Record};
+use crate::sealed;
+
+impl Writer<'_> {
+    /// Encrypts what a change of a row that is there writes of what is secret in it; whether that is anything.
+    pub(super) fn seal(
+        &self,
+        resource: &'static Resource,
+        change: &mut Change,
+    ) -> Result<bool, WriteError> {
+        let secrets = secrets(resource, change);
+        let any = !secrets.is_empty();
+        for (column, value) in secrets {
+            let place = Place::of_row(resource.name, column, change.id);
+            change.new.set_text(column, self.sealed(&place, &value)?);
+        }
+        Ok(any)
+    }
+
+    /// Makes a row with its secrets. What is encrypted for a row needs its number: it is written behind the row.
+    pub(super) async fn insert(
+        &mut self,
+        resource: &'static Resource,
+        change: &mut Change,
+    ) -> Result<i64, WriteError> {
+        let secrets = secrets(resource, change);
+        if secrets.is_empty() {
+            return Ok(record::insert(self.transaction, resource, &change.new).await?);
+        }
+        for (column, _) in &secrets {
+            change.new.set_text(column, "");
+        }
+        let id = record::insert(self.transaction, resource, &change.new).await?;
+        let mut sealed = Record::default();
+        for (column, value) in secrets {
+            let place = Place::of_row(resource.name, column, id);
+            sealed.set_text(column, self.sealed(&place, &value)?);
+        }
+        record::update(self.transaction, resource, &[id], &sealed).await?;
+        Ok(id)
+    }
+
+    fn sealed(&self, place: &Place, value: &str) -> Result<String, WriteError> {
+        let keyring = &self.environment.keyring;
+        Ok(keyring.seal(place, value).map_err(DataError::from)?)
+    }
+
+    /// Says once that what somebody marked as secret is not encrypted.
+    pub(crate) fn warn_of_plain_text(&self) {
+        static WARNED: AtomicBool = AtomicBool::new(false);
+        if self.environment.keyring.is_empty() && !WARNED.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "a secret variable is kept in the database AS IT IS, since `secrets_key_file` names no keys; \
+                 `fleet-cloud secrets-key generate` makes one"
+            );
+        }
+    }
+}
+
+/// What a change writes of what is secret: of all that is always, and of what is in this row.
+fn secrets(resource: &'static Resource, change: &Change) -> Vec<(&'static str, String)> {
+    let mut secrets = Vec::new();
+    for sealed in sealed::columns_of(resource) {
+        let becomes_secret = match sealed.flag {
+            Some(flag) if !change.flag(flag) => continue,
+            Some(flag) => change.alters(flag),
+            None => false,
+        };
+        let value = match change.new.get(sealed.column) {
+            None if becomes_secret => change.old.get(sealed.column),
+            written => written,
+        };
+        if let Some(Taken::Text(value)) = value {
+            secrets.push((sealed.column, value.clone()));
+        }
+    }
+    secrets
+}
