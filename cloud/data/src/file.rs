@@ -4,8 +4,11 @@
 //! writing. It is nobody's until a change of a `release_asset` takes it ([`crate::write::Write::file`]), and goes with
 //! that row. One that nobody takes is dropped after a while.
 
+use resources::Method;
+
 use crate::database::Database;
 use crate::error::DataError;
+use crate::right::RowRight;
 use crate::statement::sql;
 
 pub(crate) const TABLE: &str = "release_asset_file";
@@ -34,6 +37,28 @@ pub struct File {
     pub content_disposition: String,
     /// Bytes.
     pub size: u64,
+}
+
+/// That somebody may read a file: the address that they have is the one that its row gives, or they have the right to
+/// read that row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileRight {
+    file: i64,
+}
+
+impl FileRight {
+    /// By an address with this key, where it is `href`, as the file's row gives it.
+    #[must_use]
+    pub fn by_address(file: i64, key: &str, href: &str) -> Option<Self> {
+        (href == path(file, key)).then_some(FileRight { file })
+    }
+
+    /// By the right to read the row of `release_asset` of this number, which the file is of.
+    #[must_use]
+    pub fn by_row(file: i64, asset: i64, right: &RowRight) -> Option<Self> {
+        let may = right.is_to(Method::Read, "release_asset", asset);
+        may.then_some(FileRight { file })
+    }
 }
 
 impl Database {
@@ -66,9 +91,9 @@ impl Database {
     ///
     /// # Errors
     /// Where the database fails.
-    pub async fn piece(&self, file: i64, number: i64) -> Result<Option<Vec<u8>>, DataError> {
+    pub async fn piece(&self, right: FileRight, number: i64) -> Result<Option<Vec<u8>>, DataError> {
         let select = sql("SELECT bytes FROM release_asset_piece WHERE file = ? AND number = ?");
-        let row = self.row(&select.with(file).with(number)).await?;
+        let row = self.row(&select.with(right.file).with(number)).await?;
         row.map(|row| row.bytes(0)).transpose()
     }
 

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
-use data::file::{PIECE, path};
+use data::file::{FileRight, PIECE};
 use data::{Database, SystemPurpose};
 use futures::Stream;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -44,12 +44,17 @@ pub(crate) async fn serve(
     let row = row.ok_or_else(missing)?;
     let told: Told = serde_json::from_str(&row.some_text(1)?)
         .map_err(|error| Refusal::Fault(anyhow::Error::new(error).context("of a file")))?;
-    let has_key = key(parts.uri.query()).is_some_and(|key| told.href == path(file, &key));
-    if !has_key {
-        let asset = row.id(0)?;
-        let right = cloud.right(&identity.caller, "release_asset", asset, Method::Read);
-        right.await?.ok_or_else(missing)?;
-    }
+    let by_address =
+        key(parts.uri.query()).and_then(|key| FileRight::by_address(file, &key, &told.href));
+    let right = match by_address {
+        Some(right) => right,
+        None => {
+            let asset = row.id(0)?;
+            let right = cloud.right(&identity.caller, "release_asset", asset, Method::Read);
+            let right = right.await?.ok_or_else(missing)?;
+            FileRight::by_row(file, asset, &right).ok_or_else(missing)?
+        }
+    };
     // What a file of this number holds never changes: another one has another number.
     let tag = format!("\"asset-{file}\"");
     let mut response = match range(&parts.headers, &tag, told.size) {
@@ -57,7 +62,7 @@ pub(crate) async fn serve(
         Wanted::All => {
             let body = content(
                 cloud.database.clone(),
-                file,
+                right,
                 0..=told.size.saturating_sub(1),
             );
             with(body, StatusCode::OK, told.size, None)
@@ -65,7 +70,7 @@ pub(crate) async fn serve(
         Wanted::Part(range) => {
             let (first, last) = (*range.start(), *range.end());
             let place = format!("bytes {first}-{last}/{}", told.size);
-            let body = content(cloud.database.clone(), file, range);
+            let body = content(cloud.database.clone(), right, range);
             with(
                 body,
                 StatusCode::PARTIAL_CONTENT,
@@ -169,7 +174,7 @@ enum Refused {
 /// The bytes of a range, a piece in memory at a time.
 fn content(
     database: Database,
-    file: i64,
+    right: FileRight,
     range: RangeInclusive<u64>,
 ) -> impl Stream<Item = Result<Bytes, Refused>> + Send + 'static {
     const LONG: u64 = PIECE as u64;
@@ -181,7 +186,7 @@ fn content(
                 return Ok(None);
             }
             let number = i64::try_from(at / LONG).unwrap_or(i64::MAX);
-            let piece = database.piece(file, number).await?;
+            let piece = database.piece(right, number).await?;
             // A file of no bytes has no pieces.
             let Some(piece) = piece else {
                 return match last {

@@ -50,6 +50,11 @@ fn counted() -> BTreeMap<String, usize> {
         ] {
             assert!(!text.contains(hidden), "{} has `{hidden}`", path.display());
         }
+        // Who somebody is, credentials alone tell.
+        for made in ["Caller::Holder", "Caller::LimitedKey"] {
+            let is_there = text.contains(made) && !path.ends_with("credential.rs");
+            assert!(!is_there, "{} makes a `{made}`", path.display());
+        }
         for (at, _) in text.match_indices(NAMED) {
             let rest = &text[at + NAMED.len()..];
             let name = rest.split(|it: char| !it.is_alphanumeric()).next();
