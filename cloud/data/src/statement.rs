@@ -1,5 +1,6 @@
 //! What can be executed.
 
+use memchr::memchr3;
 use sea_query::{
     DeleteStatement, InsertStatement, PostgresQueryBuilder, SelectStatement, SqliteQueryBuilder,
     UpdateStatement, Value, Values, WithQuery,
@@ -51,7 +52,7 @@ impl Built {
     pub(crate) fn typed(&self) -> String {
         let mut typed = String::with_capacity(self.text.len() + 24 * self.values.0.0.len());
         let mut rest = self.text.as_str();
-        while let Some(at) = rest.find(['$', '\'', '"']) {
+        while let Some(at) = memchr3(b'$', b'\'', b'"', rest.as_bytes()) {
             let (before, found) = rest.split_at(at);
             typed.push_str(before);
             let sign = found.as_bytes().first().copied();
