@@ -32,6 +32,7 @@ mod system_organization;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod transaction;
+pub mod upload;
 pub mod write;
 mod writer;
 

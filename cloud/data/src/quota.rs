@@ -261,15 +261,20 @@ impl Quota {
                 "SELECT count(*) FROM release_asset WHERE release IN (SELECT id FROM release \
                  WHERE belongs_to__application IN (SELECT id FROM application WHERE organization = {of}))",
             ),
+            // With what is being uploaded in parts.
             Quota::ReleaseAssetBytes => Some(match dialect {
                 Dialect::Sqlite => {
-                    "SELECT coalesce(sum(CASE WHEN json_valid(asset) THEN json_extract(asset, '$.size') END), 0) FROM release_asset WHERE release IN \
+                    "SELECT coalesce(sum(coalesce(CASE WHEN json_valid(x.asset) THEN json_extract(x.asset, '$.size') END, 0) \
+                     + coalesce(u.size, 0)), 0) FROM release_asset AS x \
+                     LEFT JOIN release_asset_upload AS u ON u.release_asset = x.id WHERE x.release IN \
                      (SELECT id FROM release WHERE belongs_to__application IN \
                      (SELECT id FROM application WHERE organization = {of}))"
                 }
                 Dialect::Postgres => {
-                    "SELECT CAST(coalesce(sum(CAST(substring(asset FROM '\"size\":([0-9]{1,18})') AS bigint)), 0) AS bigint) \
-                     FROM release_asset WHERE release IN (SELECT id FROM release WHERE belongs_to__application IN \
+                    "SELECT CAST(coalesce(sum(coalesce(CAST(substring(x.asset FROM '\"size\":([0-9]{1,18})') AS bigint), 0) \
+                     + coalesce(u.size, 0)), 0) AS bigint) FROM release_asset AS x \
+                     LEFT JOIN release_asset_upload AS u ON u.release_asset = x.id WHERE x.release IN \
+                     (SELECT id FROM release WHERE belongs_to__application IN \
                      (SELECT id FROM application WHERE organization = {of}))"
                 }
             }),
@@ -560,16 +565,30 @@ pub(crate) async fn check(
     resource: &str,
     row: i64,
 ) -> Result<(), WriteError> {
-    let dialect = writer.transaction.dialect();
+    let quotas = writer.environment.quotas;
+    check_in(writer.transaction, &quotas, resource, row).await
+}
+
+/// The same in a transaction that no writer has.
+///
+/// # Errors
+/// As [`check`].
+pub(crate) async fn check_in(
+    transaction: &mut Transaction,
+    quotas: &Quotas,
+    resource: &str,
+    row: i64,
+) -> Result<(), WriteError> {
+    let dialect = transaction.dialect();
     for rule in RULES.iter().filter(|rule| rule.resource == resource) {
         for quota in [Some(rule.number), rule.bytes].into_iter().flatten() {
             let statement = rule.statement(quota, row, dialect);
-            let Some(found) = writer.transaction.row(&statement).await? else {
+            let Some(found) = transaction.row(&statement).await? else {
                 continue;
             };
             let kept = u64::try_from(found.number(0)?.unwrap_or_default()).unwrap_or_default();
             let given = found.number(1)?.and_then(|given| u64::try_from(given).ok());
-            let most = given.unwrap_or_else(|| quota.default(&writer.environment.quotas));
+            let most = given.unwrap_or_else(|| quota.default(quotas));
             if kept > most {
                 return Err(rule.refusal(quota, most, kept));
             }

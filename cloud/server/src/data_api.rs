@@ -6,6 +6,7 @@
 mod can_access;
 mod change;
 mod listing;
+mod upload;
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
@@ -54,6 +55,11 @@ async fn answer(cloud: &Cloud, request: Request) -> Result<Response, Refusal> {
         let body = body::object(&parts.headers, body, MAX_QUESTION).await?;
         let _share = cloud.share(&identity, &parts).await?;
         return can_access::can_access(cloud, &identity, version, of, query, &body).await;
+    }
+    if parts.method == Method::POST
+        && let Some((of, action)) = upload::Action::behind(rest)
+    {
+        return upload::serve(cloud, &identity, version, of, action, &parts, body).await;
     }
     if rest == "/$batch" {
         return Err(Refusal::Missing("there is no `$batch`".to_owned()));

@@ -2,11 +2,13 @@
 //!
 //! ```text
 //! form      multipart/form-data of a write: fields, and the file, which goes into the database as it comes
+//! part      a part of a file that is sent in several (`data_api::upload` begins and ends that)
 //! download  the file again, whole or a range of it, to whoever may read the row
 //! ```
 
 pub(crate) mod download;
 mod form;
+pub(crate) mod part;
 
 use std::time::Duration;
 
@@ -17,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cloud::{Shared, now};
 
-pub(crate) use form::{Form, is_form, read};
+pub(crate) use form::{Form, disposition, is_form, media_type, plain_name, read};
 
 /// Between two looks for files that nobody took.
 const TIDY: Duration = Duration::from_secs(3600);

@@ -4,7 +4,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{any, get, patch, post};
+use axum::routing::{any, get, patch, post, put};
 use http::StatusCode;
 use tower_http::compression::CompressionLayer;
 
@@ -16,7 +16,7 @@ use crate::cloud::Shared;
 use crate::device::{logs, register, report, state, tags};
 use crate::reach::{proxy, tunnel};
 use crate::registry::token;
-use crate::release_asset::download;
+use crate::release_asset::{download, part};
 use crate::{body_token, cors, dashboard, data_api, forwarded, health, request_log};
 
 /// What answers requests.
@@ -110,6 +110,7 @@ pub(crate) fn router(cloud: Shared) -> Router {
         .layer(CompressionLayer::new())
         // What comes bit by bit is not held back to be compressed, nor what is asked for in ranges.
         .route("/release-asset/v1/{file}", get(download::serve))
+        .route("/release-asset/v1/upload/{uuid}/{part}", put(part::put))
         .route("/supervisor/{*path}", post(proxy::serve))
         .route("/application/{id}/restart", post(proxy::restart))
         .route("/device/v3/{uuid}/tunnel", get(tunnel::accept))

@@ -70,6 +70,8 @@ pub(super) async fn after_change(
             "UPDATE release_asset_file SET release_asset = ? WHERE id = ? AND release_asset IS NULL",
         );
         let take = take.with(change.id).with(file);
+        let upload = sql("DELETE FROM release_asset_upload WHERE file = ?").with(file);
+        writer.transaction.execute(&upload).await?;
         if writer.transaction.execute(&take).await? != 1 {
             return Err(WriteError::refused(
                 "the upload took so long that its file is gone; send it again",

@@ -3,10 +3,10 @@
 use resources::OnDelete;
 
 use super::declared::{Column, Kind, Link, Table, index};
-use crate::{file, generation, image_garbage, quota};
+use crate::{file, generation, image_garbage, quota, upload};
 
 /// All of them.
-pub(super) fn tables() -> [Table; 9] {
+pub(super) fn tables() -> [Table; 11] {
     [
         quotas(),
         settings(),
@@ -15,6 +15,8 @@ pub(super) fn tables() -> [Table; 9] {
         log_lines(),
         files(),
         pieces(),
+        uploads(),
+        parts(),
         sign_in_failures(),
         image_garbage(),
     ]
@@ -133,6 +135,48 @@ fn pieces() -> Table {
             bytes,
         ],
         indexes: vec![index(table, &["file", "number"], true)],
+    }
+}
+
+/// See [`crate::upload`].
+fn uploads() -> Table {
+    let table = upload::TABLE;
+    Table {
+        name: table.to_owned(),
+        columns: vec![
+            id(),
+            text("uuid"),
+            going_with("file", file::TABLE),
+            going_with("release_asset", "release_asset"),
+            text("filename"),
+            text("content_type"),
+            number("size"),
+            number("chunk_size"),
+        ],
+        indexes: vec![
+            index(table, &["uuid"], true),
+            index(table, &["file"], true),
+            index(table, &["release_asset"], true),
+        ],
+    }
+}
+
+fn parts() -> Table {
+    let table = upload::PARTS;
+    let etag = Column {
+        nullable: true,
+        ..text("etag")
+    };
+    Table {
+        name: table.to_owned(),
+        columns: vec![
+            id(),
+            going_with("upload", upload::TABLE),
+            number("number"),
+            number("attempt"),
+            etag,
+        ],
+        indexes: vec![index(table, &["upload", "number"], true)],
     }
 }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
-use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use bytes::{Buf as _, BytesMut};
@@ -15,7 +14,6 @@ use multer::{Field, Multipart};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use resources::Method;
 use serde_json::{Map, Value};
-use tokio::time::timeout;
 
 use crate::answer::Refusal;
 use crate::cloud::{Cloud, now};
@@ -28,10 +26,6 @@ const PARTS: usize = 32;
 const TEXTS: usize = 64 << 10;
 /// Bytes that came and that are of no part yet: heads of parts.
 const AHEAD: u64 = 256 << 10;
-/// Bytes of a file that is too large which are read for nothing, so that its sender gets the answer.
-const PASSED_OVER: usize = 8 << 20;
-/// For how long.
-const LINGERS: Duration = Duration::from_secs(5);
 /// Characters of the name and of the media type of a file.
 const NAME: usize = 255;
 
@@ -70,10 +64,6 @@ pub(crate) async fn read(
         .get(header::CONTENT_LENGTH)
         .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|length| length > most + AHEAD) {
-        // Who asked first is told; who is sending already would see a connection that breaks instead of the answer.
-        if !headers.contains_key(header::EXPECT) {
-            let _ = timeout(LINGERS, passed_over(body)).await;
-        }
         return Err(too_large(most));
     }
     let boundary =
@@ -97,18 +87,6 @@ pub(crate) async fn read(
                 cloud.database.drop_file(file.id).await?;
             }
             Err(refusal)
-        }
-    }
-}
-
-/// Reads the rest of what is refused, up to a bound.
-async fn passed_over(body: Body) {
-    let mut body = body.into_data_stream();
-    let mut left = PASSED_OVER;
-    while let Some(Ok(some)) = body.next().await {
-        match left.checked_sub(some.len()) {
-            Some(rest) => left = rest,
-            None => return,
         }
     }
 }
@@ -229,13 +207,11 @@ impl Reading<'_> {
         let most = self.cloud.configuration.limits.release_asset;
         let id = database.begin_file(now()).await?;
         let filename = part.file_name().map(plain_name);
-        let kind = part.content_type().map(ToString::to_string);
+        let content_type = media_type(part.content_type().map(ToString::to_string));
         self.file = Some(File {
             id,
             content_disposition: disposition(filename.as_deref()),
-            content_type: kind
-                .filter(|kind| kind.len() <= NAME)
-                .unwrap_or_else(|| "application/octet-stream".to_owned()),
+            content_type,
             filename,
             size: 0,
         });
@@ -272,14 +248,21 @@ fn wrong(error: &multer::Error) -> Refusal {
 }
 
 /// The name alone, as a file of one folder may have it.
-fn plain_name(given: &str) -> String {
+pub(crate) fn plain_name(given: &str) -> String {
     let name = given.rsplit(['/', '\\']).next().unwrap_or_default();
     let shown = name.chars().filter(|one| !one.is_control());
     shown.take(NAME).collect()
 }
 
+/// What its sender says that it is, where that is short enough.
+pub(crate) fn media_type(given: Option<String>) -> String {
+    given
+        .filter(|kind| !kind.is_empty() && kind.len() <= NAME)
+        .unwrap_or_else(|| "application/octet-stream".to_owned())
+}
+
 /// That it is to be saved, and as what (RFC 6266): never shown, since whoever uploads may be anybody.
-fn disposition(filename: Option<&str>) -> String {
+pub(crate) fn disposition(filename: Option<&str>) -> String {
     let Some(name) = filename.filter(|name| !name.is_empty()) else {
         return "attachment".to_owned();
     };

@@ -1,0 +1,299 @@
+//! A file beside a release that comes in parts: large ones are sent so, several parts at a time, each of them again
+//! where it failed.
+//!
+//! ```text
+//! begin   a file of nobody, and a row that says what it is to become
+//! part    pieces of the file, by their places in it; a part that is sent again replaces what came of it before
+//! commit  a change of the asset takes the file, as it takes one that came whole
+//! ```
+//!
+//! Whoever knows the uuid may send parts. What is begun counts towards the organization's quota of bytes, and is dropped
+//! after a day, with the file (see [`crate::file`]).
+
+use crate::database::Database;
+use crate::error::DataError;
+use crate::file::PIECE;
+use crate::quota::{self, Quotas};
+use crate::rules::random;
+use crate::statement::sql;
+use crate::write::WriteError;
+
+pub(crate) const TABLE: &str = "release_asset_upload";
+pub(crate) const PARTS: &str = "release_asset_part";
+
+/// What is to be uploaded.
+#[derive(Debug, Clone)]
+pub struct Announcement {
+    /// As its sender calls it.
+    pub filename: String,
+    /// Its media type.
+    pub content_type: String,
+    /// Bytes.
+    pub size: u64,
+    /// Bytes of each part but the last: a multiple of [`PIECE`].
+    pub chunk_size: u64,
+}
+
+/// An upload that was begun.
+#[derive(Debug, Clone)]
+pub struct Upload {
+    id: i64,
+    /// What whoever sends parts has to know.
+    pub uuid: String,
+    /// The number of the file that is being made.
+    pub file: i64,
+    /// The `release_asset` that it is for.
+    pub asset: i64,
+    /// What was announced.
+    pub announced: Announcement,
+}
+
+impl Upload {
+    /// How many parts there are.
+    #[must_use]
+    pub fn parts(&self) -> u64 {
+        self.announced.parts()
+    }
+
+    /// The bytes of a part, which are numbered from 1.
+    #[must_use]
+    pub fn bytes_of(&self, part: u64) -> Option<u64> {
+        self.announced.bytes_of(part)
+    }
+}
+
+impl Announcement {
+    /// How many parts there are.
+    #[must_use]
+    pub fn parts(&self) -> u64 {
+        self.size.div_ceil(self.chunk_size.max(1))
+    }
+
+    /// The bytes of a part, which are numbered from 1.
+    #[must_use]
+    pub fn bytes_of(&self, part: u64) -> Option<u64> {
+        let before = part.checked_sub(1)?.checked_mul(self.chunk_size)?;
+        let left = self.size.checked_sub(before).filter(|left| *left > 0)?;
+        Some(left.min(self.chunk_size))
+    }
+
+    /// The numbers of the pieces of the file that a part has: the first, and the first behind it.
+    fn pieces(&self, part: u64) -> Option<(i64, i64)> {
+        let first = part.checked_sub(1)?.checked_mul(self.chunk_size)? / PIECE as u64;
+        let behind = first + self.bytes_of(part)?.div_ceil(PIECE as u64);
+        Some((i64::try_from(first).ok()?, i64::try_from(behind).ok()?))
+    }
+}
+
+/// One sending of a part. A later one of the same part puts an end to it.
+#[derive(Debug)]
+pub struct PartWriter {
+    file: i64,
+    part: i64,
+    attempt: i64,
+    /// The number of the next piece, and of the first behind the part.
+    next: i64,
+    end: i64,
+}
+
+impl Database {
+    /// Begins an upload, in place of one that was begun before for the same asset.
+    ///
+    /// # Errors
+    /// [`WriteError::Forbidden`] where the organization would keep more than its quota; where the database fails.
+    pub async fn begin_upload(
+        &self,
+        quotas: &Quotas,
+        asset: i64,
+        announced: Announcement,
+        now: i64,
+    ) -> Result<Upload, WriteError> {
+        let uuid = random::uuid()?;
+        let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let mut transaction = self.begin().await?;
+        let before = sql(
+            "DELETE FROM release_asset_file WHERE release_asset IS NULL AND id IN \
+             (SELECT file FROM release_asset_upload WHERE release_asset = ?)",
+        );
+        transaction.execute(&before.with(asset)).await?;
+        let file = sql("INSERT INTO release_asset_file (created_at) VALUES (?) RETURNING id");
+        let file = transaction.id(&file.with(now)).await?;
+        let file = file.ok_or_else(no_number)?;
+        let insert = sql(
+            "INSERT INTO release_asset_upload (uuid, file, release_asset, filename, content_type, size, \
+             chunk_size) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id",
+        );
+        let insert = insert
+            .with(uuid.clone())
+            .with(file)
+            .with(asset)
+            .with(announced.filename.clone())
+            .with(announced.content_type.clone())
+            .with(number(announced.size))
+            .with(number(announced.chunk_size));
+        let id = transaction.id(&insert).await?.ok_or_else(no_number)?;
+        quota::check_in(&mut transaction, quotas, "release_asset", asset).await?;
+        transaction.commit().await?;
+        Ok(Upload {
+            id,
+            uuid,
+            file,
+            asset,
+            announced,
+        })
+    }
+
+    /// The upload of this uuid.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn upload(&self, uuid: &str) -> Result<Option<Upload>, DataError> {
+        let select = sql(
+            "SELECT id, file, release_asset, filename, content_type, size, chunk_size \
+             FROM release_asset_upload WHERE uuid = ?",
+        );
+        let Some(row) = self.row(&select.with(uuid)).await? else {
+            return Ok(None);
+        };
+        let number = |at| Ok::<_, DataError>(u64::try_from(row.id(at)?).unwrap_or_default());
+        Ok(Some(Upload {
+            id: row.id(0)?,
+            uuid: uuid.to_owned(),
+            file: row.id(1)?,
+            asset: row.id(2)?,
+            announced: Announcement {
+                filename: row.some_text(3)?,
+                content_type: row.some_text(4)?,
+                size: number(5)?,
+                chunk_size: number(6)?,
+            },
+        }))
+    }
+
+    /// Begins to take a part; what came of it before goes. Nothing where there is no such part.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn begin_part(
+        &self,
+        upload: &Upload,
+        number: u64,
+    ) -> Result<Option<PartWriter>, DataError> {
+        let Some((next, end)) = upload.announced.pieces(number) else {
+            return Ok(None);
+        };
+        let part = i64::try_from(number).unwrap_or(i64::MAX);
+        let mut transaction = self.begin().await?;
+        let insert = sql(
+            "INSERT INTO release_asset_part (upload, number, attempt) VALUES (?, ?, 1) \
+             ON CONFLICT (upload, number) DO UPDATE SET attempt = release_asset_part.attempt + 1, etag = NULL \
+             RETURNING id, attempt",
+        );
+        let row = transaction.row(&insert.with(upload.id).with(part)).await?;
+        let row = row.ok_or_else(no_number)?;
+        let (part, attempt) = (row.id(0)?, row.id(1)?);
+        let pieces =
+            sql("DELETE FROM release_asset_piece WHERE file = ? AND number >= ? AND number < ?");
+        let pieces = pieces.with(upload.file).with(next).with(end);
+        transaction.execute(&pieces).await?;
+        transaction.commit().await?;
+        Ok(Some(PartWriter {
+            file: upload.file,
+            part,
+            attempt,
+            next,
+            end,
+        }))
+    }
+
+    /// Adds the next piece of a part: [`PIECE`] bytes, or what is left at the end of the file. False where the part is
+    /// being sent anew, or the upload is gone.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn add_part_piece(
+        &self,
+        writer: &mut PartWriter,
+        bytes: &[u8],
+    ) -> Result<bool, DataError> {
+        if writer.next >= writer.end {
+            return Ok(false);
+        }
+        let insert = sql("INSERT INTO release_asset_piece (file, number, bytes) \
+             SELECT ?, ?, ? WHERE EXISTS (SELECT 1 FROM release_asset_part WHERE id = ? AND attempt = ?)");
+        let insert = insert
+            .with(writer.file)
+            .with(writer.next)
+            .with(bytes.to_vec())
+            .with(writer.part)
+            .with(writer.attempt);
+        writer.next += 1;
+        Ok(self.execute(&insert).await? == 1)
+    }
+
+    /// The part is whole, and has this digest. False as above.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn end_part(&self, writer: PartWriter, etag: &str) -> Result<bool, DataError> {
+        let update = sql("UPDATE release_asset_part SET etag = ? WHERE id = ? AND attempt = ?");
+        let update = update.with(etag).with(writer.part).with(writer.attempt);
+        Ok(writer.next == writer.end && self.execute(&update).await? == 1)
+    }
+
+    /// The digests of the parts that are whole, by their numbers.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn whole_parts(&self, upload: &Upload) -> Result<Vec<(u64, String)>, DataError> {
+        let select = sql(
+            "SELECT number, etag FROM release_asset_part WHERE upload = ? AND etag IS NOT NULL \
+             ORDER BY number",
+        );
+        let rows = self.rows(&select.with(upload.id)).await?;
+        rows.iter()
+            .map(|row| {
+                let number = u64::try_from(row.id(0)?).unwrap_or_default();
+                Ok((number, row.some_text(1)?))
+            })
+            .collect()
+    }
+}
+
+fn no_number() -> DataError {
+    DataError::Null {
+        column: "id".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_parted_into_pieces() {
+        let announced = Announcement {
+            filename: "a".to_owned(),
+            content_type: "b".to_owned(),
+            size: 5 * PIECE as u64 + 7,
+            chunk_size: 2 * PIECE as u64,
+        };
+        assert_eq!(announced.parts(), 3);
+        let parts = [1, 2, 3].map(|part| (announced.bytes_of(part), announced.pieces(part)));
+        let two = 2 * PIECE as u64;
+        assert_eq!(
+            parts,
+            [
+                (Some(two), Some((0, 2))),
+                (Some(two), Some((2, 4))),
+                (Some(PIECE as u64 + 7), Some((4, 6))),
+            ]
+        );
+        for part in [0, 4, u64::MAX] {
+            assert_eq!(
+                (announced.bytes_of(part), announced.pieces(part)),
+                (None, None)
+            );
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! A file beside a release that comes in parts, as clients send large ones: `POST
+//! /v7/release_asset(7)/beginUpload`, a `PUT` for each part (`release_asset::part`), and `commitUpload` or
+//! `cancelUpload`.
+
+use axum::body::Body;
+use axum::response::{IntoResponse as _, Response};
+use data::file::{File, PIECE};
+use data::query;
+use data::upload::{Announcement, Upload};
+use data::write::Verb;
+use http::StatusCode;
+use http::request::Parts;
+use odata::{Address, Tail};
+use resources::{Method, Version};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::change::{Asked, change};
+use crate::answer::{Refusal, json as json_answer};
+use crate::body;
+use crate::clients;
+use crate::cloud::{Cloud, now};
+use crate::credential::Identity;
+use crate::release_asset::{disposition, is_addressed, media_type, plain_name};
+
+/// Bytes of a part where the client leaves them to the cloud, and the fewest that it may choose for several.
+const CHUNK: u64 = 5 << 20;
+/// Parts of one file.
+const MAX_PARTS: u64 = 1000;
+
+/// What is done with an upload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    Begin,
+    Commit,
+    Cancel,
+}
+
+impl Action {
+    /// The address before it, and the action that a path ends with.
+    pub(super) fn behind(path: &str) -> Option<(&str, Self)> {
+        let (before, name) = path.rsplit_once('/')?;
+        let action = match name {
+            "beginUpload" => Action::Begin,
+            "commitUpload" => Action::Commit,
+            "cancelUpload" => Action::Cancel,
+            _ => return None,
+        };
+        Some((before, action))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Begin {
+    asset: Announced,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Announced {
+    filename: String,
+    content_type: String,
+    size: u64,
+    chunk_size: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Commit {
+    uuid: String,
+    #[serde(rename = "providerCommitData")]
+    sent: Sent,
+}
+
+#[derive(Deserialize)]
+struct Sent {
+    #[serde(rename = "Parts")]
+    parts: Vec<Part>,
+}
+
+#[derive(Deserialize)]
+struct Part {
+    #[serde(rename = "PartNumber")]
+    number: u64,
+    #[serde(rename = "ETag")]
+    etag: String,
+}
+
+#[derive(Deserialize)]
+struct Cancel {
+    uuid: String,
+}
+
+/// Does it, for whoever may change the asset.
+pub(super) async fn serve(
+    cloud: &Cloud,
+    identity: &Identity,
+    version: Version,
+    of: &str,
+    action: Action,
+    parts: &Parts,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let base = version.path();
+    let whole = format!("{base}{of}");
+    let request = odata::parse_behind(base, of, None)?;
+    let keyed = match &request.address {
+        Address::Resource(path) => {
+            path.key.is_some() && path.links.is_empty() && path.tail == Tail::Records
+        }
+        Address::Metadata => false,
+    };
+    if !keyed || !is_addressed(version, &request) {
+        return Err(Refusal::Wrong(
+            "files are uploaded in parts for one release asset, by its key: `release_asset(7)/beginUpload`"
+                .to_owned(),
+        ));
+    }
+    let share = cloud.share(identity, parts).await?;
+    let setting = cloud.setting_of(&identity.caller, version);
+    let (_, rows) = query::rows(&setting, &request, Method::Update, &whole, None)?;
+    let database = cloud.database_of(&identity.caller);
+    let row = database.row(&rows).await?.ok_or(Refusal::Unauthorized)?;
+    let asset = row.id(0)?;
+    // Its body may take longer than others wait for a turn.
+    drop(share);
+    let most = cloud.configuration.limits.body;
+    match action {
+        Action::Begin => {
+            let Begin { asset: announced } = body::typed(&parts.headers, body, most).await?;
+            let announced = checked(announced, cloud.configuration.limits.release_asset)?;
+            let quotas = &cloud.environment.quotas;
+            let upload = database
+                .begin_upload(quotas, asset, announced, now())
+                .await?;
+            let origin = clients::address(cloud, &parts.headers);
+            Ok(json_answer(
+                StatusCode::OK,
+                begun(&upload, &origin).to_string(),
+            ))
+        }
+        Action::Cancel => {
+            let Cancel { uuid } = body::typed(&parts.headers, body, most).await?;
+            let upload = of_asset(cloud, &uuid, asset).await?;
+            database.drop_file(upload.file).await?;
+            Ok(StatusCode::NO_CONTENT.into_response())
+        }
+        Action::Commit => {
+            let Commit { uuid, sent } = body::typed(&parts.headers, body, most).await?;
+            let upload = of_asset(cloud, &uuid, asset).await?;
+            check_parts(&upload, &sent.parts, &database.whole_parts(&upload).await?)?;
+            let Announcement {
+                filename,
+                content_type,
+                size,
+                ..
+            } = &upload.announced;
+            let file = File {
+                id: upload.file,
+                filename: Some(filename.clone()),
+                content_type: content_type.clone(),
+                content_disposition: disposition(Some(filename)),
+                size: *size,
+            };
+            let origin = clients::address(cloud, &parts.headers);
+            let body = Map::from_iter([("asset".to_owned(), Value::Object(Map::new()))]);
+            let asked = Asked {
+                version,
+                verb: Verb::Patch,
+                request: &request,
+                path: &whole,
+                query: None,
+                body: &body,
+                file: Some(&file),
+                origin: &origin,
+            };
+            let _share = cloud.share(identity, parts).await?;
+            change(cloud, &identity.caller, asked).await?;
+            let setting = query::Setting {
+                origin: &origin,
+                ..setting
+            };
+            let row = query::record(&setting, "release_asset", asset)?;
+            let text = database.texts(&row).await?.into_iter().flatten().next();
+            let row: Value = serde_json::from_str(&text.ok_or(Refusal::Unauthorized)?)
+                .map_err(|error| Refusal::Fault(error.into()))?;
+            Ok(json_answer(StatusCode::OK, row["asset"].to_string()))
+        }
+    }
+}
+
+/// What is announced, as it may be.
+fn checked(announced: Announced, most: u64) -> Result<Announcement, Refusal> {
+    let Announced {
+        filename,
+        content_type,
+        size,
+        chunk_size,
+    } = announced;
+    if size > most {
+        return Err(Refusal::TooLarge(
+            usize::try_from(most).unwrap_or(usize::MAX),
+        ));
+    }
+    if size == 0 {
+        return Err(Refusal::Wrong(
+            "`size` is 0: an empty file is sent in one form".to_owned(),
+        ));
+    }
+    let chunk_size =
+        chunk_size.unwrap_or(CHUNK.max(size.div_ceil(MAX_PARTS).next_multiple_of(PIECE as u64)));
+    let is_one_part = chunk_size >= size;
+    if !is_one_part && (chunk_size < CHUNK || !chunk_size.is_multiple_of(PIECE as u64)) {
+        return Err(Refusal::Wrong(format!(
+            "`chunk_size` is {chunk_size}; it is {CHUNK} or more and a multiple of {PIECE}"
+        )));
+    }
+    if size.div_ceil(chunk_size) > MAX_PARTS {
+        return Err(Refusal::Wrong(format!(
+            "with `chunk_size` {chunk_size} the file has more than {MAX_PARTS} parts; choose a larger one"
+        )));
+    }
+    Ok(Announcement {
+        filename: plain_name(&filename),
+        content_type: media_type(Some(content_type)),
+        size,
+        chunk_size,
+    })
+}
+
+/// Where each part is sent.
+fn begun(upload: &Upload, origin: &str) -> Value {
+    let parts: Vec<Value> = (1..=upload.parts())
+        .map(|part| {
+            json!({
+                "url": format!("{origin}/release-asset/v1/upload/{}/{part}", upload.uuid),
+                "chunkSize": upload.bytes_of(part),
+                "partNumber": part,
+            })
+        })
+        .collect();
+    json!({ "asset": { "uuid": upload.uuid, "uploadParts": parts } })
+}
+
+async fn of_asset(cloud: &Cloud, uuid: &str, asset: i64) -> Result<Upload, Refusal> {
+    let upload = cloud.database.upload(uuid).await?;
+    upload.filter(|upload| upload.asset == asset).ok_or_else(|| {
+        Refusal::Missing("this asset has no upload of this uuid; it may have taken more than a day, or another was begun".to_owned())
+    })
+}
+
+/// Each part came, and is what the client sent.
+fn check_parts(upload: &Upload, sent: &[Part], came: &[(u64, String)]) -> Result<(), Refusal> {
+    for number in 1..=upload.parts() {
+        let whole = came.iter().find(|(part, _)| *part == number);
+        let Some((_, etag)) = whole else {
+            return Err(Refusal::Wrong(format!(
+                "part {number} did not come; send it, and commit again"
+            )));
+        };
+        let named = sent.iter().find(|part| part.number == number);
+        if named.is_none_or(|part| part.etag.trim_matches('"') != etag) {
+            return Err(Refusal::Wrong(format!(
+                "`Parts` must name part {number} with the ETag that its upload was answered with"
+            )));
+        }
+    }
+    if sent.len() as u64 != upload.parts() {
+        return Err(Refusal::Wrong(format!(
+            "`Parts` names {} parts; the file has {}",
+            sent.len(),
+            upload.parts()
+        )));
+    }
+    Ok(())
+}
