@@ -38,6 +38,7 @@ mod quotas;
 mod reach;
 mod registry;
 mod registry_garbage;
+mod release_asset_parts;
 mod release_assets;
 mod replicas;
 mod restored;

@@ -36,7 +36,7 @@ fn with_form(request: RequestBuilder, form: Vec<u8>) -> RequestBuilder {
 }
 
 /// Bytes that are not alike: a piece in the wrong place would show.
-fn bytes(length: usize) -> Vec<u8> {
+pub(crate) fn bytes(length: usize) -> Vec<u8> {
     (0..length)
         .map(|at| u8::try_from(at.wrapping_mul(2_654_435_761) >> 7 & 0xff).expect("a byte"))
         .collect()
