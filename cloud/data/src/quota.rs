@@ -5,13 +5,14 @@
 //! as there are connections to the database. The cloud's defaults are configured; an administrator of the cloud gives
 //! an organization others. What is counted for a user goes by the configuration alone.
 
+use resources::Type;
 use serde::Deserialize;
 
 use crate::database::{Database, Dialect};
 use crate::error::DataError;
 use crate::statement::{Built, sql};
 use crate::transaction::Transaction;
-use crate::write::{WriteError, Writer};
+use crate::write::{WriteError, Writer, known};
 
 /// The table of quotas that single organizations have.
 pub(crate) const TABLE: &str = "organization_quota";
@@ -286,172 +287,89 @@ impl Quota {
 /// Rows that count.
 struct QuotaRule {
     resource: &'static str,
-    /// The organization of the row `{row}`, if it is of one.
-    organization: Option<&'static str>,
-    /// The link to the row that they are counted for, where that is not the organization.
-    owner: Option<&'static str>,
+    /// The link from a row to what it is of, which leads on to the organization.
+    link: &'static str,
+    counted_for: CountedFor,
     number: Quota,
     bytes: Option<Quota>,
 }
 
-const OF_FLEET: &str = "SELECT organization FROM application WHERE id = {row}";
-const OF_DEVICE: &str = "SELECT a.organization FROM device AS d \
-    JOIN application AS a ON a.id = d.belongs_to__application WHERE d.id = {row}";
-const OF_RELEASE: &str = "SELECT a.organization FROM release AS r \
-    JOIN application AS a ON a.id = r.belongs_to__application WHERE r.id = {row}";
+/// What rows are counted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CountedFor {
+    /// The whole organization.
+    Organization,
+    /// The row that the link leads to, by the quota of its organization.
+    Owner,
+    /// The same, which is of no organization.
+    OwnerAlone,
+}
 
 const RULES: [QuotaRule; 27] = [
-    whole("application", OF_FLEET, Quota::Fleets, None),
-    whole("device", OF_DEVICE, Quota::Devices, None),
-    whole("release", OF_RELEASE, Quota::Releases, None),
-    whole(
-        "image",
-        "SELECT a.organization FROM image AS x JOIN service AS s ON s.id = x.is_a_build_of__service \
-         JOIN application AS a ON a.id = s.application WHERE x.id = {row}",
-        Quota::Images,
-        None,
-    ),
+    whole("application", "organization", Quota::Fleets, None),
+    whole("device", "belongs_to__application", Quota::Devices, None),
+    whole("release", "belongs_to__application", Quota::Releases, None),
+    whole("image", "is_a_build_of__service", Quota::Images, None),
     whole(
         "organization_membership",
-        "SELECT is_member_of__organization FROM organization_membership WHERE id = {row}",
+        "is_member_of__organization",
         Quota::Members,
         None,
     ),
     whole(
         "organization_invite",
-        "SELECT is_invited_to__organization FROM organization_invite WHERE id = {row}",
+        "is_invited_to__organization",
         Quota::Invites,
         None,
     ),
-    whole(
-        "team",
-        "SELECT belongs_to__organization FROM team WHERE id = {row}",
-        Quota::Teams,
-        None,
-    ),
-    each(
-        "service",
-        "application",
-        "SELECT a.organization FROM service AS x JOIN application AS a ON a.id = x.application WHERE x.id = {row}",
-        Quota::Services,
-    ),
+    whole("team", "belongs_to__organization", Quota::Teams, None),
+    each("service", "application", Quota::Services, None),
     each(
         "user_application_membership",
         "is_member_of__application",
-        "SELECT a.organization FROM user_application_membership AS x \
-         JOIN application AS a ON a.id = x.is_member_of__application WHERE x.id = {row}",
         Quota::Members,
+        None,
     ),
     each(
         "application_invite",
         "is_invited_to__application",
-        "SELECT a.organization FROM application_invite AS x \
-         JOIN application AS a ON a.id = x.is_invited_to__application WHERE x.id = {row}",
         Quota::Invites,
+        None,
     ),
     of_nobody("api_key", "is_of__actor", Quota::Keys),
     of_nobody("user__has__public_key", "user", Quota::PublicKeys),
     of_nobody("organization_membership", "user", Quota::Organizations),
     whole(
         "release_asset",
-        "SELECT a.organization FROM release_asset AS x JOIN release AS r ON r.id = x.release \
-         JOIN application AS a ON a.id = r.belongs_to__application WHERE x.id = {row}",
+        "release",
         Quota::ReleaseAssets,
         Some(Quota::ReleaseAssetBytes),
     ),
-    tag(
-        "device_tag",
-        "device",
-        "SELECT a.organization FROM device_tag AS x JOIN device AS d ON d.id = x.device \
-         JOIN application AS a ON a.id = d.belongs_to__application WHERE x.id = {row}",
-    ),
-    tag(
-        "application_tag",
-        "application",
-        "SELECT a.organization FROM application_tag AS x JOIN application AS a ON a.id = x.application \
-         WHERE x.id = {row}",
-    ),
-    tag(
-        "release_tag",
-        "release",
-        "SELECT a.organization FROM release_tag AS x JOIN release AS r ON r.id = x.release \
-         JOIN application AS a ON a.id = r.belongs_to__application WHERE x.id = {row}",
-    ),
-    variable(
-        "device_config_variable",
-        "device",
-        "SELECT a.organization FROM device_config_variable AS x JOIN device AS d ON d.id = x.device \
-         JOIN application AS a ON a.id = d.belongs_to__application WHERE x.id = {row}",
-    ),
-    variable(
-        "device_environment_variable",
-        "device",
-        "SELECT a.organization FROM device_environment_variable AS x JOIN device AS d ON d.id = x.device \
-         JOIN application AS a ON a.id = d.belongs_to__application WHERE x.id = {row}",
-    ),
-    variable(
-        "device_service_environment_variable",
-        "service_install",
-        "SELECT a.organization FROM device_service_environment_variable AS x \
-         JOIN service_install AS i ON i.id = x.service_install JOIN device AS d ON d.id = i.device \
-         JOIN application AS a ON a.id = d.belongs_to__application WHERE x.id = {row}",
-    ),
-    variable(
-        "application_config_variable",
-        "application",
-        "SELECT a.organization FROM application_config_variable AS x JOIN application AS a ON a.id = x.application \
-         WHERE x.id = {row}",
-    ),
-    variable(
-        "application_environment_variable",
-        "application",
-        "SELECT a.organization FROM application_environment_variable AS x \
-         JOIN application AS a ON a.id = x.application WHERE x.id = {row}",
-    ),
-    variable(
-        "build_environment_variable",
-        "application",
-        "SELECT a.organization FROM build_environment_variable AS x JOIN application AS a ON a.id = x.application \
-         WHERE x.id = {row}",
-    ),
-    variable(
-        "service_environment_variable",
-        "service",
-        "SELECT a.organization FROM service_environment_variable AS x JOIN service AS s ON s.id = x.service \
-         JOIN application AS a ON a.id = s.application WHERE x.id = {row}",
-    ),
-    variable(
-        "image_environment_variable",
-        "release_image",
-        "SELECT a.organization FROM image_environment_variable AS x \
-         JOIN release_image AS i ON i.id = x.release_image JOIN release AS r ON r.id = i.is_part_of__release \
-         JOIN application AS a ON a.id = r.belongs_to__application WHERE x.id = {row}",
-    ),
-    variable(
-        "image_label",
-        "release_image",
-        "SELECT a.organization FROM image_label AS x JOIN release_image AS i ON i.id = x.release_image \
-         JOIN release AS r ON r.id = i.is_part_of__release \
-         JOIN application AS a ON a.id = r.belongs_to__application WHERE x.id = {row}",
-    ),
-    variable(
-        "service_label",
-        "service",
-        "SELECT a.organization FROM service_label AS x JOIN service AS s ON s.id = x.service \
-         JOIN application AS a ON a.id = s.application WHERE x.id = {row}",
-    ),
+    tag("device_tag", "device"),
+    tag("application_tag", "application"),
+    tag("release_tag", "release"),
+    variable("device_config_variable", "device"),
+    variable("device_environment_variable", "device"),
+    variable("device_service_environment_variable", "service_install"),
+    variable("application_config_variable", "application"),
+    variable("application_environment_variable", "application"),
+    variable("build_environment_variable", "application"),
+    variable("service_environment_variable", "service"),
+    variable("image_environment_variable", "release_image"),
+    variable("image_label", "release_image"),
+    variable("service_label", "service"),
 ];
 
 const fn whole(
     resource: &'static str,
-    organization: &'static str,
+    link: &'static str,
     number: Quota,
     bytes: Option<Quota>,
 ) -> QuotaRule {
     QuotaRule {
         resource,
-        organization: Some(organization),
-        owner: None,
+        link,
+        counted_for: CountedFor::Organization,
         number,
         bytes,
     }
@@ -459,63 +377,39 @@ const fn whole(
 
 const fn each(
     resource: &'static str,
-    owner: &'static str,
-    organization: &'static str,
+    link: &'static str,
     number: Quota,
+    bytes: Option<Quota>,
 ) -> QuotaRule {
     QuotaRule {
-        resource,
-        organization: Some(organization),
-        owner: Some(owner),
-        number,
-        bytes: None,
+        counted_for: CountedFor::Owner,
+        ..whole(resource, link, number, bytes)
     }
 }
 
-const fn of_nobody(resource: &'static str, owner: &'static str, number: Quota) -> QuotaRule {
+const fn of_nobody(resource: &'static str, link: &'static str, number: Quota) -> QuotaRule {
     QuotaRule {
-        resource,
-        organization: None,
-        owner: Some(owner),
-        number,
-        bytes: None,
+        counted_for: CountedFor::OwnerAlone,
+        ..whole(resource, link, number, None)
     }
 }
 
-const fn tag(resource: &'static str, owner: &'static str, organization: &'static str) -> QuotaRule {
-    QuotaRule {
-        resource,
-        organization: Some(organization),
-        owner: Some(owner),
-        number: Quota::Tags,
-        bytes: Some(Quota::TagBytes),
-    }
+const fn tag(resource: &'static str, link: &'static str) -> QuotaRule {
+    each(resource, link, Quota::Tags, Some(Quota::TagBytes))
 }
 
-const fn variable(
-    resource: &'static str,
-    owner: &'static str,
-    organization: &'static str,
-) -> QuotaRule {
-    QuotaRule {
-        resource,
-        organization: Some(organization),
-        owner: Some(owner),
-        number: Quota::Variables,
-        bytes: Some(Quota::VariableBytes),
-    }
+const fn variable(resource: &'static str, link: &'static str) -> QuotaRule {
+    each(resource, link, Quota::Variables, Some(Quota::VariableBytes))
 }
 
 impl QuotaRule {
     /// The statement that answers how much there is of a quota, and which one the organization was given.
-    fn statement(&self, quota: Quota, row: i64, dialect: Dialect) -> Built {
-        let organization = self.organization.unwrap_or("SELECT CAST(NULL AS bigint)");
-        let organization = format!("({organization})");
-        let kept = match (self.owner, quota.kept(dialect)) {
-            (None, Some(kept)) => kept.replace("{of}", &organization),
-            (owner, _) => {
-                let resource = self.resource;
-                let owner = owner.unwrap_or("id");
+    fn statement(&self, quota: Quota, row: i64, dialect: Dialect) -> Result<Built, WriteError> {
+        let organization = self.organization()?;
+        let kept = match (self.counted_for, quota.kept(dialect)) {
+            (CountedFor::Organization, Some(kept)) => kept.replace("{of}", &organization),
+            _ => {
+                let (resource, owner) = (self.resource, self.link);
                 let what = match Some(quota) == self.bytes {
                     true => "CAST(coalesce(sum(length(value)), 0) AS bigint)",
                     false => "count(*)",
@@ -533,22 +427,52 @@ impl QuotaRule {
             Dialect::Sqlite => "?1",
             Dialect::Postgres => "$1",
         };
-        Built::new(text.replace("{row}", row_is), [row.into()])
+        Ok(Built::new(text.replace("{row}", row_is), [row.into()]))
+    }
+
+    /// The organization of the row `{row}`, as an expression: the link is followed, and from there on what the model
+    /// declares each row to be of.
+    fn organization(&self) -> Result<String, WriteError> {
+        if self.counted_for == CountedFor::OwnerAlone {
+            return Ok("CAST(NULL AS bigint)".to_owned());
+        }
+        let mut id = "{row}".to_owned();
+        let mut resource = known(self.resource)?;
+        let mut link = Some(self.link);
+        while resource.name != "organization" {
+            let mut fields = resource.fields.iter();
+            let field = fields.find(|field| match link {
+                Some(name) => field.name == name,
+                None => field.belongs,
+            });
+            let Some((field, Type::Link { to, .. })) = field.map(|field| (field, field.kind))
+            else {
+                let why = format!("no link of `{}` leads to an organization", resource.name);
+                return Err(WriteError::Broken(why));
+            };
+            id = format!(
+                "(SELECT \"{}\" FROM \"{}\" WHERE id = {id})",
+                field.name, resource.table
+            );
+            resource = known(to)?;
+            link = None;
+        }
+        Ok(id)
     }
 
     fn refusal(&self, quota: Quota, most: u64, kept: u64) -> WriteError {
         let name = quota.name();
-        let whose = match self.owner {
-            None => "organization".to_owned(),
-            Some("is_of__actor") => "holder of the keys".to_owned(),
-            Some("is_member_of__application" | "is_invited_to__application") => "fleet".to_owned(),
-            Some(owner) => owner.replace('_', " "),
+        let whose = match (self.counted_for, self.link) {
+            (CountedFor::Organization, _) => "organization".to_owned(),
+            (_, "is_of__actor") => "holder of the keys".to_owned(),
+            (_, "is_member_of__application" | "is_invited_to__application") => "fleet".to_owned(),
+            (_, owner) => owner.replace('_', " "),
         };
-        let who = match self.organization {
-            Some(_) => {
-                "an administrator of the cloud can give the organization another quota".to_owned()
+        let who = match self.counted_for {
+            CountedFor::OwnerAlone => {
+                format!("whoever operates the cloud can change it (`quotas.{name}`)")
             }
-            None => format!("whoever operates the cloud can change it (`quotas.{name}`)"),
+            _ => "an administrator of the cloud can give the organization another quota".to_owned(),
         };
         WriteError::Forbidden(format!(
             "the {whose} may have {most} by the quota `{name}`, and this would make it {kept}; {who}"
@@ -582,7 +506,7 @@ pub(crate) async fn check_in(
     let dialect = transaction.dialect();
     for rule in RULES.iter().filter(|rule| rule.resource == resource) {
         for quota in [Some(rule.number), rule.bytes].into_iter().flatten() {
-            let statement = rule.statement(quota, row, dialect);
+            let statement = rule.statement(quota, row, dialect)?;
             let Some(found) = transaction.row(&statement).await? else {
                 continue;
             };
@@ -725,4 +649,29 @@ pub async fn give(
         transaction.execute(&give).await?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_model_leads_from_each_row_that_counts_to_its_organization() {
+        for rule in &RULES {
+            let way = rule.organization().unwrap();
+            let ends = match rule.counted_for {
+                CountedFor::OwnerAlone => "CAST(NULL AS bigint)",
+                _ => "organization\" FROM ",
+            };
+            assert!(way.contains(ends), "{}: {way}", rule.resource);
+        }
+        let label = RULES.iter().find(|rule| rule.resource == "image_label");
+        assert_eq!(
+            label.unwrap().organization().unwrap(),
+            "(SELECT \"organization\" FROM \"application\" WHERE id = \
+             (SELECT \"belongs_to__application\" FROM \"release\" WHERE id = \
+             (SELECT \"is_part_of__release\" FROM \"release_image\" WHERE id = \
+             (SELECT \"release_image\" FROM \"image_label\" WHERE id = {row}))))"
+        );
+    }
 }
