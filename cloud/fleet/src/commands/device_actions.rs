@@ -55,6 +55,14 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, action: Action) -> Resul
     let bytes = cloud.read(answer).await?;
     drop(waiting);
     if !status.is_success() {
+        // Where it is for want of such a service: it says which there are.
+        if let Do::RestartService(name) | Do::StopService(name) | Do::StartService(name) =
+            &action.act
+            && status == StatusCode::NOT_FOUND
+            && !is_not_connected(&bytes)
+        {
+            find::service(cloud, device.fleet()?, name).await?;
+        }
         return Err(refusal(cloud, &device, &action.act, status, &bytes));
     }
     let answered: Value = serde_json::from_slice(&bytes)
@@ -129,6 +137,11 @@ fn asked(device: &Device, action: &Action) -> Result<Asked> {
     })
 }
 
+/// Whether a 404 is the cloud's, which has no way to the device.
+fn is_not_connected(body: &[u8]) -> bool {
+    said(body).is_some_and(|words| words.contains("online"))
+}
+
 fn refusal(cloud: &Cloud, device: &Device, act: &Do, status: StatusCode, body: &[u8]) -> Failure {
     let name = format!("{} ({})", device.device_name, short(&device.uuid));
     let words = said(body);
@@ -138,7 +151,7 @@ fn refusal(cloud: &Cloud, device: &Device, act: &Do, status: StatusCode, body: &
     };
     match status {
         // Of the cloud: the device was found, so what is not is its tunnel.
-        StatusCode::NOT_FOUND if words.as_deref().is_some_and(|w| w.contains("online")) => {
+        StatusCode::NOT_FOUND if is_not_connected(body) => {
             Failure::failed(format!("the device {name} is not connected"))
                 .hint("`fleet device show` tells since when")
         }

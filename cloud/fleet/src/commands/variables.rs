@@ -75,6 +75,23 @@ struct Variable {
     of: &'static str,
     /// The one service that gets it.
     service: Option<String>,
+    /// What is nearer to the device says otherwise, wherever this one would be given.
+    overridden: bool,
+}
+
+impl Variable {
+    /// How near to the device it is set: that of one service is nearer than that of all, and the device's own nearer
+    /// than the fleet's.
+    fn nearness(&self) -> (bool, bool) {
+        (self.of == "device", self.service.is_some())
+    }
+
+    /// Whether this one is given in place of the other, wherever that would be.
+    fn overrides(&self, other: &Variable) -> bool {
+        (self.kind, &self.name) == (other.kind, &other.name)
+            && self.nearness() > other.nearness()
+            && (self.service.is_none() || self.service == other.service)
+    }
 }
 
 pub(crate) async fn list(cloud: &Cloud, output: &Output, of: &Of) -> Result<()> {
@@ -121,6 +138,13 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, of: &Of) -> Result<()> 
             all.extend(read(cloud, resource, kind, "device", filter, expand).await?);
         }
     }
+    let overridden: Vec<bool> = all
+        .iter()
+        .map(|one| all.iter().any(|other| other.overrides(one)))
+        .collect();
+    for (one, overridden) in all.iter_mut().zip(overridden) {
+        one.overridden = overridden;
+    }
     if let Some(service) = &of.service {
         all.retain(|one| one.service.as_ref().is_none_or(|name| name == service));
         all.retain(|one| one.kind == "environment");
@@ -143,7 +167,10 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, of: &Of) -> Result<()> 
                 None => ("hidden".to_owned(), Mood::Quiet),
             }),
             ("KIND", |one| (one.kind.to_owned(), Mood::Quiet)),
-            ("OF", |one| (one.of.to_owned(), Mood::Quiet)),
+            ("OF", |one| match one.overridden {
+                true => (format!("{}, overridden", one.of), Mood::Quiet),
+                false => (one.of.to_owned(), Mood::Quiet),
+            }),
             ("SERVICE", |one| {
                 (
                     one.service.clone().unwrap_or_else(|| "all".to_owned()),
@@ -184,6 +211,7 @@ async fn read(
                 },
                 of,
                 service: service.map(|named| named.service_name),
+                overridden: false,
             }
         })
         .collect())

@@ -115,8 +115,12 @@ fn variables_are_of_fleets_devices_and_services_and_configuration_by_its_name() 
         .expect("variables")
         .iter()
         .map(|one| {
+            let overridden = match one["overridden"].as_bool().expect("whether") {
+                true => " (overridden)",
+                false => "",
+            };
             format!(
-                "{} {} {} {} {}",
+                "{} {} {} {} {}{overridden}",
                 one["kind"], one["name"], one["value"], one["of"], one["service"]
             )
             .replace('"', "")
@@ -128,9 +132,9 @@ fn variables_are_of_fleets_devices_and_services_and_configuration_by_its_name() 
             "config PLATFORM_HOST_CONFIG_gpu_mem 16 fleet null",
             "config PLATFORM_SUPERVISOR_POLL_INTERVAL 900000 device null",
             "environment A device device null",
-            "environment A fleet fleet null",
+            "environment A fleet fleet null (overridden)",
             "environment B both device main",
-            "environment B service fleet main",
+            "environment B service fleet main (overridden)",
             "environment EMPTY  device null",
         ]
     );

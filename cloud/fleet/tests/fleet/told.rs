@@ -192,6 +192,28 @@ fn what_goes_wrong_on_the_way_to_a_device_is_told() {
 }
 
 #[test]
+fn f7_a_service_that_is_not_there_is_told_with_those_that_are() {
+    for verb in [
+        &["restart", "west", "--service", "nope"][..],
+        &["stop", "west", "--service", "nope"],
+    ] {
+        let (url, _) = recorded(vec![
+            answer("200 OK", "", DEVICE),
+            answer(
+                "404 Not Found",
+                "",
+                r#"{"status":"failed","message":"Service not found"}"#,
+            ),
+            answer("200 OK", "", r#"{"d":[{"id":1,"service_name":"main"}]}"#),
+        ]);
+        let ran = at(&url).run(&[&["device"], verb].concat());
+        assert_eq!(ran.code, 4, "{}", ran.err);
+        assert!(ran.err.contains("has no service `nope`"), "{}", ran.err);
+        assert!(ran.err.contains("it has main"), "{}", ran.err);
+    }
+}
+
+#[test]
 fn logs_that_are_followed_go_on_where_the_stream_broke() {
     let line = |at: i64, message: &str| {
         json!({
