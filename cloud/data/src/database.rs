@@ -331,16 +331,23 @@ impl Database {
         let database = self.clone();
         let mut reading = AbortOnDropHandle::new(tokio::spawn(async move {
             let until = Instant::now() + LONGEST_STREAM;
-            let unread = AtomicBool::new(false);
+            let (begun, unread) = (AtomicBool::new(false), AtomicBool::new(false));
             let take = |text| {
                 let (sender, unread) = (&sender, &unread);
+                begun.store(true, Ordering::Relaxed);
                 async move {
                     let sent = timeout_at(until, sender.send(Ok(text))).await;
                     unread.store(sent.is_err(), Ordering::Relaxed);
                     matches!(sent, Ok(Ok(())))
                 }
             };
-            database.read_each(built, take).await?;
+            match database.read_each(built.clone(), take).await {
+                // A server that was restarted, before anything was told.
+                Err(DataError::Lost(_)) if !begun.load(Ordering::Relaxed) => {
+                    database.read_each(built, take).await?;
+                }
+                result => result?,
+            }
             match unread.load(Ordering::Relaxed) {
                 true => Err(DataError::Unread),
                 false => Ok(()),

@@ -113,16 +113,17 @@ mod tests {
     #[tokio::test]
     async fn m11_first_starts_of_several_replicas_agree_on_the_secret() {
         on_both_at(|url, _| async move {
-            let starts = (0..8).map(|_| async {
-                let options = Options::default().with_connections(2);
-                let database = Database::open(&url, &options).await.expect("a database");
-                let sessions = Sessions::of(&database, &Keyring::default())
-                    .await
-                    .expect("a secret");
-                database.close().await;
-                sessions
-            });
-            let replicas = futures::future::join_all(starts).await;
+            let options = Options::default().with_connections(2);
+            let open = (0..8).map(|_| Database::open(&url, &options));
+            let open = futures::future::try_join_all(open).await;
+            let databases = open.expect("a database");
+            let keyring = Keyring::default();
+            // Opened before, so that all of them look for the secret while there is none.
+            let replicas = futures::future::try_join_all(
+                databases.iter().map(|it| Sessions::of(it, &keyring)),
+            )
+            .await;
+            let replicas = replicas.expect("a secret");
             for replica in &replicas {
                 let claims = Claims {
                     id: 7,

@@ -429,3 +429,47 @@ async fn check(cloud: &Cloud, token: &str, devices: &[(i64, String)], acknowledg
 }
 
 const WITHOUT_LIMITS: &str = "[limits]\nrequests_per_minute = 1000000000";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn chaos_connections_that_were_idle_when_postgresql_was_restarted_cost_nobody_an_answer() {
+    let Some(mut server) = PostgresServer::start() else {
+        return;
+    };
+    let database = data::testing::fresh_postgres(&server.url()).await;
+    let cloud = Cloud::start_with(&database, WITHOUT_LIMITS).await;
+    let shop = Shop::open(&cloud).await;
+    let mut devices = Vec::new();
+    for number in 0..8 {
+        devices.push(shop.device(number).await);
+    }
+    let all_answer = async |round: u32| {
+        let answers = (0..4).flat_map(|_| &devices).map(|device| async move {
+            let by = &device.signed;
+            let path = format!("/v7/device({})?$select=id", device.id);
+            let (status, answer) = by.get(&path).await;
+            assert_eq!(status, StatusCode::OK, "{answer}");
+            device
+                .report(json!({ "status": format!("round {round}") }))
+                .await
+        });
+        for status in futures::future::join_all(answers).await {
+            assert_eq!(status, StatusCode::OK);
+        }
+    };
+    // Each pool has as many connections as it may.
+    all_answer(0).await;
+    for round in 1..4 {
+        server.stop(Stop::Fast);
+        server.begin();
+        // One after the other: nobody else finds out which connections are bad.
+        for device in &devices {
+            let (status, answer) = device.signed.get("/v7/device?$select=id").await;
+            assert_eq!(status, StatusCode::OK, "{answer}");
+            let name = json!({ "device": device.id, "tag_key": format!("r{round}"), "value": "x" });
+            let (status, answer) = shop.ann.send(Method::POST, "/v7/device_tag", name).await;
+            assert_eq!(status, StatusCode::CREATED, "{answer}");
+        }
+        all_answer(round).await;
+    }
+    cloud.end().await;
+}

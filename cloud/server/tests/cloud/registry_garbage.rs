@@ -209,7 +209,9 @@ async fn garbage_what_was_pushed_for_a_release_goes_from_the_registry_with_it() 
         });
         let index = scene.put(by, &old.repository, Some("latest"), &index).await;
         let (before, _) = scene.push(by, &old.repository, Some("before"), "before").await;
-        // More tags than are listed at once, all of one manifest.
+        // More tags than are listed at once; all but the last one are of one manifest.
+        let (last, _) = scene.push(by, &old.repository, Some("z"), "last").await;
+        of_old.insert(last);
         for number in 0..120 {
             let manifest = json!({
                 "schemaVersion": 2, "mediaType": INDEX, "manifests": [entry(&first)],

@@ -102,15 +102,22 @@ impl<'a> Repository<'a> {
             deleted += self.delete_with_parts(digest.to_owned(), &mut seen).await?;
         }
         let mut last = None;
+        let mut looked_at = HashSet::new();
         loop {
             let tags = self.tags(last.as_deref()).await?;
+            let before = looked_at.len();
             for tag in &tags {
-                if let Some(digest) = self.digest_of(tag).await? {
+                // Older registries know no pages, and list all tags each time.
+                if looked_at.insert(tag.clone())
+                    && let Some(digest) = self.digest_of(tag).await?
+                {
                     deleted += self.delete_with_parts(digest, &mut seen).await?;
                 }
             }
             match tags.last() {
-                Some(tag) if tags.len() >= TAGS => last = Some(tag.clone()),
+                Some(tag) if tags.len() >= TAGS && looked_at.len() > before => {
+                    last = Some(tag.clone())
+                }
                 _ => return Ok(deleted),
             }
         }
