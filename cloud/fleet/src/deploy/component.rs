@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use serde_json::json;
+use wasmparser::{Parser, Payload};
 
 use super::manifest::{Manifest, sha256};
 use crate::failure::{Failure, Result};
@@ -12,6 +13,8 @@ use crate::failure::{Failure, Result};
 const MOST: u64 = 64 << 20;
 /// How a component begins; a module has another version.
 const MAGIC: &[u8] = b"\0asm\x0d\0\x01\0";
+/// The packages of WASI 0.2 that services get.
+const PACKAGES: [&str; 6] = ["cli", "clocks", "filesystem", "io", "random", "sockets"];
 
 /// A component and what makes an image of it.
 pub(super) struct Component {
@@ -43,12 +46,11 @@ impl Component {
             )));
         }
         let layer = std::fs::read(path).map_err(unreadable)?;
-        if !layer.starts_with(MAGIC) {
-            return Err(
-                Failure::usage(format!("{} is no WebAssembly component", path.display()))
-                    .hint("build it for WASI 0.2: `cargo build --release --target wasm32-wasip2`"),
-            );
-        }
+        let interface = Interface::of(&layer).ok_or_else(|| {
+            Failure::usage(format!("{} is no WebAssembly component", path.display()))
+                .hint("build it for WASI 0.2: `cargo build --release --target wasm32-wasip2`")
+        })?;
+        interface.check(path)?;
         Self::of(layer)
     }
 
@@ -76,9 +78,119 @@ impl Component {
     }
 }
 
+/// What a component takes from where it runs, and what it gives, by name.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Interface {
+    imports: Vec<String>,
+    exports: Vec<String>,
+}
+
+impl Interface {
+    /// That of a component's own, not of what is within it. Nothing where the bytes are no component.
+    fn of(bytes: &[u8]) -> Option<Self> {
+        if !bytes.starts_with(MAGIC) {
+            return None;
+        }
+        let mut interface = Interface::default();
+        let mut depth = 0_usize;
+        for payload in Parser::new(0).parse_all(bytes) {
+            match payload.ok()? {
+                Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+                Payload::End(_) => depth = depth.saturating_sub(1),
+                Payload::ComponentImportSection(section) if depth == 0 => {
+                    for import in section {
+                        interface.imports.push(import.ok()?.name.name.to_owned());
+                    }
+                }
+                Payload::ComponentExportSection(section) if depth == 0 => {
+                    for export in section {
+                        interface.exports.push(export.ok()?.name.name.to_owned());
+                    }
+                }
+                _ => {}
+            }
+        }
+        Some(interface)
+    }
+
+    /// A device can run it as a service (docs/wasm-services.md).
+    ///
+    /// # Errors
+    /// Where it would start it again and again.
+    fn check(&self, path: &Path) -> Result<()> {
+        let of = |name: &str, package: &str| {
+            let rest = name
+                .strip_prefix("wasi:")
+                .and_then(|it| it.strip_prefix(package));
+            rest.is_some_and(|it| it.starts_with('/')) && name.contains("@0.2.")
+        };
+        if !self
+            .exports
+            .iter()
+            .any(|name| of(name, "cli") && name.starts_with("wasi:cli/run@"))
+        {
+            return Err(Failure::usage(format!(
+                "{} is no service: it exports no `wasi:cli/run@0.2`",
+                path.display()
+            ))
+            .hint("build a program with a `main`; plugins and libraries are components of other kinds"));
+        }
+        let given = |name: &&String| PACKAGES.iter().any(|package| of(name, package));
+        if let Some(name) = self.imports.iter().find(|name| !given(name)) {
+            let name: String = name.chars().take(100).collect();
+            return Err(Failure::usage(format!(
+                "{} is no service: it imports `{name}`, which devices give to no service",
+                path.display()
+            ))
+            .hint("services have the packages cli, clocks, filesystem, io, random and sockets of WASI 0.2"));
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn f3_what_no_device_can_run_is_no_service() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("m.wasm");
+        let read = |text: &str| {
+            std::fs::write(&path, wat::parse_str(text).expect("a component")).expect("a file");
+            Component::read(&path)
+                .map(|_| ())
+                .map_err(|failure| failure.to_string())
+        };
+        let with = |more: &str| {
+            format!(
+                "(component (import \"wasi:io/poll@0.2.6\" (instance)) {more} \
+                 (component (import \"platform:other/within\" (instance))) \
+                 (instance $run) (export \"wasi:cli/run@0.2.6\" (instance $run)))"
+            )
+        };
+        assert_eq!(read(&with("")), Ok(()));
+        for (import, named) in [
+            (
+                "platform:supervisor/timer@1.0.0",
+                "`platform:supervisor/timer@1.0.0`",
+            ),
+            ("wasi:http/types@0.2.6", "`wasi:http/types@0.2.6`"),
+            ("wasi:io/streams@0.3.0", "`wasi:io/streams@0.3.0`"),
+            ("wasi:iota/x@0.2.0", "`wasi:iota/x@0.2.0`"),
+        ] {
+            let why = read(&with(&format!("(import \"{import}\" (instance))"))).expect_err(import);
+            assert!(
+                why.contains("is no service") && why.contains(named),
+                "{why}"
+            );
+        }
+        let why = read("(component (instance $a) (export \"a:b/c@0.2.0\" (instance $a)))");
+        assert!(why.expect_err("a library").contains("wasi:cli/run@0.2"));
+        std::fs::write(&path, [MAGIC, b"damaged"].concat()).expect("a file");
+        let failure = Component::read(&path).err().expect("damaged");
+        assert!(failure.to_string().contains("is no WebAssembly component"));
+    }
 
     #[test]
     fn one_component_gives_one_image_and_a_module_none() {

@@ -99,14 +99,20 @@ fn images_are_copied_and_the_release_becomes_the_target() {
     );
 }
 
+/// The smallest component that devices take for a service.
+fn service() -> Vec<u8> {
+    let text = "(component (instance $run) (export \"wasi:cli/run@0.2.6\" (instance $run)))";
+    wat::parse_str(text).expect("a component")
+}
+
 #[test]
 fn a_component_in_a_file_becomes_an_image_of_the_wasm_engine() {
     let Some(own) = Registry::start() else {
         return;
     };
     let (_cloud, ann) = pump(&own.host);
-    let component = b"\0asm\x0d\0\x01\0more";
-    std::fs::write(ann.home.path().join("main.wasm"), component).expect("a file");
+    let component = service();
+    std::fs::write(ann.home.path().join("main.wasm"), &component).expect("a file");
     compose(&ann, "services: { main: { image: ./main.wasm } }");
     let told = ann.json(&DEPLOY);
     let (repository, content) = placed(&told, "main");
@@ -247,7 +253,7 @@ fn what_cannot_be_had_makes_no_release() {
 fn a_push_that_fails_leaves_a_failed_release_that_nobody_runs() {
     // Nobody is there.
     let (cloud, ann) = pump("127.0.0.1:1");
-    std::fs::write(ann.home.path().join("main.wasm"), b"\0asm\x0d\0\x01\0").expect("a file");
+    std::fs::write(ann.home.path().join("main.wasm"), service()).expect("a file");
     compose(&ann, "services: { main: { image: ./main.wasm } }");
     let told = ann.refused(1, &DEPLOY);
     assert!(
@@ -272,7 +278,7 @@ fn a_push_that_fails_leaves_a_failed_release_that_nobody_runs() {
     let without = Cloud::start();
     let bob = Person::signed_in(&without);
     bob.fleet("pump");
-    std::fs::write(bob.home.path().join("main.wasm"), b"\0asm\x0d\0\x01\0").expect("a file");
+    std::fs::write(bob.home.path().join("main.wasm"), service()).expect("a file");
     compose(&bob, "services: { main: { image: ./main.wasm } }");
     let told = bob.refused(1, &DEPLOY);
     assert!(told.contains("the cloud has no registry"), "{told}");
