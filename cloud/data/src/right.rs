@@ -9,7 +9,7 @@ use crate::statement::{Sql, sql};
 use crate::transaction::Transaction;
 
 /// That a caller may do something with a row. There is none without the question: [`Database::right`],
-/// [`Database::readable`] and [`Transaction::right`] ask the database, [`RowRight::of_device_itself`] the declared
+/// [`Database::rights`] and [`Transaction::right`] ask the database, [`RowRight::of_device_itself`] the declared
 /// rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowRight {
@@ -130,20 +130,21 @@ impl Database {
         Ok(self.row(&select).await?.map(|_| right))
     }
 
-    /// The rights to read the rows that a GET of `path?query` means, as [`odata::parse`] read it.
+    /// The rights to do this with the rows that a request for `path?query` means, as [`odata::parse`] read it.
     ///
     /// # Errors
     /// [`RightError`]; also where the caller has no rights on the resource at all.
-    pub async fn readable(
+    pub async fn rights(
         &self,
         setting: &Setting<'_>,
         request: &odata::Request,
+        method: Method,
         path: &str,
         query: Option<&str>,
     ) -> Result<Vec<RowRight>, RightError> {
-        let (table, select) = query::rows(setting, request, Method::Read, path, query)?;
+        let (table, select) = query::rows(setting, request, method, path, query)?;
         let rows = self.rows(&select).await?;
-        let right = Right::Method(Method::Read);
+        let right = Right::Method(method);
         let rights = rows.iter().map(|row| {
             let id = row.id(0)?;
             Ok(RowRight { table, id, right })

@@ -10,10 +10,13 @@
 //! Whoever knows the uuid may send parts. What is begun counts towards the organization's quota of bytes, and is dropped
 //! after a day, with the file (see [`crate::file`]).
 
+use resources::Method;
+
 use crate::database::Database;
 use crate::error::DataError;
 use crate::file::PIECE;
 use crate::quota::{self, Quotas};
+use crate::right::RowRight;
 use crate::rules::random;
 use crate::statement::sql;
 use crate::write::WriteError;
@@ -97,17 +100,21 @@ pub struct PartWriter {
 }
 
 impl Database {
-    /// Begins an upload, in place of one that was begun before for the same asset.
+    /// Begins an upload for the asset that somebody has the right to change, in place of one that was begun before.
     ///
     /// # Errors
     /// [`WriteError::Forbidden`] where the organization would keep more than its quota; where the database fails.
     pub async fn begin_upload(
         &self,
         quotas: &Quotas,
-        asset: i64,
+        right: &RowRight,
         announced: Announcement,
         now: i64,
     ) -> Result<Upload, WriteError> {
+        let asset = right.id();
+        if !right.is_to(Method::Update, "release_asset", asset) {
+            return Err(WriteError::NoRights);
+        }
         let uuid = random::uuid()?;
         let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         let mut transaction = self.begin().await?;

@@ -118,10 +118,11 @@ pub(super) async fn serve(
     }
     let share = cloud.share(identity, parts).await?;
     let setting = cloud.setting_of(&identity.caller, version);
-    let (_, rows) = query::rows(&setting, &request, Method::Update, &whole, None)?;
     let database = cloud.database_of(&identity.caller);
-    let row = database.row(&rows).await?.ok_or(Refusal::Unauthorized)?;
-    let asset = row.id(0)?;
+    let rights = database.rights(&setting, &request, Method::Update, &whole, None);
+    let rights = rights.await?;
+    let right = rights.first().ok_or(Refusal::Unauthorized)?;
+    let asset = right.id();
     // Its body may take longer than others wait for a turn.
     drop(share);
     let most = cloud.configuration.limits.body;
@@ -131,7 +132,7 @@ pub(super) async fn serve(
             let announced = checked(announced, cloud.configuration.limits.release_asset)?;
             let quotas = &cloud.environment.quotas;
             let upload = database
-                .begin_upload(quotas, asset, announced, now())
+                .begin_upload(quotas, right, announced, now())
                 .await?;
             let origin = clients::address(cloud, &parts.headers);
             Ok(json_answer(

@@ -147,7 +147,13 @@ async fn online(cloud: &Cloud, identity: &Identity, whom: &Whom) -> Result<Vec<R
     let setting = cloud.setting(&identity.caller);
     let rights = cloud
         .database
-        .readable(&setting, &parsed, path, Some(&filter))
+        .rights(
+            &setting,
+            &parsed,
+            resources::Method::Read,
+            path,
+            Some(&filter),
+        )
         .await?;
     Ok(super::connected(cloud, rights).await?)
 }
