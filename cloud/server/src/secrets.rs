@@ -174,6 +174,7 @@ fn summary(all: &[Rotated], keyring: &Keyring) -> Vec<String> {
             (0, _) => format!(
                 "The key {key} encrypts nothing any more: take it out of the file once no replica runs that has it first."
             ),
+            (1, _) => format!("The key {key} encrypts 1 value."),
             (count, _) => format!("The key {key} encrypts {count} values."),
         })
         .collect()
@@ -228,7 +229,7 @@ mod tests {
             summary(&[rotated], &keyring),
             [
                 "The key new encrypts 3 values.",
-                "The key old encrypts 1 values.",
+                "The key old encrypts 1 value.",
                 "The key unused encrypts nothing any more: take it out of the file once no replica runs that has it first.",
             ]
         );

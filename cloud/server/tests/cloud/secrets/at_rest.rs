@@ -64,9 +64,11 @@ impl Keys {
         }
     }
 
-    /// What a command says, with these keys.
+    /// What a command says, with these keys; it ends within a minute.
     async fn run(&self, arguments: &[&str], lines: &[&str]) -> Output {
-        let mut command = Command::new(PROGRAM);
+        // A start that is not refused goes on for ever.
+        let mut command = Command::new("timeout");
+        command.args(["60", PROGRAM]);
         command.args(arguments).args(["--database", &self.database]);
         if !lines.is_empty() {
             command.arg("--secrets-key-file").arg(self.file(lines));
