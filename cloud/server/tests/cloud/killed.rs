@@ -428,7 +428,8 @@ async fn check(cloud: &Cloud, token: &str, devices: &[(i64, String)], acknowledg
     }
 }
 
-const WITHOUT_LIMITS: &str = "[limits]\nrequests_per_minute = 1000000000";
+const WITHOUT_LIMITS: &str = "[limits]\nrequests_per_minute = 1000000000\n\
+    [quotas]\nvariables = 1000000000\nvariable_bytes = 1000000000000";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn chaos_connections_that_were_idle_when_postgresql_was_restarted_cost_nobody_an_answer() {
