@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
 use data::query::{Caller, Read, Setting, read};
-use data::{Built, Database, Dialect, Options};
+use data::{Built, Database, Dialect, Options, SystemPurpose};
 use resources::{Role, v7};
 use serde_json::Value;
 
@@ -140,7 +140,7 @@ fn by_hand(dialect: Dialect, asked: &Asked) -> Built {
         Dialect::Postgres => asked.postgres.replace('?', "$1"),
         Dialect::Sqlite => asked.sqlite.replace('?', "?1"),
     };
-    Built::new(text, [1_i64.into()])
+    SystemPurpose::Operation.text(text, [1_i64.into()])
 }
 
 fn rows(texts: &[Option<String>]) -> Result<Vec<Value>> {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use data::{Built, Database, Dialect, Options};
+use data::{Database, Dialect, Options, SystemPurpose};
 use sha2::{Digest as _, Sha256};
 use simulator::{Admin, Cloud, Fleet, Setup};
 
@@ -157,7 +157,7 @@ pub(super) async fn execute(
     for statement in statements {
         let begin: String = statement.chars().take(60).collect();
         database
-            .execute(&Built::new(statement, []))
+            .execute(&SystemPurpose::Operation.text(statement, []))
             .await
             .with_context(|| format!("`{begin}…`"))?;
     }
