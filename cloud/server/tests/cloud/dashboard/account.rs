@@ -54,7 +54,7 @@ async fn a_new_password_keeps_this_session_and_ends_the_others() {
         let again = sign_in(chromium, &cloud, EMAIL, "another horse").await;
         again.leave().await;
         here.press("Sign out").await;
-        here.see("Password").await;
+        here.see("Sign in").await;
         here.open("/dashboard/account").await;
         here.see("Sign in").await;
         here.leave().await;
