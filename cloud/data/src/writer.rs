@@ -179,10 +179,21 @@ impl Writer {
         }
         sqlx::query(GIVE_BACK).execute(turn.connection()?).await?;
         // Whoever drops this half-way does not stop what others wait for.
+        let options = turn.shared.options.clone();
         let committed = tokio::spawn(turn.commit()).await;
         let lost = |_| DataError::Lost(sqlx::Error::WorkerCrashed);
         committed.map_err(lost).flatten()?;
-        Ok(free > KEPT_FREE + STEP)
+        let is_more = free > KEPT_FREE + STEP;
+        if !is_more {
+            // The file itself is cut when what is in the log is brought into it. By itself that comes with some later
+            // write, and there may be none. On a connection of its own: the writer's may be in a transaction.
+            let mut connection = options.connect().await?;
+            sqlx::query("PRAGMA wal_checkpoint(PASSIVE)")
+                .execute(&mut connection)
+                .await?;
+            connection.close().await?;
+        }
+        Ok(is_more)
     }
 
     /// Commits what is to be committed and lets nobody write any more.
