@@ -119,8 +119,9 @@ async fn a_device_does_what_it_is_asked_to() {
     stage.until_main_is("Running").await;
     let told = stage.refused(2, &["device", "purge", "west"]);
     assert!(told.contains("--yes"), "{told}");
-    let told = stage.refused(1, &["device", "restart", "west", "-s", "none"]);
-    assert!(told.contains("the device west ("), "{told}");
+    let told = stage.refused(4, &["device", "restart", "west", "-s", "none"]);
+    assert!(told.contains("the fleet has no service `none`"), "{told}");
+    assert!(told.contains("it has main"), "{told}");
 
     // A lock holds it, unless it is overridden.
     let lock = stage.device.request("PUT", "/v3/locks/1/main");
