@@ -115,10 +115,15 @@ pub(super) fn call(
         F::Replace => {
             let text = of(next()?, Kind::Text)?;
             let (from, to) = (of(next()?, Kind::Text)?, of(next()?, Kind::Text)?);
-            typed(
-                custom(dialect, "replace(?, ?, ?)", [text, from, to]),
-                Kind::Text,
-            )
+            // SQLite leaves a text as it is if it has to replace nothing, even with null.
+            let replaced = match dialect {
+                Dialect::Sqlite if nullable => {
+                    "SELECT CASE WHEN c IS NOT NULL THEN replace(a, b, c) END \
+                     FROM (SELECT ? AS a, ? AS b, ? AS c)"
+                }
+                _ => "replace(?, ?, ?)",
+            };
+            typed(custom(dialect, replaced, [text, from, to]), Kind::Text)
         }
         F::Year => typed(date_part(dialect, "year", moment(next()?)?), Kind::Integer),
         F::Month => typed(date_part(dialect, "month", moment(next()?)?), Kind::Integer),

@@ -104,17 +104,22 @@ impl Present {
             Which::Uuid(uuid) => Some(uuid) == self.fleet.as_ref(),
         };
         let mut installs = Vec::new();
+        let running = running.or_else(|| self.running(apps.as_ref()?));
+        let mut runs = None;
         if let Some(apps) = &apps {
             let looked = Looked::up(cloud, self.device.id, self.fleet.as_deref(), apps).await?;
             installs = looked.changes(apps)?;
+            runs = running
+                .as_ref()
+                .and_then(|commit| looked.release_of_fleet(commit));
             if let Some(state) = apps.update_status(is_own) {
                 said.set("update_status", state.into());
             }
         }
-        let running = running.or_else(|| self.running(apps.as_ref()?));
-        if let (Some(commit), Some(fleet)) = (running, &self.fleet)
-            && let Some(release) = installs::release_of(cloud, fleet, &commit).await?
-        {
+        if let (None, Some(commit), Some(fleet)) = (runs, running, &self.fleet) {
+            runs = installs::release_of(cloud, fleet, &commit).await?;
+        }
+        if let Some(release) = runs {
             said.set("is_running__release", release.into());
         }
         let from = from.to_canonical().to_string();

@@ -1,9 +1,9 @@
 //! Images on devices: what a report says of them, held against what is known of them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use data::{DataError, Row, Statement, SystemPurpose, SystemStatement, Transaction};
-use sea_query::{Alias, Expr, ExprTrait, JoinType, OnConflict, Query, SelectStatement};
+use sea_query::{Alias, Expr, ExprTrait, OnConflict, Query, SelectStatement};
 
 use crate::answer::Refusal;
 use crate::cloud::{Cloud, now};
@@ -65,8 +65,9 @@ impl Looked {
         fleet: Option<&str>,
         apps: &Apps,
     ) -> Result<Self, DataError> {
-        let named = releases_named(device, apps);
-        let pictured = images_named(device, apps);
+        let of_apps = apps_named(fleet, apps);
+        let named = releases_named(&of_apps, apps);
+        let pictured = images_named(&of_apps, apps);
         let present = SystemPurpose::Report.sql(
             "SELECT installs__image, is_provided_by__release, status, download_progress, modified_at \
              FROM image_install WHERE device = ?",
@@ -77,9 +78,6 @@ impl Looked {
             rows(cloud, pictured.as_ref()),
             cloud.database.rows(&present),
         )?;
-        let three = |row: &Row| Ok((row.id(0)?, row.some_text(1)?, row.some_text(2)?));
-        let releases: Result<_, DataError> = releases.iter().map(three).collect();
-        let images: Result<_, DataError> = images.iter().map(three).collect();
         let mut known = HashMap::new();
         for row in &present {
             let install = Known {
@@ -90,12 +88,39 @@ impl Looked {
             };
             known.insert(row.id(0)?, install);
         }
+        // After a move a device has what it had until the new is there.
+        let installed: HashSet<i64> = known.values().map(|known| known.release).collect();
+        let mut releases = rows_by_id(&releases)?;
+        let mut images = rows_by_id(&images)?;
+        let is_own = |app: &str| Some(app) == fleet;
+        let has_release = |id: &i64| installed.contains(id);
+        let has_image = |id: &i64| known.contains_key(id);
+        if !releases
+            .iter()
+            .all(|(id, app, _)| is_own(app) || has_release(id))
+            || !images
+                .iter()
+                .all(|(id, app, _)| is_own(app) || has_image(id))
+        {
+            let beside = apps_beside(cloud, device).await?;
+            let may_have = |app: &String| is_own(app) || beside.contains(app);
+            releases.retain(|(id, app, _)| may_have(app) || has_release(id));
+            images.retain(|(id, app, _)| may_have(app) || has_image(id));
+        }
         Ok(Looked {
             fleet: fleet.map(str::to_owned),
-            releases: releases?,
-            images: images?,
+            releases,
+            images,
             present: known,
         })
+    }
+
+    /// The release of the device's fleet with this commit, where the report names it among its releases.
+    pub(super) fn release_of_fleet(&self, commit: &str) -> Option<i64> {
+        let fleet = self.fleet.as_ref()?;
+        let mut releases = self.releases.iter();
+        let found = releases.find(|(_, app, of)| app == fleet && of == commit);
+        found.map(|(id, ..)| *id)
     }
 
     /// What becomes of the images of the device.
@@ -206,48 +231,45 @@ async fn rows(cloud: &Cloud, statement: Option<&impl Statement>) -> Result<Vec<R
     }
 }
 
-/// That an app is one whose releases a device may have: its fleet, or what a release that manages or operates it is of.
-/// All others are not there for it.
-fn may_have(device: i64, app: (Alias, Alias)) -> Expr {
-    let fleet = Alias::new("belongs_to__application");
-    let id = Alias::new("id");
-    let own = Query::select()
-        .column(fleet.clone())
-        .from(Alias::new("device"))
-        .and_where(Expr::col(id.clone()).eq(device))
-        .take();
-    let [it, with] = ["it", "with_it"].map(Alias::new);
-    let leads =
-        |by: &str| Expr::col((with.clone(), id.clone())).equals((it.clone(), Alias::new(by)));
-    let beside = Query::select()
-        .column((with.clone(), fleet))
-        .from_as(Alias::new("device"), it.clone())
-        .join_as(
-            JoinType::InnerJoin,
-            Alias::new("release"),
-            with.clone(),
-            leads("should_be_managed_by__release").or(leads("should_be_operated_by__release")),
-        )
-        .and_where(Expr::col((it, id)).eq(device))
-        .take();
-    Expr::col(app.clone())
-        .in_subquery(own)
-        .or(Expr::col(app).in_subquery(beside))
+/// Rows of an id, an app and a name, in the order of their ids.
+fn rows_by_id(rows: &[Row]) -> Result<Vec<(i64, String, String)>, DataError> {
+    let three = |row: &Row| Ok((row.id(0)?, row.some_text(1)?, row.some_text(2)?));
+    let mut rows: Vec<_> = rows.iter().map(three).collect::<Result<_, DataError>>()?;
+    rows.sort_unstable_by_key(|(id, ..)| *id);
+    Ok(rows)
 }
 
-/// That this is what the device has installed already: after a move it has the old until the new is there.
-fn has_installed(device: i64, what: (Alias, Alias), by: &'static str) -> Expr {
-    let installed = Query::select()
-        .column(Alias::new(by))
-        .from(Alias::new("image_install"))
-        .and_where(Expr::col(Alias::new("device")).eq(device))
-        .take();
-    Expr::col(what).in_subquery(installed)
+/// The apps beside its fleet whose releases a device may have: those that manage or operate it. All others are not there
+/// for it.
+async fn apps_beside(cloud: &Cloud, device: i64) -> Result<Vec<String>, DataError> {
+    let select = SystemPurpose::Report.sql(
+        "SELECT a.uuid FROM device AS d \
+         JOIN release AS r ON r.id IN (d.should_be_managed_by__release, d.should_be_operated_by__release) \
+         JOIN application AS a ON a.id = r.belongs_to__application WHERE d.id = ?",
+    )
+    .with(device);
+    let rows = cloud.database.rows(&select).await?;
+    rows.iter().map(|row| row.some_text(0)).collect()
 }
 
-/// Id, app and commit of the successful releases that a report names and the device may have; more than those, where
-/// one commit is of several apps.
-fn releases_named(device: i64, apps: &Apps) -> Option<SystemStatement<SelectStatement>> {
+/// The uuids of the apps that a report names, each once.
+fn apps_named<'a>(fleet: Option<&'a str>, apps: &'a Apps) -> Vec<&'a str> {
+    let named = apps
+        .releases
+        .iter()
+        .filter_map(|release| match &release.app {
+            Which::Uuid(uuid) => Some(uuid.as_str()),
+            Which::Own => fleet,
+        });
+    let mut named: Vec<&str> = named.collect();
+    named.sort_unstable();
+    named.dedup();
+    named
+}
+
+/// Id, app and commit of the successful releases that a report names; more than those, where one commit is of several
+/// of its apps.
+fn releases_named(of_apps: &[&str], apps: &Apps) -> Option<SystemStatement<SelectStatement>> {
     let mut commits = Vec::new();
     let mut ids = Vec::new();
     for release in &apps.releases {
@@ -256,7 +278,7 @@ fn releases_named(device: i64, apps: &Apps) -> Option<SystemStatement<SelectStat
             Name::Id(id) => ids.push(*id),
         }
     }
-    if commits.is_empty() && ids.is_empty() {
+    if of_apps.is_empty() {
         return None;
     }
     let [release, app] = ["release", "application"].map(Alias::new);
@@ -270,22 +292,18 @@ fn releases_named(device: i64, apps: &Apps) -> Option<SystemStatement<SelectStat
             app.clone(),
             Expr::col(of(&app, "id")).equals(of(&release, "belongs_to__application")),
         )
+        .and_where(Expr::col(of(&app, "uuid")).is_in(of_apps.iter().copied()))
         .and_where(Expr::col(of(&release, "status")).eq("success"))
         .and_where(match commits.is_empty() {
             true => Expr::col(of(&release, "id")).is_in(ids),
             false => Expr::col(of(&release, "commit")).is_in(commits),
         })
-        .and_where(may_have(device, of(&app, "id")).or(has_installed(
-            device,
-            of(&release, "id"),
-            "is_provided_by__release",
-        )))
         .take();
     Some(SystemPurpose::Report.statement(select))
 }
 
-/// Id, app and place of the successful images that a report names and the device may have.
-fn images_named(device: i64, apps: &Apps) -> Option<SystemStatement<SelectStatement>> {
+/// Id, app and place of the successful images that a report names.
+fn images_named(of_apps: &[&str], apps: &Apps) -> Option<SystemStatement<SelectStatement>> {
     let mut locations: Vec<String> = Vec::new();
     let mut ids = Vec::new();
     for image in apps.releases.iter().flat_map(|release| &release.images) {
@@ -297,7 +315,7 @@ fn images_named(device: i64, apps: &Apps) -> Option<SystemStatement<SelectStatem
             ImageName::Id(id) => ids.push(*id),
         }
     }
-    if locations.is_empty() && ids.is_empty() {
+    if of_apps.is_empty() || (locations.is_empty() && ids.is_empty()) {
         return None;
     }
     locations.sort_unstable();
@@ -317,16 +335,12 @@ fn images_named(device: i64, apps: &Apps) -> Option<SystemStatement<SelectStatem
             app.clone(),
             Expr::col(of(&app, "id")).equals(of(&service, "application")),
         )
+        .and_where(Expr::col(of(&app, "uuid")).is_in(of_apps.iter().copied()))
         .and_where(Expr::col(of(&image, "status")).eq("success"))
         .and_where(match locations.is_empty() {
             true => Expr::col(of(&image, "id")).is_in(ids),
             false => Expr::col(of(&image, "is_stored_at__image_location")).is_in(locations),
         })
-        .and_where(may_have(device, of(&app, "id")).or(has_installed(
-            device,
-            of(&image, "id"),
-            "installs__image",
-        )))
         .take();
     Some(SystemPurpose::Report.statement(select))
 }
