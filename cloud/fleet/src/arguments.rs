@@ -1,9 +1,16 @@
 //! The command line, as clap reads it: `fleet --help` is made from this.
 
+pub(crate) mod assets;
+pub(crate) mod people;
+
 use std::path::PathBuf;
 
+use assets::AssetCommand;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use people::{
+    Group, InvitationCommand, MemberCommand, OrganizationCommand, Password, Register, SshKeyCommand,
+};
 
 /// The command line of the fleet cloud
 #[derive(Debug, Parser)]
@@ -33,6 +40,33 @@ pub(crate) enum Command {
     Logout,
     /// Who is signed in, and where
     Whoami,
+    /// Make an account; asks for its password without showing it
+    Register(Register),
+    /// Change your password, which ends your other sessions; asks without showing what is typed
+    Password(Password),
+    /// Show which cloud this program asks, as whom, and what says so
+    Settings,
+    /// List organizations
+    #[command(visible_alias = "orgs")]
+    Organizations,
+    /// Make, show, rename or delete an organization
+    #[command(subcommand, visible_alias = "org", arg_required_else_help = true)]
+    Organization(OrganizationCommand),
+    /// List the members of an organization, or those whom a fleet is shared with
+    Members(Group),
+    /// Change or remove a member
+    #[command(subcommand, arg_required_else_help = true)]
+    Member(MemberCommand),
+    /// List the invitations to an organization or a fleet that nobody accepted yet
+    Invitations(Group),
+    /// Invite somebody to an organization or a fleet, take that back, or accept
+    #[command(subcommand, arg_required_else_help = true)]
+    Invitation(InvitationCommand),
+    /// List your SSH keys
+    SshKeys,
+    /// Add or remove an SSH key
+    #[command(subcommand, arg_required_else_help = true)]
+    SshKey(SshKeyCommand),
     /// List fleets
     Fleets,
     /// Make a fleet
@@ -48,9 +82,11 @@ pub(crate) enum Command {
     },
     /// Restart the services of a fleet's devices
     Restart(OneFleet),
+    /// Empty the volumes of the services of a fleet's devices
+    Purge(PurgeFleet),
     /// Delete a fleet, with its devices and releases
     Delete(DeleteFleet),
-    /// Make the config.json with which new devices join a fleet, with a key of its own
+    /// Make the config.json with which new devices join a fleet, or with which a board is a device that is registered
     Config(ConfigFile),
     /// List the kinds of boards that fleets can be for
     DeviceTypes,
@@ -64,6 +100,9 @@ pub(crate) enum Command {
     /// Show or change a release
     #[command(subcommand, arg_required_else_help = true)]
     Release(ReleaseCommand),
+    /// List, upload, download or delete files beside a release
+    #[command(subcommand, visible_alias = "asset", arg_required_else_help = true)]
+    ReleaseAsset(AssetCommand),
     /// Make a release from a compose file, its images copied to the cloud's registry
     Deploy(Deploy),
     /// Have a device or a fleet run one release, and stay on it
@@ -163,13 +202,29 @@ pub(crate) struct OneFleet {
 #[derive(Debug, Args)]
 pub(crate) struct ConfigFile {
     /// The fleet
-    pub(crate) fleet: String,
+    #[arg(required_unless_present = "device")]
+    pub(crate) fleet: Option<String>,
+    /// Of this device alone, with a new key of its own; one that was registered beforehand
+    #[arg(long, short, conflicts_with = "fleet")]
+    pub(crate) device: Option<String>,
     /// The kind of the board, where it is another than the fleet's
-    #[arg(long = "type", value_name = "SLUG")]
+    #[arg(long = "type", value_name = "SLUG", conflicts_with = "device")]
     pub(crate) device_type: Option<String>,
     /// Where to write it; to standard output unless given
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PurgeFleet {
+    /// The fleet
+    pub(crate) fleet: String,
+    /// Override update locks
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]
@@ -203,10 +258,43 @@ pub(crate) struct Forced {
     pub(crate) force: bool,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct RegisterDevice {
+    /// The fleet that it is to be in
+    pub(crate) fleet: String,
+    /// Its uuid: 32 or 62 lower-case hexadecimal digits; random unless given
+    #[arg(long)]
+    pub(crate) uuid: Option<String>,
+    /// Its name; two words unless given
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// The kind of its board, where it is another than the fleet's
+    #[arg(long = "type", value_name = "SLUG")]
+    pub(crate) device_type: Option<String>,
+}
+
+/// On or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Switch {
+    /// On
+    On,
+    /// Off
+    Off,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeviceCommand {
+    /// Make a device before its board is there; `fleet config --device` then makes the board's config.json
+    Register(RegisterDevice),
     /// Show a device and its services
     Show(OneDevice),
+    /// Switch local mode on or off, in which it takes its services from its own network; without a word, show it
+    LocalMode {
+        /// The device
+        device: String,
+        /// On or off
+        switch: Option<Switch>,
+    },
     /// Give it another name
     Rename {
         /// The device
@@ -324,11 +412,11 @@ pub(crate) enum ReleaseCommand {
     },
     /// Take back that a release is invalid
     Validate(OneRelease),
-    /// Write a note on a release; without text, remove it
+    /// Write a note on a release; without text, show the one that it has
     Note {
         #[command(flatten)]
         release: OneRelease,
-        /// The note
+        /// The note; an empty one (`''`) removes it
         text: Option<String>,
     },
 }

@@ -4,7 +4,7 @@
 use std::io::IsTerminal as _;
 use std::time::{Duration, SystemTime};
 
-use reqwest::header::RETRY_AFTER;
+use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Client, Method, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::failure::{Failure, Result};
 use crate::odata;
 use crate::session::{self, Session};
+use crate::words::in_words;
 
 const CONNECT: Duration = Duration::from_secs(10);
 /// From a request to the end of its answer; devices may take 50 s for theirs.
@@ -55,6 +56,16 @@ impl Cloud {
             token,
             http: client()?,
         })
+    }
+
+    /// Whether a credential is sent.
+    pub(crate) fn is_signed_in(&self) -> bool {
+        self.token.is_some()
+    }
+
+    /// Whether that is a session's, and no key.
+    pub(crate) fn has_session(&self) -> bool {
+        self.token.as_deref().is_some_and(session::is_session)
     }
 
     /// A session is good for a week; who works on with it stays signed in. That it fails is told by the
@@ -232,7 +243,31 @@ impl Cloud {
         }
     }
 
-    fn unreachable(&self, error: reqwest::Error) -> Failure {
+    /// Sends bytes of some kind; any answer.
+    pub(crate) async fn send_bytes(
+        &self,
+        method: Method,
+        path: &str,
+        kind: &str,
+        bytes: bytes::Bytes,
+        time: Duration,
+    ) -> Result<Response> {
+        let mut request = self
+            .http
+            .request(method, format!("{}{path}", self.url))
+            .timeout(time)
+            .header(CONTENT_TYPE, kind)
+            .body(bytes);
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token);
+        }
+        request
+            .send()
+            .await
+            .map_err(|error| self.unreachable(error))
+    }
+
+    pub(crate) fn unreachable(&self, error: reqwest::Error) -> Failure {
         let timeout = error.is_timeout();
         // The address is in the sentence already.
         let failure = Failure::failed(match timeout {
@@ -258,7 +293,7 @@ impl Cloud {
 
     /// What an answer that is not good says.
     pub(crate) fn refusal(&self, status: StatusCode, body: &[u8]) -> Failure {
-        let said = said(body);
+        let said = said(body).map(|said| in_words(&said));
         let with = |sentence: &str| match &said {
             Some(said) => format!("{sentence}: {said}"),
             None => sentence.to_owned(),

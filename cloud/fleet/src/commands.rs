@@ -1,14 +1,23 @@
 //! What each command does: finds what is meant, asks the cloud, says what came of it.
 
+pub(crate) mod account;
 pub(crate) mod device;
 pub(crate) mod device_actions;
 pub(crate) mod devices;
 pub(crate) mod fleets;
+pub(crate) mod invitations;
 pub(crate) mod joining;
 pub(crate) mod keys;
+pub(crate) mod local_mode;
 pub(crate) mod logs;
+pub(crate) mod members;
+pub(crate) mod organizations;
 pub(crate) mod people;
 pub(crate) mod pins;
+pub(crate) mod purge;
+pub(crate) mod release_assets;
 pub(crate) mod releases;
+pub(crate) mod settings;
+pub(crate) mod ssh_keys;
 pub(crate) mod tags;
 pub(crate) mod variables;

@@ -13,12 +13,11 @@ mod registry;
 mod source;
 mod version;
 
-use tokio::signal::unix::{SignalKind, signal};
-
 use crate::arguments::Deploy;
 use crate::cloud::Cloud;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::find;
+use crate::interrupt::told_to_stop;
 use crate::output::Output;
 
 use compose::Composition;
@@ -119,19 +118,4 @@ async fn push(
         bar.finish(source.name());
     }
     Ok(())
-}
-
-/// Waits for Ctrl-C, or the end that a system asks for.
-async fn told_to_stop() -> Failure {
-    let stopped = Failure::failed("interrupted");
-    let (Ok(mut interrupt), Ok(mut end)) = (
-        signal(SignalKind::interrupt()),
-        signal(SignalKind::terminate()),
-    ) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => stopped.interrupted(),
-        _ = end.recv() => stopped.interrupted(),
-    }
 }

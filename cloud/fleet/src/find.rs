@@ -121,6 +121,16 @@ pub(crate) async fn device(cloud: &Cloud, text: &str) -> Result<Device> {
     })
 }
 
+/// A device by its number alone.
+///
+/// # Errors
+/// Where it is not there.
+pub(crate) async fn device_of(cloud: &Cloud, id: i64) -> Result<Device> {
+    let options = [("$select", "id,uuid,device_name,belongs_to__application")];
+    let device = cloud.row(&format!("device({id})"), &options).await?;
+    device.ok_or_else(|| Failure::not_found(format!("there is no device with the id {id}")))
+}
+
 async fn devices(cloud: &Cloud, text: &str) -> Result<Vec<Device>> {
     let mut filter = format!("device_name eq {}", literal(text));
     if let Some(beginning) = beginning(text) {

@@ -9,11 +9,13 @@ mod commands;
 mod deploy;
 mod failure;
 mod find;
+mod interrupt;
 mod odata;
 mod output;
 mod rows;
 mod run;
 mod session;
+mod words;
 
 use std::process::ExitCode;
 

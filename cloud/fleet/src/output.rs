@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table};
-use indicatif::{ProgressBar, ProgressFinish};
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -94,33 +94,33 @@ impl Output {
     pub(crate) fn done(&self, sentence: impl Display, thing: &Value) {
         match self.json {
             true => self.value(thing),
-            false => line(&sentence.to_string()),
+            false => line(&printable(&sentence.to_string())),
         }
     }
 
-    /// A result that is text, as it is.
+    /// A result that is text.
     pub(crate) fn text(&self, text: impl Display) {
-        line(&text.to_string());
+        line(&printable(&text.to_string()));
     }
 
     /// JSON.
     pub(crate) fn value<T: Serialize + ?Sized>(&self, value: &T) {
         if let Ok(text) = serde_json::to_string_pretty(value) {
-            line(&text);
+            line(&escaped(&text));
         }
     }
 
     /// A line of JSON, for what comes one by one.
     pub(crate) fn value_in_line<T: Serialize + ?Sized>(&self, value: &T) {
         if let Ok(text) = serde_json::to_string(value) {
-            line(&text);
+            line(&escaped(&text));
         }
     }
 
     /// Something beside the result, for people.
     pub(crate) fn note(&self, text: impl Display) {
         if !self.json {
-            eprintln!("{text}");
+            eprintln!("{}", printable(&text.to_string()));
         }
     }
 
@@ -135,6 +135,20 @@ impl Output {
         spinner
     }
 
+    /// Shows at a terminal how many bytes of a file went, until it is dropped.
+    pub(crate) fn bytes(&self, what: &str, size: u64) -> ProgressBar {
+        if self.json || !stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let bar = ProgressBar::new(size).with_finish(ProgressFinish::AndClear);
+        let looks = ProgressStyle::with_template("{msg}  {bar:30}  {bytes} of {total_bytes}");
+        if let Ok(looks) = looks {
+            bar.set_style(looks);
+        }
+        bar.set_message(printable(what));
+        bar
+    }
+
     /// A command's end that was not wished for.
     pub(crate) fn failure(&self, failure: &Failure) {
         if self.json {
@@ -143,7 +157,7 @@ impl Output {
                 "causes": failure.causes(),
                 "hint": failure.hint,
             });
-            eprintln!("{told}");
+            eprintln!("{}", escaped(&told.to_string()));
             return;
         }
         let colour = stderr().is_terminal() && env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
@@ -209,8 +223,26 @@ fn line(text: &str) {
 /// Text of others without what would steer the terminal.
 pub(crate) fn printable(text: &str) -> String {
     text.chars()
-        .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
+        .filter(|c| matches!(c, '\n' | '\t') || !steers(*c))
         .collect()
+}
+
+/// JSON whose strings steer no terminal either; it says the same.
+fn escaped(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\n' => text.push(c),
+            c if steers(c) => text.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => text.push(c),
+        }
+    }
+    text
+}
+
+/// What moves a terminal's cursor, or turns the order of what is read.
+fn steers(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A time of the API as people read it, in UTC.
@@ -234,6 +266,11 @@ mod tests {
     fn what_others_wrote_does_not_steer_the_terminal() {
         assert_eq!(printable("a\u{1b}[2Jb\r\u{7}c\td"), "a[2Jbc\td");
         assert_eq!(printable("a\u{9b}31mb"), "a31mb");
+        assert_eq!(printable("a\u{202e}b"), "ab");
+        assert_eq!(
+            escaped("[\n\"a\u{9b}b\u{202e}\"]"),
+            "[\n\"a\\u009bb\\u202e\"]"
+        );
     }
 
     #[test]

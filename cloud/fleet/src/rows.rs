@@ -27,9 +27,21 @@ pub(crate) struct ReleaseName {
     pub(crate) raw_version: String,
 }
 
-/// A label of a device, a fleet or a release.
+/// A label of a device, a fleet or a release, told alike wherever it is.
 #[derive(Deserialize, Serialize)]
 pub(crate) struct Tag {
-    pub(crate) tag_key: String,
+    #[serde(rename(deserialize = "tag_key"))]
+    pub(crate) key: String,
     pub(crate) value: String,
+}
+
+impl Tag {
+    /// Tags in a line, for people.
+    pub(crate) fn in_a_line(tags: &[Tag]) -> String {
+        let tags: Vec<String> = tags
+            .iter()
+            .map(|tag| format!("{}={}", tag.key, tag.value))
+            .collect();
+        tags.join(", ")
+    }
 }

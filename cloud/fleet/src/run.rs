@@ -7,7 +7,8 @@ use clap::CommandFactory as _;
 use crate::arguments::{Arguments, Command};
 use crate::cloud::Cloud;
 use crate::commands::{
-    device, device_actions, devices, fleets, joining, keys, logs, people, pins, releases, tags,
+    account, device, device_actions, devices, fleets, invitations, joining, keys, logs, members,
+    organizations, people, pins, purge, release_assets, releases, settings, ssh_keys, tags,
     variables,
 };
 use crate::deploy;
@@ -30,6 +31,8 @@ async fn done(command: Command, output: &Output) -> Result<()> {
     match command {
         Command::Login(login) => return people::login(login, output).await,
         Command::Logout => return people::logout(output).await,
+        Command::Register(register) => return account::register(register, output).await,
+        Command::Settings => return settings::show(output),
         Command::Completion { shell } => {
             // Into memory first: what is printed may be read no further, which is no failure.
             let mut script = Vec::new();
@@ -41,7 +44,22 @@ async fn done(command: Command, output: &Output) -> Result<()> {
     }
     let cloud = &Cloud::of_session().await?;
     match command {
-        Command::Login(_) | Command::Logout | Command::Completion { .. } => Ok(()),
+        Command::Login(_)
+        | Command::Logout
+        | Command::Register(_)
+        | Command::Settings
+        | Command::Completion { .. } => Ok(()),
+        Command::Password(password) => account::password(cloud, output, password).await,
+        Command::Organizations => organizations::list(cloud, output).await,
+        Command::Organization(command) => organizations::run(cloud, output, command).await,
+        Command::Members(of) => members::list(cloud, output, &of).await,
+        Command::Member(command) => members::run(cloud, output, command).await,
+        Command::Invitations(of) => invitations::list(cloud, output, &of).await,
+        Command::Invitation(command) => invitations::run(cloud, output, command).await,
+        Command::SshKeys => ssh_keys::list(cloud, output).await,
+        Command::SshKey(command) => ssh_keys::run(cloud, output, command).await,
+        Command::Purge(of) => purge::run(cloud, output, of).await,
+        Command::ReleaseAsset(command) => release_assets::run(cloud, output, command).await,
         Command::Whoami => people::whoami(cloud, output).await,
         Command::Fleets => fleets::list(cloud, output).await,
         Command::Create(create) => fleets::create(cloud, output, create).await,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use serde::{Deserialize, Serialize};
 
-use crate::failure::{Failure, Result, signed_out};
+use crate::failure::{Failure, Kind, Result, signed_out};
 
 /// The file, and what it says.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +65,86 @@ impl Session {
     }
 }
 
+/// The session at a cloud, where there is one.
+///
+/// # Errors
+/// Where the file cannot be read, or FLEET_URL is no address.
+pub(crate) fn at(url: &str) -> Result<Option<Session>> {
+    match Session::current() {
+        Ok(session) => Ok(Some(session).filter(|session| session.url == url)),
+        Err(failure) if failure.kind == Kind::NotAllowed => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// What this program goes by.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Settings {
+    pub(crate) version: &'static str,
+    pub(crate) file: PathBuf,
+    pub(crate) url: Option<String>,
+    pub(crate) url_from: Option<&'static str>,
+    /// `session` or `key`; never the credential itself.
+    pub(crate) credential: Option<&'static str>,
+    pub(crate) credential_from: Option<&'static str>,
+    /// The names of those variables that are set and have an effect.
+    pub(crate) environment: Vec<&'static str>,
+}
+
+/// Variables of the environment that have an effect.
+const VARIABLES: [&str; 5] = [
+    "FLEET_URL",
+    "FLEET_TOKEN",
+    "FLEET_PASSWORD",
+    "NO_COLOR",
+    "XDG_CONFIG_HOME",
+];
+
+/// What this program goes by, and what says so.
+///
+/// # Errors
+/// Where the file cannot be read, or FLEET_URL is no address.
+pub(crate) fn settings() -> Result<Settings> {
+    let path = file()?;
+    let kept = read(&path)?;
+    let given = variable("FLEET_URL")
+        .as_deref()
+        .map(checked_url)
+        .transpose()?;
+    let (url, url_from) = match (given, &kept.url) {
+        (Some(url), _) => (Some(url), Some("FLEET_URL")),
+        (None, Some(url)) => (Some(url.clone()), Some("the file")),
+        (None, None) => (None, None),
+    };
+    // The file's credential is for the file's cloud alone.
+    let is_of_the_file = url == kept.url;
+    let (token, credential_from) = match (variable("FLEET_TOKEN"), kept.token) {
+        (Some(token), _) => (Some(token), Some("FLEET_TOKEN")),
+        (None, Some(token)) if is_of_the_file => (Some(token), Some("the file")),
+        (None, _) => (None, None),
+    };
+    Ok(Settings {
+        version: env!("CARGO_PKG_VERSION"),
+        file: path,
+        url,
+        url_from,
+        credential: token.map(|token| match is_session(&token) {
+            true => "session",
+            false => "key",
+        }),
+        credential_from,
+        environment: VARIABLES
+            .into_iter()
+            .filter(|name| variable(name).is_some())
+            .collect(),
+    })
+}
+
+/// Whether a credential is a session's token, and no key.
+pub(crate) fn is_session(token: &str) -> bool {
+    token.contains('.')
+}
+
 /// The cloud that was used last, for `fleet login` without an address.
 pub(crate) fn known_url() -> Result<Option<String>> {
     match variable("FLEET_URL") {
@@ -93,7 +173,7 @@ pub(crate) fn keep(url: &str, token: &str) -> Result<PathBuf> {
 /// Where the file cannot be read.
 pub(crate) fn kept_token() -> Result<Option<(String, String)>> {
     let kept = read(&file()?)?;
-    let session = kept.token.filter(|token| token.contains('.'));
+    let session = kept.token.filter(|token| is_session(token));
     Ok(kept.url.zip(session))
 }
 
@@ -215,7 +295,6 @@ fn write(path: &Path, kept: &Kept) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::Kind;
 
     fn kept() -> Kept {
         Kept {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::device_actions::{Action, Do};
 use super::devices::{Device, EXPAND, Row, SELECT};
+use super::{joining, local_mode};
 use crate::arguments::DeviceCommand;
 use crate::ask;
 use crate::cloud::Cloud;
@@ -29,16 +30,19 @@ pub(crate) async fn changed(
             show(cloud, output, &one.device).await?;
             return Ok(None);
         }
+        DeviceCommand::Register(register) => {
+            joining::register(cloud, output, register).await?;
+            return Ok(None);
+        }
+        DeviceCommand::LocalMode { device, switch } => {
+            local_mode::run(cloud, output, &device, switch).await?;
+            return Ok(None);
+        }
         DeviceCommand::Rename { device, name } => {
             let body = json!({ "device_name": name });
-            change(
-                cloud,
-                output,
-                &device,
-                &body,
-                &format!("is called {name} now"),
-            )
-            .await?;
+            let said = format!("is called {name} now");
+            let told = json!({ "name": name });
+            change(cloud, output, &device, &body, &said, told).await?;
             return Ok(None);
         }
         DeviceCommand::Note { device, text: None } => {
@@ -53,24 +57,28 @@ pub(crate) async fn changed(
                 true => (None, "has no note any more"),
                 false => (Some(text), "has a note now"),
             };
-            change(cloud, output, &device, &json!({ "note": text }), said).await?;
+            let body = json!({ "note": text });
+            change(cloud, output, &device, &body, said, body.clone()).await?;
             return Ok(None);
         }
         DeviceCommand::Activate(of) => {
             let body = json!({ "is_active": true });
-            change(cloud, output, &of.device, &body, "is in use now").await?;
+            let told = json!({ "active": true });
+            change(cloud, output, &of.device, &body, "is in use now", told).await?;
             return Ok(None);
         }
         DeviceCommand::Deactivate(of) => {
             let body = json!({ "is_active": false });
-            change(cloud, output, &of.device, &body, "is not in use any more").await?;
+            let (said, told) = ("is not in use any more", json!({ "active": false }));
+            change(cloud, output, &of.device, &body, said, told).await?;
             return Ok(None);
         }
         DeviceCommand::Move { device, fleet } => {
             let fleet = find::fleet(cloud, &fleet).await?;
             let body = json!({ "belongs_to__application": fleet.id });
             let said = format!("is in {} now", fleet.slug);
-            change(cloud, output, &device, &body, &said).await?;
+            let told = json!({ "fleet": fleet.slug });
+            change(cloud, output, &device, &body, &said, told).await?;
             return Ok(None);
         }
         DeviceCommand::Delete { device, yes } => {
@@ -117,6 +125,7 @@ async fn change(
     device: &str,
     body: &Value,
     said: &str,
+    told: Value,
 ) -> Result<()> {
     let device = find::device(cloud, device).await?;
     cloud
@@ -124,7 +133,7 @@ async fn change(
         .await?;
     output.done(
         format!("{} ({}) {said}", device.device_name, short(&device.uuid)),
-        &json!({ "device": device.uuid, "id": device.id, "changed": body }),
+        &json!({ "device": device.uuid, "id": device.id, "changed": told }),
     );
     Ok(())
 }
@@ -252,11 +261,6 @@ async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<()> {
     let mut services: Vec<Service> = more.installs.into_iter().map(Service::from).collect();
     services.sort_by(|one, other| one.service.cmp(&other.service));
     let used = |used: Option<i64>, of: Option<i64>| Some(format!("{} of {} MB", used?, of?));
-    let tags: Vec<String> = more
-        .tags
-        .iter()
-        .map(|tag| format!("{}={}", tag.tag_key, tag.value))
-        .collect();
     let mut told = serde_json::to_value(&device).unwrap_or_default();
     if let Some(object) = told.as_object_mut() {
         object.extend([
@@ -273,12 +277,8 @@ async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<()> {
             ("cpu_temperature_celsius".to_owned(), json!(more.cpu_temp)),
             ("undervolted".to_owned(), json!(more.is_undervolted)),
             ("services".to_owned(), json!(services)),
+            ("tags".to_owned(), json!(more.tags)),
         ]);
-        let tags = more
-            .tags
-            .iter()
-            .map(|tag| (tag.tag_key.clone(), json!(tag.value)));
-        object.insert("tags".to_owned(), Value::Object(tags.collect()));
     }
     let since = more.last_connectivity_event.as_deref().map(when);
     let connected = match (device.connected, since) {
@@ -318,7 +318,7 @@ async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<()> {
                 "power",
                 more.is_undervolted.then(|| "voltage too low".to_owned()),
             ),
-            ("tags", Some(tags.join(", "))),
+            ("tags", Some(Tag::in_a_line(&more.tags))),
             ("note", more.note),
             ("made", Some(when(&more.created_at))),
         ],

@@ -40,43 +40,63 @@ pub(crate) enum Do {
 /// Where it cannot be reached, or refuses.
 pub(crate) async fn run(cloud: &Cloud, output: &Output, action: Action) -> Result<()> {
     let device = find::device(cloud, &action.device).await?;
-    let asked = asked(&device, &action)?;
+    let waiting = output.waiting(&format!("asking {}", device.device_name));
+    let answered = ask(cloud, &device, &action.act, action.force).await?;
+    drop(waiting);
+    output.done(
+        format!(
+            "{} ({}) {}",
+            device.device_name,
+            short(&device.uuid),
+            answered.done
+        ),
+        &json!({ "device": device.uuid, "status": answered.status.as_u16(), "answer": answered.answer }),
+    );
+    Ok(())
+}
+
+/// What a device answered that did what it was asked.
+pub(super) struct Answer {
+    status: StatusCode,
+    answer: Value,
+    /// What it did, behind its name.
+    done: String,
+}
+
+/// Asks one device.
+///
+/// # Errors
+/// Where it cannot be reached, or refuses.
+pub(super) async fn ask(cloud: &Cloud, device: &Device, act: &Do, force: bool) -> Result<Answer> {
+    let asked = asked(device, act, force)?;
     let body = json!({
         "uuid": device.uuid,
         "method": asked.method,
         "data": asked.data,
     });
     let path = format!("/supervisor{}", asked.path);
-    let waiting = output.waiting(&format!("asking {}", device.device_name));
     let answer = cloud
         .send(Method::POST, &path, Some(&body), Some(PATIENCE))
         .await?;
     let status = answer.status();
     let bytes = cloud.read(answer).await?;
-    drop(waiting);
     if !status.is_success() {
         // Where it is for want of such a service: it says which there are.
-        if let Do::RestartService(name) | Do::StopService(name) | Do::StartService(name) =
-            &action.act
+        if let Do::RestartService(name) | Do::StopService(name) | Do::StartService(name) = act
             && status == StatusCode::NOT_FOUND
             && !is_not_connected(&bytes)
         {
             find::service(cloud, device.fleet()?, name).await?;
         }
-        return Err(refusal(cloud, &device, &action.act, status, &bytes));
+        return Err(refusal(cloud, device, act, status, &bytes));
     }
-    let answered: Value = serde_json::from_slice(&bytes)
+    let answer = serde_json::from_slice(&bytes)
         .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&bytes).into_owned()));
-    output.done(
-        format!(
-            "{} ({}) {}",
-            device.device_name,
-            short(&device.uuid),
-            asked.done
-        ),
-        &json!({ "device": device.uuid, "status": status.as_u16(), "answer": answered }),
-    );
-    Ok(())
+    Ok(Answer {
+        status,
+        answer,
+        done: asked.done,
+    })
 }
 
 /// A request of the device's own API, and what is said once it was taken.
@@ -87,8 +107,7 @@ struct Asked {
     done: String,
 }
 
-fn asked(device: &Device, action: &Action) -> Result<Asked> {
-    let force = action.force;
+fn asked(device: &Device, act: &Do, force: bool) -> Result<Asked> {
     let simple = |path: &str, data: Value, done: &str| Asked {
         method: "POST",
         path: path.to_owned(),
@@ -102,7 +121,7 @@ fn asked(device: &Device, action: &Action) -> Result<Asked> {
             &format!("{done} {name}"),
         ))
     };
-    Ok(match &action.act {
+    Ok(match act {
         Do::Restart => simple(
             "/v1/restart",
             json!({ "appId": device.fleet()?, "force": force }),

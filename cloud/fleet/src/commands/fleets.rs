@@ -4,6 +4,7 @@ use reqwest::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::organizations;
 use crate::arguments::{Create, DeleteFleet};
 use crate::ask;
 use crate::cloud::Cloud;
@@ -121,21 +122,12 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output) -> Result<()> {
 }
 
 pub(crate) async fn create(cloud: &Cloud, output: &Output, create: Create) -> Result<()> {
-    let filter = format!(
-        "slug eq {0} or device_type_alias/any(a:a/is_referenced_by__alias eq {0})",
-        literal(&create.device_type)
-    );
-    let kinds: Vec<Id> = cloud
-        .rows("device_type", &[("$select", "id"), ("$filter", &filter)])
-        .await?;
-    let Some(kind) = kinds.first() else {
-        return Err(no_such_type(cloud, &create.device_type).await?);
-    };
-    let organization = organization(cloud, create.organization.as_deref()).await?;
+    let kind = board(cloud, &create.device_type).await?;
+    let organization = organizations::meant(cloud, create.organization.as_deref()).await?;
     let body = json!({
         "app_name": create.name,
-        "organization": organization,
-        "is_for__device_type": kind.id,
+        "organization": organization.id,
+        "is_for__device_type": kind,
     });
     let id = cloud
         .create("application", &body)
@@ -163,6 +155,24 @@ pub(crate) async fn create(cloud: &Cloud, output: &Output, create: Create) -> Re
     Ok(())
 }
 
+/// A kind of board by its slug, or another word for it; its id.
+///
+/// # Errors
+/// Where there is none; it names those that are alike.
+pub(super) async fn board(cloud: &Cloud, slug: &str) -> Result<i64> {
+    let filter = format!(
+        "slug eq {0} or device_type_alias/any(a:a/is_referenced_by__alias eq {0})",
+        literal(slug)
+    );
+    let kinds: Vec<Id> = cloud
+        .rows("device_type", &[("$select", "id"), ("$filter", &filter)])
+        .await?;
+    match kinds.first() {
+        Some(kind) => Ok(kind.id),
+        None => Err(no_such_type(cloud, slug).await?),
+    }
+}
+
 async fn no_such_type(cloud: &Cloud, asked: &str) -> Result<Failure> {
     let options = [("$select", "slug"), ("$orderby", "slug asc")];
     let kinds: Vec<Slug> = cloud.rows("device_type", &options).await?;
@@ -185,34 +195,6 @@ async fn no_such_type(cloud: &Cloud, asked: &str) -> Result<Failure> {
         ),
     };
     Ok(Failure::not_found(format!("there is no kind of board `{asked}`")).hint(hint))
-}
-
-/// The organization that is meant.
-async fn organization(cloud: &Cloud, handle: Option<&str>) -> Result<i64> {
-    #[derive(Deserialize)]
-    struct Organization {
-        id: i64,
-        handle: String,
-    }
-    let options = [("$select", "id,handle"), ("$orderby", "handle asc")];
-    let all: Vec<Organization> = cloud.rows("organization", &options).await?;
-    let handles = || {
-        let handles: Vec<&str> = all.iter().map(|one| one.handle.as_str()).collect();
-        handles.join(", ")
-    };
-    match (handle, all.as_slice()) {
-        (Some(handle), all) => match all.iter().find(|one| one.handle == handle) {
-            Some(one) => Ok(one.id),
-            None => Err(
-                Failure::not_found(format!("there is no organization `{handle}`"))
-                    .hint(format!("you are in {}", handles())),
-            ),
-        },
-        (None, [only]) => Ok(only.id),
-        (None, []) => Err(Failure::not_allowed("you are in no organization")),
-        (None, _) => Err(Failure::usage("you are in several organizations")
-            .hint(format!("say which by `--organization`: {}", handles()))),
-    }
 }
 
 pub(crate) async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<()> {

@@ -1,13 +1,14 @@
-//! `config` and `device-types`: what it takes to have a new device join a fleet.
+//! `config`, `device register` and `device-types`: what it takes to have a new device join a fleet.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::arguments::ConfigFile;
+use super::fleets::board;
+use crate::arguments::{ConfigFile, RegisterDevice};
 use crate::cloud::Cloud;
-use crate::failure::{Failure, Result};
-use crate::find;
-use crate::output::{Mood, Output};
+use crate::failure::{Failure, Kind, Result};
+use crate::find::{self, Link};
+use crate::output::{Mood, Output, short};
 use crate::rows::Slug;
 
 /// A kind of board as the API gives it.
@@ -57,15 +58,17 @@ pub(crate) async fn device_types(cloud: &Cloud, output: &Output) -> Result<()> {
 }
 
 pub(crate) async fn config(cloud: &Cloud, output: &Output, config: ConfigFile) -> Result<()> {
-    let fleet = find::fleet(cloud, &config.fleet).await?;
-    let mut body = json!({ "appId": fleet.id });
-    if let (Some(kind), Some(body)) = (&config.device_type, body.as_object_mut()) {
-        body.insert("deviceType".to_owned(), json!(kind));
-    }
-    let made: Value = cloud.post("/download-config", &body).await?;
+    let (made, key) = match (&config.fleet, &config.device) {
+        (_, Some(device)) => (of_device(cloud, device).await?, "of the device"),
+        (Some(fleet), None) => (
+            of_fleet(cloud, fleet, config.device_type.as_deref()).await?,
+            "with which devices join the fleet",
+        ),
+        (None, None) => return Err(Failure::usage("say of what: a fleet, or `--device`")),
+    };
     let Some(file) = config.output else {
         // The file alone on standard output, as it is to be on the device.
-        output.note("it has a key with which devices join the fleet; keep it:");
+        output.note(format!("it has a key {key}; keep it:"));
         output.text(format!("{made:#}"));
         return Ok(());
     };
@@ -77,8 +80,123 @@ pub(crate) async fn config(cloud: &Cloud, output: &Output, config: ConfigFile) -
             "wrote {}; put it on the device\u{2019}s boot partition",
             file.display()
         ),
-        &json!({ "file": file, "fleet": fleet.id }),
+        &json!({ "file": file, "fleet": made["applicationId"], "device": made["uuid"] }),
     );
+    Ok(())
+}
+
+/// With a key that makes devices of the fleet.
+async fn of_fleet(cloud: &Cloud, fleet: &str, device_type: Option<&str>) -> Result<Value> {
+    let fleet = find::fleet(cloud, fleet).await?;
+    let mut body = json!({ "appId": fleet.id });
+    if let (Some(kind), Some(body)) = (device_type, body.as_object_mut()) {
+        body.insert("deviceType".to_owned(), json!(kind));
+    }
+    cloud.post("/download-config", &body).await
+}
+
+/// With which a board is a device that the cloud has already: the key is that device's, and makes no others.
+async fn of_device(cloud: &Cloud, device: &str) -> Result<Value> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Settings {
+        api_url: String,
+        registry2_url: Option<String>,
+    }
+    #[derive(Deserialize)]
+    struct Kinds {
+        #[serde(rename = "is_of__device_type")]
+        kind: Vec<Slug>,
+    }
+    let device = find::device(cloud, device).await?;
+    let fleet = device.fleet()?;
+    let kinds: Option<Kinds> = cloud
+        .row(
+            &format!("device({})", device.id),
+            &[
+                ("$select", "id"),
+                ("$expand", "is_of__device_type($select=slug)"),
+            ],
+        )
+        .await?;
+    let kind = kinds.and_then(|row| row.kind.into_iter().next());
+    let settings: Settings = cloud.get("/config").await?;
+    let described = json!({ "name": "config.json", "description": "made with a config.json" });
+    let path = format!("/api-key/device/{}/device-key", device.id);
+    let key: Result<String> = cloud.post(&path, &described).await;
+    let key = key.map_err(|failure| match failure.kind {
+        Kind::NotAllowed => failure.hint(format!(
+            "keys of devices are made by people who may change the device, within 20 minutes of signing in with a \
+             password: `fleet login {}`",
+            cloud.url
+        )),
+        _ => failure,
+    })?;
+    let mut made = json!({
+        "applicationId": fleet,
+        "deviceType": kind.map(|kind| kind.slug),
+        "apiEndpoint": settings.api_url,
+        "uuid": device.uuid,
+        "deviceId": device.id,
+        "deviceApiKey": key,
+        // Since when the cloud knows it, in milliseconds: the device need not register.
+        "registered_at": jiff::Timestamp::now().as_millisecond(),
+    });
+    if let Some(registry) = settings.registry2_url {
+        made["registryEndpoint"] = json!(registry);
+    }
+    Ok(made)
+}
+
+pub(crate) async fn register(
+    cloud: &Cloud,
+    output: &Output,
+    register: RegisterDevice,
+) -> Result<()> {
+    #[derive(Deserialize)]
+    struct Kind {
+        #[serde(rename = "is_for__device_type")]
+        kind: Link,
+    }
+    let fleet = find::fleet(cloud, &register.fleet).await?;
+    let kind = match &register.device_type {
+        Some(slug) => board(cloud, slug).await?,
+        None => {
+            let of_fleet: Option<Kind> = cloud
+                .row(
+                    &format!("application({})", fleet.id),
+                    &[("$select", "is_for__device_type")],
+                )
+                .await?;
+            let gone = || Failure::not_found(format!("there is no fleet `{}`", register.fleet));
+            of_fleet.ok_or_else(gone)?.kind.id
+        }
+    };
+    let mut body = json!({ "belongs_to__application": fleet.id, "is_of__device_type": kind });
+    for (field, given) in [("uuid", &register.uuid), ("device_name", &register.name)] {
+        if let Some(given) = given {
+            body[field] = json!(given);
+        }
+    }
+    let id = cloud.create("device", &body).await.map_err(|failure| {
+        match failure.to_string().contains("must be unique") {
+            true => Failure::failed("there is a device of that uuid already")
+                .hint("leave `--uuid` out for a random one"),
+            false => failure,
+        }
+    })?;
+    let device = find::device_of(cloud, id).await?;
+    output.done(
+        format!(
+            "registered the device {} ({}) in {}",
+            device.device_name, device.uuid, fleet.slug
+        ),
+        &json!({ "id": id, "uuid": device.uuid, "name": device.device_name, "fleet": fleet.slug }),
+    );
+    output.note(format!(
+        "`fleet config --device {}` writes the config.json of its board",
+        short(&device.uuid)
+    ));
     Ok(())
 }
 

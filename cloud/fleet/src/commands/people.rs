@@ -11,18 +11,8 @@ use crate::output::Output;
 use crate::session;
 
 pub(crate) async fn login(login: Login, output: &Output) -> Result<()> {
-    let url = match login.url {
-        Some(url) => session::checked_url(&url)?,
-        None => session::known_url()?.ok_or_else(|| {
-            Failure::usage("the address of the cloud is missing")
-                .hint("give it once: `fleet login https://cloud.example.com`")
-        })?,
-    };
-    if is_readable_on_the_way(&url) {
-        output.note(format!(
-            "warning: {url} is not encrypted; whoever is on the way can read the credential"
-        ));
-    }
+    let url = address(login.url, "fleet login")?;
+    warn_of_readers(&url, output);
     let token = match login.token {
         Some(token) => token,
         None => {
@@ -60,8 +50,29 @@ pub(crate) async fn login(login: Login, output: &Output) -> Result<()> {
     Ok(())
 }
 
+/// The cloud that is meant: the one that was used last, where none is given.
+pub(super) fn address(given: Option<String>, command: &str) -> Result<String> {
+    match given {
+        Some(url) => session::checked_url(&url),
+        None => session::known_url()?.ok_or_else(|| {
+            Failure::usage("the address of the cloud is missing").hint(format!(
+                "give it once: `{command} https://cloud.example.com`"
+            ))
+        }),
+    }
+}
+
+/// Warns where what is sent can be read by others.
+pub(super) fn warn_of_readers(url: &str, output: &Output) {
+    if is_readable_on_the_way(url) {
+        output.note(format!(
+            "warning: {url} is not encrypted; whoever is on the way can read the credential"
+        ));
+    }
+}
+
 /// A session for a name and a password.
-async fn session_token(url: &str, username: &str, password: &str) -> Result<String> {
+pub(super) async fn session_token(url: &str, username: &str, password: &str) -> Result<String> {
     let body = json!({ "username": username, "password": password });
     let answered = Cloud::at(url, None)?
         .answer(Method::POST, "/login_", Some(&body))

@@ -124,28 +124,39 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: ReleaseCommand)
         ReleaseCommand::Show(one) => show(cloud, output, &one).await,
         ReleaseCommand::Finalize(one) => {
             let body = json!({ "is_final": true });
-            change(cloud, output, &one, &body, "is final now").await
+            let told = json!({ "final": true });
+            change(cloud, output, &one, &body, "is final now", told).await
         }
         ReleaseCommand::Invalidate { release, reason } => {
             let body = json!({ "is_invalidated": true, "invalidation_reason": reason });
-            change(cloud, output, &release, &body, "is invalidated").await
+            let told = json!({ "invalidated": true, "invalidation_reason": reason });
+            change(cloud, output, &release, &body, "is invalidated", told).await
         }
         ReleaseCommand::Validate(one) => {
             let body = json!({ "is_invalidated": false, "invalidation_reason": null });
-            change(cloud, output, &one, &body, "is valid again").await
+            let told = json!({ "invalidated": false, "invalidation_reason": null });
+            change(cloud, output, &one, &body, "is valid again", told).await
         }
-        ReleaseCommand::Note { release, text } => {
-            let said = match &text {
-                Some(_) => "has a note now",
-                None => "has no note any more",
+        ReleaseCommand::Note {
+            release,
+            text: None,
+        } => note(cloud, output, &release).await,
+        ReleaseCommand::Note {
+            release,
+            text: Some(text),
+        } => {
+            let (text, said) = match text.is_empty() {
+                true => (None, "has no note any more"),
+                false => (Some(text), "has a note now"),
             };
-            change(cloud, output, &release, &json!({ "note": text }), said).await
+            let body = json!({ "note": text });
+            change(cloud, output, &release, &body, said, body.clone()).await
         }
     }
 }
 
 /// The release that is meant, perhaps in a fleet.
-async fn found(cloud: &Cloud, one: &OneRelease) -> Result<Found> {
+pub(super) async fn found(cloud: &Cloud, one: &OneRelease) -> Result<Found> {
     let fleet = match &one.fleet {
         Some(fleet) => Some(find::fleet(cloud, fleet).await?.id),
         None => None,
@@ -159,6 +170,7 @@ async fn change(
     one: &OneRelease,
     body: &Value,
     said: &str,
+    told: Value,
 ) -> Result<()> {
     let release = found(cloud, one).await?;
     cloud
@@ -168,8 +180,27 @@ async fn change(
     let release = find::release(cloud, &release.id.to_string(), Some(release.fleet.id)).await?;
     output.done(
         format!("the release {} {said}", release.name()),
-        &json!({ "release": release.commit, "id": release.id, "version": release.raw_version, "changed": body }),
+        &json!({ "release": release.commit, "id": release.id, "version": release.raw_version, "changed": told }),
     );
+    Ok(())
+}
+
+/// The note that a release has.
+async fn note(cloud: &Cloud, output: &Output, one: &OneRelease) -> Result<()> {
+    #[derive(Deserialize)]
+    struct Noted {
+        note: Option<String>,
+    }
+    let release = found(cloud, one).await?;
+    let row: Option<Noted> = cloud
+        .row(&format!("release({})", release.id), &[("$select", "note")])
+        .await?;
+    let note = row.and_then(|row| row.note);
+    match (output.json, &note) {
+        (true, _) => output.value(&json!({ "release": release.commit, "note": note })),
+        (false, Some(note)) => output.text(note),
+        (false, None) => output.note(format!("the release {} has no note", release.name())),
+    }
     Ok(())
 }
 
@@ -204,7 +235,8 @@ struct Service {
     service: String,
     image: String,
     content_hash: Option<String>,
-    size: Option<String>,
+    /// Bytes.
+    size: Option<u64>,
     status: String,
 }
 
@@ -240,24 +272,15 @@ async fn show(cloud: &Cloud, output: &Output, one: &OneRelease) -> Result<()> {
                 .unwrap_or_default(),
             image: image.location,
             content_hash: image.content_hash,
-            size: image.image_size,
+            size: image.image_size.and_then(|size| size.parse().ok()),
             status: image.status,
         })
         .collect();
     services.sort_by(|one, other| one.service.cmp(&other.service));
-    let tags: Vec<String> = more
-        .tags
-        .iter()
-        .map(|tag| format!("{}={}", tag.tag_key, tag.value))
-        .collect();
     let mut told = serde_json::to_value(&release).unwrap_or_default();
     if let Some(object) = told.as_object_mut() {
         object.insert("services".to_owned(), json!(services));
-        let tags = more
-            .tags
-            .iter()
-            .map(|tag| (tag.tag_key.clone(), json!(tag.value)));
-        object.insert("tags".to_owned(), Value::Object(tags.collect()));
+        object.insert("tags".to_owned(), json!(more.tags));
         object.insert("composition".to_owned(), more.composition);
     }
     output.details(
@@ -276,7 +299,7 @@ async fn show(cloud: &Cloud, output: &Output, one: &OneRelease) -> Result<()> {
                     devices => format!("{devices} devices"),
                 }),
             ),
-            ("tags", Some(tags.join(", "))),
+            ("tags", Some(Tag::in_a_line(&more.tags))),
             ("note", release.note.clone()),
             ("made", Some(when(&release.created_at))),
         ],
@@ -293,11 +316,9 @@ async fn show(cloud: &Cloud, output: &Output, one: &OneRelease) -> Result<()> {
                     (format!("{}@{hash}", service.image), Mood::Quiet)
                 }),
                 ("SIZE", |service| {
-                    let bytes = service
+                    let size = service
                         .size
-                        .as_deref()
-                        .and_then(|size| size.parse::<u64>().ok());
-                    let size = bytes.map(|bytes| indicatif::HumanBytes(bytes).to_string());
+                        .map(|size| indicatif::HumanBytes(size).to_string());
                     (size.unwrap_or_default(), Mood::Plain)
                 }),
             ],

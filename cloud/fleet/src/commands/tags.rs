@@ -81,7 +81,7 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, given: &TagOwner) -> Re
     output.rows(
         &tags,
         &[
-            ("TAG", |tag| (tag.tag_key.clone(), Mood::Plain)),
+            ("TAG", |tag| (tag.key.clone(), Mood::Plain)),
             ("VALUE", |tag| (tag.value.clone(), Mood::Plain)),
         ],
         &format!("{} has no tags", owner.name),
@@ -98,17 +98,13 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: TagCommand) -> 
                 .await?;
             output.done(
                 format!("{} has {key}={value}", owner.name),
-                &json!({ owner.link: owner.id, "tag_key": key, "value": value }),
+                &json!({ owner.link: owner.id, "key": key, "value": value }),
             );
         }
         TagCommand::Rm { key, owner } => {
             let owner = Owner::of(cloud, &owner).await?;
             // What is not there is deleted as well, says the API; people want to know.
-            if !tags(cloud, &owner)
-                .await?
-                .iter()
-                .any(|tag| tag.tag_key == key)
-            {
+            if !tags(cloud, &owner).await?.iter().any(|tag| tag.key == key) {
                 return Err(Failure::not_found(format!(
                     "{} has no tag `{key}`",
                     owner.name

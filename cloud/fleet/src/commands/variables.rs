@@ -309,7 +309,7 @@ struct Place {
 }
 
 /// How names begin that the cloud keeps for configuration: its vendor chooses.
-async fn prefixes(cloud: &Cloud) -> Result<Vec<String>> {
+pub(super) async fn prefixes(cloud: &Cloud) -> Result<Vec<String>> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Rules {

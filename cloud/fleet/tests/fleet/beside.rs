@@ -179,3 +179,74 @@ fn fleets_releases_variables_and_devices_are_renamed_validated_and_put_out_of_us
     assert_eq!(ann.json(&["show", "valve"])["slug"], json!("admin/valve"));
     ann.refused(4, &["show", "pump"]);
 }
+
+#[test]
+fn f9_fields_are_called_as_people_call_them_and_tags_and_sizes_have_one_shape() {
+    let cloud = Cloud::start();
+    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let fleet = ann.fleet("pump");
+    api.device(fleet, "west", DEVICE);
+    let release = api.release(fleet, "1111111111aaaaaaaaaa", "1.0.0");
+    let told = ann.refused(1, &["rename", "pump", "p p"]);
+    assert!(told.contains("the name must be"), "{told}");
+    let told = ann.refused(1, &["tag", "set", "a b", "1", "--fleet", "pump"]);
+    assert!(told.contains("the key must be"), "{told}");
+    for told in [
+        ann.refused(1, &["create", "p", "--type", "raspberrypi4-64"]),
+        ann.refused(1, &["device", "rename", "west", "a\nb"]),
+        ann.refused(1, &["tag", "set", "a b", "1", "--device", "west"]),
+    ] {
+        for field in ["app_name", "device_name", "tag_key", "is_final"] {
+            assert!(!told.contains(field), "{told}");
+        }
+    }
+    let told = ann.json(&["device", "rename", "west", "east"]);
+    assert_eq!(told["changed"], json!({ "name": "east" }));
+
+    let expected = json!([{ "key": "place", "value": "roof" }]);
+    for (owner, show) in [
+        (["--device", "east"], &["device", "show", "east"][..]),
+        (["--release", "1.0.0"], &["release", "show", "1.0.0"]),
+        (["--fleet", "pump"], &["tags", "--fleet", "pump"]),
+    ] {
+        ann.done(&[&["tag", "set", "place", "roof"], &owner[..]].concat());
+        let listed = ann.json(&[&["tags"], &owner[..]].concat());
+        assert_eq!(listed, expected);
+        let shown = ann.json(show);
+        let tags = shown.get("tags").unwrap_or(&shown);
+        assert_eq!(tags, &expected, "{show:?}");
+    }
+
+    let service = api.create(
+        "service",
+        &json!({ "application": fleet, "service_name": "main" }),
+    );
+    let image = api.create(
+        "image",
+        &json!({
+            "is_a_build_of__service": service, "start_timestamp": "2026-01-01T00:00:00Z",
+            "push_timestamp": "2026-01-01T00:00:01Z", "status": "success", "image_size": 1234,
+        }),
+    );
+    api.create(
+        "release_image",
+        &json!({ "image": image, "is_part_of__release": release }),
+    );
+    let shown = ann.json(&["release", "show", "1.0.0"]);
+    assert_eq!(shown["services"][0]["size"], json!(1234), "{shown}");
+}
+
+#[test]
+fn f10_a_release_shows_its_note_before_that_is_removed_and_notes_steer_no_terminal() {
+    let cloud = Cloud::start();
+    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let fleet = ann.fleet("pump");
+    api.release(fleet, "1111111111aaaaaaaaaa", "1.0.0");
+    ann.done(&["release", "note", "1.0.0", "red\u{1b}[31m\u{9b}2J\u{202e}"]);
+    assert_eq!(ann.done(&["release", "note", "1.0.0"]), "red[31m2J\n");
+    let shown = ann.done(&["release", "note", "1.0.0", "--json"]);
+    assert!(shown.contains("\\u009b2J\\u202e"), "{shown}");
+    assert!(!shown.contains(['\u{1b}', '\u{9b}', '\u{202e}']));
+    ann.done(&["release", "note", "1.0.0", ""]);
+    assert_eq!(ann.json(&["release", "note", "1.0.0"])["note"], Value::Null);
+}

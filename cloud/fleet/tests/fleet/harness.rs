@@ -1,6 +1,6 @@
 //! Starts the cloud, and runs `fleet` as a person or a program would.
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -21,6 +21,13 @@ pub(crate) struct Cloud {
 impl Cloud {
     pub(crate) fn start() -> Self {
         Self::start_with(&[])
+    }
+
+    /// Where everybody may make an account.
+    pub(crate) fn start_open() -> Self {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), "registration = \"open\"\n").expect("a configuration");
+        Self::start_with(&["--config", file.path().to_str().expect("a path")])
     }
 
     /// With more arguments.
@@ -141,6 +148,23 @@ impl Person {
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         let output = self.command(arguments).output().expect("fleet");
+        Ran::of(arguments, &output)
+    }
+
+    /// With text on standard input.
+    pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Ran {
+        let mut child = self
+            .command(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("fleet");
+        let mut stdin = child.stdin.take().expect("its input");
+        // It may end without reading.
+        let _ = stdin.write_all(input.as_bytes());
+        drop(stdin);
+        let output = child.wait_with_output().expect("its end");
         Ran::of(arguments, &output)
     }
 

@@ -5,10 +5,13 @@
 )]
 
 mod account;
+mod assets;
 mod beside;
 mod deploy;
 mod fleet_and_devices;
 mod harness;
+mod joining;
+mod people;
 mod registry;
 mod tags_variables_keys;
 mod told;

@@ -31,7 +31,7 @@ fn tags_are_set_changed_and_removed_on_devices_fleets_and_releases() {
                 .as_array()
                 .expect("tags")
                 .iter()
-                .find(|tag| tag["tag_key"] == json!(key));
+                .find(|tag| tag["key"] == json!(key));
             assert_eq!(
                 found.map(|tag| &tag["value"]),
                 Some(&json!(value)),

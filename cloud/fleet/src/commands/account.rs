@@ -1,0 +1,198 @@
+//! `register` and `password`. Passwords are typed unseen or come on standard input, and are no arguments, which
+//! other users of the machine could read.
+
+use std::io::Read as _;
+
+use reqwest::Method;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{organizations, people};
+use crate::arguments::people::{Password, Register};
+use crate::ask;
+use crate::cloud::Cloud;
+use crate::failure::{Failure, Kind, Result};
+use crate::output::Output;
+use crate::session::{self, Session};
+
+/// Bytes that are read from standard input.
+const MOST_BYTES: u64 = 16 << 10;
+
+/// A user as the API answers it.
+#[derive(Deserialize, Serialize)]
+struct User {
+    id: i64,
+    username: String,
+    email: Option<String>,
+}
+
+pub(crate) async fn register(register: Register, output: &Output) -> Result<()> {
+    let url = people::address(register.url, "fleet register")?;
+    people::warn_of_readers(&url, output);
+    let session = session::at(&url)?;
+    let cloud = Cloud::at(&url, session.map(|session| session.token))?;
+    let organization = match &register.organization {
+        Some(organization) => Some(organizations::meant(&cloud, Some(organization)).await?.id),
+        None => None,
+    };
+    let username = match register.username {
+        Some(username) => username,
+        None => ask::line("User name", "`--username`")?,
+    };
+    let email = match register.email {
+        Some(email) => email,
+        None => ask::line("E-mail address", "`--email`")?,
+    };
+    let password = match register.stdin {
+        true => lines::<1>(["the password"])?.concat(),
+        false => twice("Password")?,
+    };
+    let mut body = json!({ "username": username, "email": email, "password": password });
+    if let Some(organization) = organization {
+        body["organization"] = json!(organization);
+    }
+    let made: Result<User> = cloud.post("/user/register", &body).await;
+    let user = made.map_err(|failure| {
+        match (failure.kind, failure.to_string().contains("must be unique")) {
+            (Kind::NotAllowed, _) => Failure::not_allowed(format!(
+                "{url} has accounts made by its administrators alone"
+            ))
+            .hint("ask one of them, or sign in as one: `fleet login`"),
+            (_, true) => Failure::failed("that name or e-mail address is somebody's already")
+                .hint("take another one; `fleet login` signs in with an account that there is"),
+            _ => failure,
+        }
+    })?;
+    let mut told = serde_json::to_value(&user).unwrap_or_default();
+    if cloud.is_signed_in() {
+        told["signed_in"] = json!(false);
+        output.done(format!("made the account {}", user.username), &told);
+        output.note(format!("`fleet login {url}` signs in with it"));
+        return Ok(());
+    }
+    // Nobody was signed in there, so the new user is.
+    let token = people::session_token(&url, &user.username, &password).await?;
+    let file = session::keep(&url, &token)?;
+    told["signed_in"] = json!(true);
+    output.done(
+        format!(
+            "made the account {}, and signed in at {url}; kept in {}",
+            user.username,
+            file.display()
+        ),
+        &told,
+    );
+    Ok(())
+}
+
+pub(crate) async fn password(cloud: &Cloud, output: &Output, password: Password) -> Result<()> {
+    if !cloud.has_session() {
+        return Err(
+            Failure::not_allowed("the credential is a key, and keys change no passwords").hint(
+                format!("sign in with the password: `fleet login {}`", cloud.url),
+            ),
+        );
+    }
+    let [current, new] = match password.stdin {
+        true => lines(["the current password", "the new one"])?,
+        false => [
+            ask::secret(
+                "Current password",
+                "a line on standard input, with `--stdin`",
+            )?,
+            twice("New password")?,
+        ],
+    };
+    let body = json!({
+        "currentPassword": current, "newPassword": new, "endKeys": password.end_keys,
+    });
+    let path = "/user/v1/change-password";
+    let answered = cloud.answer(Method::POST, path, Some(&body)).await;
+    let token = answered.map_err(|failure| match failure.kind {
+        Kind::NotAllowed => Failure::not_allowed(
+            "the current password is another one, or the session is over; nothing was changed",
+        )
+        .hint(format!("`fleet login {}` signs in anew", cloud.url)),
+        _ => failure,
+    })?;
+    let token = String::from_utf8(token).unwrap_or_default();
+    let is_kept = Session::current().is_ok_and(|session| session.kept);
+    if is_kept {
+        session::keep(&cloud.url, &token)?;
+    }
+    let keys = match password.end_keys {
+        true => " and your keys",
+        false => "",
+    };
+    output.done(
+        format!("changed the password; your other sessions{keys} are ended"),
+        &json!({ "changed": true, "ended": { "sessions": true, "keys": password.end_keys } }),
+    );
+    if !is_kept {
+        output.note("the session in FLEET_TOKEN is ended as well; `fleet login` begins another");
+    }
+    Ok(())
+}
+
+/// A new password, typed twice.
+fn twice(what: &str) -> Result<String> {
+    let first = ask::secret(what, "a line on standard input, with `--stdin`")?;
+    let again = ask::secret(
+        &format!("{what} again"),
+        "a line on standard input, with `--stdin`",
+    )?;
+    match first == again {
+        true => Ok(first),
+        false => Err(Failure::usage("the two differ; nothing was changed")),
+    }
+}
+
+/// So many lines of standard input, without their ends.
+fn lines<const N: usize>(names: [&str; N]) -> Result<[String; N]> {
+    let mut text = String::new();
+    std::io::stdin()
+        .take(MOST_BYTES)
+        .read_to_string(&mut text)
+        .map_err(|error| Failure::failed("standard input cannot be read").because(error))?;
+    in_lines(&text, names)
+}
+
+fn in_lines<const N: usize>(text: &str, names: [&str; N]) -> Result<[String; N]> {
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let missing = names
+        .iter()
+        .enumerate()
+        .find(|(at, _)| lines.get(*at).is_none_or(String::is_empty));
+    if let Some((_, name)) = missing {
+        return Err(
+            Failure::usage(format!("{name} is missing on standard input"))
+                .hint(format!("it takes {}, a line each", names.join(" and "))),
+        );
+    }
+    lines.try_into().map_err(|_| {
+        Failure::usage("there are more lines on standard input than passwords")
+            .hint(format!("it takes {}, a line each", names.join(" and ")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_lines_of_standard_input() {
+        let names = ["the current password", "the new one"];
+        for (text, expected) in [
+            ("a b\nc\n", Some(["a b", "c"])),
+            (" a \r\nc", Some([" a ", "c"])),
+            ("a\n", None),
+            ("a\n\n", None),
+            ("", None),
+            ("a\nb\nc\n", None),
+        ] {
+            let read = in_lines(text, names).ok();
+            let expected = expected.map(|lines| lines.map(str::to_owned));
+            assert_eq!(read, expected, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! `invitations` and `invitation …`. The cloud sends no mail: whoever invites passes the token on.
+
+use reqwest::Method;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::members::Of;
+use crate::arguments::people::{Group, InvitationCommand};
+use crate::cloud::Cloud;
+use crate::failure::{Failure, Kind, Result};
+use crate::odata::encoded;
+use crate::output::{Mood, Output, when};
+
+/// An invitation as the API gives it.
+#[derive(Deserialize)]
+struct Row {
+    id: i64,
+    invitation_token: String,
+    message: Option<String>,
+    expiry_date: String,
+    created_at: String,
+    invitee: Vec<Invitee>,
+    #[serde(alias = "organization_membership_role")]
+    #[serde(alias = "application_membership_role")]
+    role: Vec<Role>,
+}
+
+#[derive(Deserialize)]
+struct Invitee {
+    email: String,
+}
+
+#[derive(Deserialize)]
+struct Role {
+    name: String,
+}
+
+/// An invitation as it is told.
+#[derive(Serialize)]
+struct Invitation {
+    id: i64,
+    email: String,
+    role: Option<String>,
+    message: Option<String>,
+    /// With which it is accepted, by the user of that address alone.
+    token: String,
+    expires: String,
+    created_at: String,
+}
+
+impl From<Row> for Invitation {
+    fn from(row: Row) -> Self {
+        let invitee = row.invitee.into_iter().next();
+        Invitation {
+            id: row.id,
+            email: invitee.map(|invitee| invitee.email).unwrap_or_default(),
+            role: row.role.into_iter().next().map(|role| role.name),
+            message: row.message,
+            token: row.invitation_token,
+            expires: row.expiry_date,
+            created_at: row.created_at,
+        }
+    }
+}
+
+async fn invitations(cloud: &Cloud, of: &Of) -> Result<Vec<Invitation>> {
+    let filter = format!("{} eq {}", of.invited_to, of.id);
+    let expand = format!("invitee($select=email),{}($select=name)", of.roles);
+    let options = [
+        (
+            "$select",
+            "id,invitation_token,message,expiry_date,created_at",
+        ),
+        ("$expand", expand.as_str()),
+        ("$filter", &filter),
+        ("$orderby", "id asc"),
+    ];
+    let rows: Vec<Row> = cloud.rows(of.invitations, &options).await?;
+    Ok(rows.into_iter().map(Invitation::from).collect())
+}
+
+pub(crate) async fn list(cloud: &Cloud, output: &Output, group: &Group) -> Result<()> {
+    let of = Of::group(cloud, group).await?;
+    let all = invitations(cloud, &of).await?;
+    output.rows(
+        &all,
+        &[
+            ("E-MAIL", |one| (one.email.clone(), Mood::Plain)),
+            ("ROLE", |one| {
+                (one.role.clone().unwrap_or_default(), Mood::Plain)
+            }),
+            ("MADE", |one| (when(&one.created_at), Mood::Quiet)),
+            ("EXPIRES", |one| (when(&one.expires), Mood::Quiet)),
+            ("ID", |one| (one.id.to_string(), Mood::Quiet)),
+        ],
+        &format!("nobody is invited to {}", of.name),
+    );
+    Ok(())
+}
+
+pub(crate) async fn run(cloud: &Cloud, output: &Output, command: InvitationCommand) -> Result<()> {
+    match command {
+        InvitationCommand::Create {
+            email,
+            group,
+            role,
+            message,
+        } => {
+            let of = Of::group(cloud, &group).await?;
+            let mut body = json!({ "invitee": email, of.invited_to: of.id, "message": message });
+            if let Some(role) = &role {
+                body[of.roles] = json!(of.role(cloud, role).await?);
+            }
+            let made = cloud.create(of.invitations, &body).await;
+            let id = made.map_err(|failure| {
+                match (
+                    failure.to_string().contains("must be unique"),
+                    failure.kind,
+                ) {
+                    (true, _) => {
+                        Failure::failed(format!("{email} is invited to {} already", of.name)).hint(
+                            "`fleet invitation revoke` takes that back; `fleet invitations --json` has its token",
+                        )
+                    }
+                    (false, Kind::NotAllowed) => {
+                        Failure::not_allowed(format!("you may not invite anybody to {}", of.name))
+                            .hint("administrators of the organization may")
+                    }
+                    _ => failure,
+                }
+            })?;
+            let all = invitations(cloud, &of).await?;
+            let made = all.into_iter().find(|one| one.id == id);
+            let made = made.ok_or_else(|| Failure::failed("the invitation is gone already"))?;
+            output.note(format!(
+                "{} is invited to {}, until {}; the cloud sends no mail: pass this token on",
+                made.email,
+                of.name,
+                when(&made.expires)
+            ));
+            match output.json {
+                true => output.value(&made),
+                false => output.text(&made.token),
+            }
+            output.note("`fleet invitation accept TOKEN` accepts it");
+        }
+        InvitationCommand::Revoke { invitation, group } => {
+            let of = Of::group(cloud, &group).await?;
+            let all = invitations(cloud, &of).await?;
+            let asked = invitation.to_lowercase();
+            let found = all
+                .into_iter()
+                .find(|one| one.email.to_lowercase() == asked || one.id.to_string() == asked);
+            let found = found.ok_or_else(|| {
+                Failure::not_found(format!("`{invitation}` is not invited to {}", of.name))
+                    .hint(format!("`fleet invitations {}` lists who is", of.argument))
+            })?;
+            cloud
+                .delete(&format!("{}({})", of.invitations, found.id))
+                .await?;
+            output.done(
+                format!("{} is not invited to {} any more", found.email, of.name),
+                &json!({ "revoked": { "id": found.id, "email": found.email } }),
+            );
+        }
+        InvitationCommand::Accept { token } => {
+            let path = format!("/user/v1/invitation/{}", encoded(&token));
+            let accepted = cloud
+                .answer(Method::POST, &path, Some(&json!({})))
+                .await
+                .map_err(|failure| match failure.kind {
+                    Kind::NotFound => {
+                        Failure::not_found("there is no such invitation, or it is over")
+                            .hint("ask whoever invited you for another one")
+                    }
+                    Kind::NotAllowed if failure.to_string().contains("another address") => failure
+                        .hint("sign in as the user of the address that was invited"),
+                    Kind::NotAllowed => failure.hint(
+                        "invitations are accepted by people who signed in with a password, and by no key: `fleet login`",
+                    ),
+                    _ => failure,
+                })?;
+            let accepted: Value = serde_json::from_slice(&accepted).unwrap_or_default();
+            let (kind, id) = match (&accepted["organization"], &accepted["application"]) {
+                (Value::Number(id), _) => ("organization", id.as_i64()),
+                (_, Value::Number(id)) => ("fleet", id.as_i64()),
+                _ => ("group", None),
+            };
+            output.done(
+                format!(
+                    "accepted; you are a member of the {kind} {}",
+                    named(cloud, kind, id).await
+                ),
+                &json!({ "accepted": kind, "id": id }),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// What the one is called that somebody is a member of now; that it has a name is not needed any more.
+async fn named(cloud: &Cloud, kind: &str, id: Option<i64>) -> String {
+    #[derive(Deserialize)]
+    struct Named {
+        #[serde(alias = "handle")]
+        slug: String,
+    }
+    let Some(id) = id else {
+        return String::new();
+    };
+    let (address, field) = match kind {
+        "fleet" => (format!("application({id})"), "slug"),
+        _ => (format!("organization({id})"), "handle"),
+    };
+    let row: Result<Option<Named>> = cloud.row(&address, &[("$select", field)]).await;
+    match row {
+        Ok(Some(named)) => named.slug,
+        _ => id.to_string(),
+    }
+}

@@ -1,0 +1,91 @@
+//! `device local-mode`: whether a device takes its services from its own network rather than from the cloud. It is a
+//! variable of the device's configuration, which the fleet may have as well.
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::variables;
+use crate::arguments::Switch;
+use crate::cloud::Cloud;
+use crate::failure::{Failure, Result};
+use crate::find;
+use crate::odata::literal;
+use crate::output::{Output, short};
+
+/// The variable, behind the prefix that the cloud's vendor chose.
+const VARIABLE: &str = "SUPERVISOR_LOCAL_MODE";
+
+#[derive(Deserialize)]
+struct Row {
+    /// Null to those who may not change it, and to all where it is secret.
+    value: Option<String>,
+}
+
+pub(crate) async fn run(
+    cloud: &Cloud,
+    output: &Output,
+    device: &str,
+    switch: Option<Switch>,
+) -> Result<()> {
+    let device = find::device(cloud, device).await?;
+    let prefixes = variables::prefixes(cloud).await?;
+    let prefix = prefixes.first().map(String::as_str).unwrap_or_default();
+    let name = literal(&format!("{prefix}{VARIABLE}"));
+    let own = format!("device_config_variable(device={},name={name})", device.id);
+    let called = format!("{} ({})", device.device_name, short(&device.uuid));
+    if let Some(switch) = switch {
+        let is_on = switch == Switch::On;
+        // Off is said as well, not left out: the fleet may say on.
+        cloud
+            .put(&own, &json!({ "value": is_on.to_string() }))
+            .await?;
+        let sentence = match is_on {
+            true => {
+                format!(
+                    "{called} enters local mode: it follows the cloud no more until that is off"
+                )
+            }
+            false => format!("{called} leaves local mode: it follows the cloud again"),
+        };
+        output.done(
+            sentence,
+            &json!({ "device": device.uuid, "local_mode": is_on }),
+        );
+        return Ok(());
+    }
+    let select = [("$select", "value")];
+    let mut found: Option<(Row, &str)> = cloud.row(&own, &select).await?.map(|row| (row, "device"));
+    if let (None, Some(fleet)) = (&found, device.fleet) {
+        let of_fleet = format!(
+            "application_config_variable(application={},name={name})",
+            fleet.id
+        );
+        found = cloud
+            .row(&of_fleet, &select)
+            .await?
+            .map(|row| (row, "fleet"));
+    }
+    let (is_on, of) = match found {
+        None => (false, None),
+        Some((Row { value: None }, of)) => {
+            return Err(Failure::not_allowed(format!(
+                "whether {called} is in local mode is set on the {of}, where you may not read values"
+            ))
+            .hint("those who may change the device may read it"));
+        }
+        Some((Row { value: Some(value) }, of)) => {
+            let word = value.to_lowercase();
+            // What devices take for on.
+            (matches!(word.as_str(), "1" | "true" | "on"), Some(of))
+        }
+    };
+    let word = if is_on { "on" } else { "off" };
+    output.done(
+        match of {
+            Some(of) => format!("local mode of {called} is {word} (set on the {of})"),
+            None => format!("local mode of {called} is {word}"),
+        },
+        &json!({ "device": device.uuid, "local_mode": is_on, "of": of }),
+    );
+    Ok(())
+}

@@ -1,0 +1,229 @@
+//! `members` and `member …`: who belongs to an organization, and with whom a fleet is shared.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::organizations;
+use crate::arguments::people::{Group, MemberCommand};
+use crate::ask;
+use crate::cloud::Cloud;
+use crate::failure::{Failure, Result};
+use crate::find;
+use crate::odata::literal;
+use crate::output::{Mood, Output};
+use crate::rows::Id;
+
+/// What people are members of, and how the API keeps that.
+pub(super) struct Of {
+    /// As it is told.
+    pub(super) name: String,
+    pub(super) id: i64,
+    /// Where the members are.
+    memberships: &'static str,
+    /// Their link to what they are members of.
+    link: &'static str,
+    /// Where invitations are, and their link likewise.
+    pub(super) invitations: &'static str,
+    pub(super) invited_to: &'static str,
+    /// Where its roles are, which is their field as well.
+    pub(super) roles: &'static str,
+    /// How it is named on the command line.
+    pub(super) argument: String,
+}
+
+impl Of {
+    pub(super) async fn group(cloud: &Cloud, group: &Group) -> Result<Self> {
+        if let Some(fleet) = &group.fleet {
+            let fleet = find::fleet(cloud, fleet).await?;
+            return Ok(Of {
+                name: format!("the fleet {}", fleet.slug),
+                id: fleet.id,
+                memberships: "user_application_membership",
+                link: "is_member_of__application",
+                invitations: "application_invite",
+                invited_to: "is_invited_to__application",
+                roles: "application_membership_role",
+                argument: format!("--fleet {}", fleet.slug),
+            });
+        }
+        let organization = organizations::meant(cloud, group.organization.as_deref()).await?;
+        Ok(Of {
+            name: format!("the organization {}", organization.handle),
+            id: organization.id,
+            memberships: "organization_membership",
+            link: "is_member_of__organization",
+            invitations: "organization_invite",
+            invited_to: "is_invited_to__organization",
+            roles: "organization_membership_role",
+            argument: format!("--organization {}", organization.handle),
+        })
+    }
+
+    /// A role by its name.
+    ///
+    /// # Errors
+    /// Where there is none; it names those that there are.
+    pub(super) async fn role(&self, cloud: &Cloud, name: &str) -> Result<i64> {
+        #[derive(Deserialize)]
+        struct Role {
+            id: i64,
+            name: String,
+        }
+        let options = [("$select", "id,name"), ("$orderby", "name asc")];
+        let roles: Vec<Role> = cloud.rows(self.roles, &options).await?;
+        match roles.iter().find(|role| role.name == name) {
+            Some(role) => Ok(role.id),
+            None => {
+                let names: Vec<&str> = roles.iter().map(|role| role.name.as_str()).collect();
+                Err(
+                    Failure::not_found(format!("{} has no role `{name}`", self.name))
+                        .hint(format!("it has {}", names.join(", "))),
+                )
+            }
+        }
+    }
+}
+
+/// A member as the API gives it.
+#[derive(Deserialize)]
+struct Row {
+    id: i64,
+    user: Vec<User>,
+    #[serde(alias = "organization_membership_role")]
+    #[serde(alias = "application_membership_role")]
+    role: Vec<Role>,
+}
+
+#[derive(Deserialize)]
+struct User {
+    id: i64,
+    username: String,
+    /// Null to those who administer no organization that both are in.
+    email: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Role {
+    name: String,
+}
+
+/// A member as it is told.
+#[derive(Serialize)]
+struct Member {
+    #[serde(skip)]
+    membership: i64,
+    id: i64,
+    username: String,
+    email: Option<String>,
+    role: Option<String>,
+}
+
+async fn members(cloud: &Cloud, of: &Of, user: Option<&str>) -> Result<Vec<Member>> {
+    let mut filter = format!("{} eq {}", of.link, of.id);
+    if let Some(user) = user {
+        let user = literal(user);
+        filter.push_str(&format!(
+            " and user/any(u:u/username eq {user} or u/email eq {user})"
+        ));
+    }
+    let expand = format!("user($select=id,username,email),{}($select=name)", of.roles);
+    let options = [
+        ("$select", "id"),
+        ("$expand", expand.as_str()),
+        ("$filter", &filter),
+        ("$orderby", "id asc"),
+    ];
+    let rows: Vec<Row> = cloud.rows(of.memberships, &options).await?;
+    Ok(rows
+        .into_iter()
+        .filter_map(|row| {
+            let user = row.user.into_iter().next()?;
+            Some(Member {
+                membership: row.id,
+                id: user.id,
+                username: user.username,
+                email: user.email,
+                role: row.role.into_iter().next().map(|role| role.name),
+            })
+        })
+        .collect())
+}
+
+pub(crate) async fn list(cloud: &Cloud, output: &Output, group: &Group) -> Result<()> {
+    let of = Of::group(cloud, group).await?;
+    let mut all = members(cloud, &of, None).await?;
+    all.sort_by(|one, other| one.username.cmp(&other.username));
+    output.rows(
+        &all,
+        &[
+            ("USER", |one| (one.username.clone(), Mood::Plain)),
+            ("E-MAIL", |one| {
+                (one.email.clone().unwrap_or_default(), Mood::Plain)
+            }),
+            ("ROLE", |one| {
+                (one.role.clone().unwrap_or_default(), Mood::Plain)
+            }),
+            ("ID", |one| (one.id.to_string(), Mood::Quiet)),
+        ],
+        &format!(
+            "{} is shared with nobody; `fleet invitation create EMAIL {}` invites somebody",
+            of.name, of.argument
+        ),
+    );
+    Ok(())
+}
+
+/// The member of that user name, or e-mail address.
+async fn member(cloud: &Cloud, of: &Of, user: &str) -> Result<Member> {
+    let found = members(cloud, of, Some(user)).await?;
+    found.into_iter().next().ok_or_else(|| {
+        Failure::not_found(format!("{} has no member `{user}`", of.name))
+            .hint(format!("`fleet members {}` lists them", of.argument))
+    })
+}
+
+pub(crate) async fn run(cloud: &Cloud, output: &Output, command: MemberCommand) -> Result<()> {
+    match command {
+        MemberCommand::Role { user, role, group } => {
+            let of = Of::group(cloud, &group).await?;
+            let member = member(cloud, &of, &user).await?;
+            let body = json!({ of.roles: of.role(cloud, &role).await? });
+            let address = format!("{}({})", of.memberships, member.membership);
+            cloud.change(&address, &body).await?;
+            // Who may not change it is answered as if it had been done.
+            let after: Vec<Member> = members(cloud, &of, Some(&member.username)).await?;
+            let is_done = after
+                .iter()
+                .any(|it| it.id == member.id && it.role.as_deref() == Some(role.as_str()));
+            if !is_done {
+                return Err(administrators_alone(&of));
+            }
+            output.done(
+                format!("{} is {role} of {} now", member.username, of.name),
+                &json!({ "username": member.username, "id": member.id, "role": role }),
+            );
+        }
+        MemberCommand::Rm { user, group, yes } => {
+            let of = Of::group(cloud, &group).await?;
+            let member = member(cloud, &of, &user).await?;
+            let what = format!("remove {} from {}", member.username, of.name);
+            ask::confirmed(&what, yes)?;
+            let address = format!("{}({})", of.memberships, member.membership);
+            cloud.delete(&address).await?;
+            let left: Vec<Id> = cloud.rows(&address, &[("$select", "id")]).await?;
+            if !left.is_empty() {
+                return Err(administrators_alone(&of));
+            }
+            output.done(
+                format!("{} is no member of {} any more", member.username, of.name),
+                &json!({ "removed": { "username": member.username, "id": member.id } }),
+            );
+        }
+    }
+    Ok(())
+}
+
+fn administrators_alone(of: &Of) -> Failure {
+    Failure::not_allowed(format!("you may not change the members of {}", of.name))
+        .hint("administrators of the organization may")
+}

@@ -1,0 +1,250 @@
+//! `organizations` and `organization …`: whom fleets belong to.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::arguments::people::OrganizationCommand;
+use crate::ask;
+use crate::cloud::Cloud;
+use crate::failure::{Failure, Result};
+use crate::output::{Mood, Output, when};
+
+/// An organization as the API gives it, expanded.
+#[derive(Deserialize)]
+struct Row {
+    id: i64,
+    name: String,
+    handle: String,
+    created_at: String,
+    application: i64,
+    organization_membership: Vec<Membership>,
+}
+
+#[derive(Deserialize)]
+struct Membership {
+    user: Vec<Member>,
+    organization_membership_role: Vec<Role>,
+}
+
+#[derive(Deserialize)]
+struct Member {
+    id: i64,
+}
+
+#[derive(Deserialize)]
+struct Role {
+    name: String,
+}
+
+/// An organization as it is told.
+#[derive(Serialize)]
+struct Organization {
+    id: i64,
+    handle: String,
+    name: String,
+    /// What whoever asks may do in it.
+    role: Option<String>,
+    members: usize,
+    fleets: i64,
+    created_at: String,
+}
+
+impl Organization {
+    fn of(row: Row, myself: Option<i64>) -> Self {
+        let members = row.organization_membership.len();
+        let mine = row
+            .organization_membership
+            .into_iter()
+            .find(|it| it.user.first().map(|user| user.id) == myself);
+        let role = mine.and_then(|mine| mine.organization_membership_role.into_iter().next());
+        Organization {
+            id: row.id,
+            handle: row.handle,
+            name: row.name,
+            role: role.map(|role| role.name),
+            members,
+            fleets: row.application,
+            created_at: row.created_at,
+        }
+    }
+}
+
+const SELECT: &str = "id,name,handle,created_at";
+const EXPAND: &str = "application/$count,organization_membership($select=id;\
+    $expand=user($select=id),organization_membership_role($select=name))";
+
+/// One that is meant.
+#[derive(Deserialize)]
+pub(super) struct Meant {
+    pub(super) id: i64,
+    pub(super) handle: String,
+    name: String,
+}
+
+/// An organization by its handle, name or id; the only one that somebody is in, where none is given.
+///
+/// # Errors
+/// Where there is none, or there are several.
+pub(super) async fn meant(cloud: &Cloud, text: Option<&str>) -> Result<Meant> {
+    let options = [("$select", "id,handle,name"), ("$orderby", "handle asc")];
+    let all: Vec<Meant> = cloud.rows("organization", &options).await?;
+    let handles = |some: &[Meant]| {
+        let handles: Vec<&str> = some.iter().map(|one| one.handle.as_str()).collect();
+        handles.join(", ")
+    };
+    let Some(text) = text else {
+        let hint = format!("say which by `--organization`: {}", handles(&all));
+        let several = all.len() > 1;
+        return match all.into_iter().next() {
+            Some(only) if !several => Ok(only),
+            Some(_) => Err(Failure::usage("you are in several organizations").hint(hint)),
+            None => Err(Failure::not_allowed("you are in no organization")
+                .hint("`fleet organization create` makes one")),
+        };
+    };
+    let known = handles(&all);
+    let by_handle = |one: &Meant| one.handle == text;
+    let alike = |one: &Meant| one.name == text || one.id.to_string() == text;
+    let found: Vec<Meant> = match all.iter().any(by_handle) {
+        true => all.into_iter().filter(by_handle).collect(),
+        false => all.into_iter().filter(alike).collect(),
+    };
+    let several = (found.len() > 1).then(|| handles(&found));
+    match (found.into_iter().next(), several) {
+        (Some(one), None) => Ok(one),
+        (_, Some(several)) => Err(
+            Failure::usage(format!("`{text}` may be several organizations"))
+                .hint(format!("say which by its handle: {several}")),
+        ),
+        (None, _) => Err(
+            Failure::not_found(format!("there is no organization `{text}`")).hint(
+                match known.is_empty() {
+                    true => "you are in none".to_owned(),
+                    false => format!("you are in {known}"),
+                },
+            ),
+        ),
+    }
+}
+
+/// The user who is signed in, by a session or a key.
+pub(super) async fn myself(cloud: &Cloud) -> Result<Option<i64>> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Who {
+        actor_type: String,
+        actor_type_id: i64,
+    }
+    let who: Who = cloud.get("/actor/v1/whoami").await?;
+    Ok((who.actor_type == "user").then_some(who.actor_type_id))
+}
+
+pub(crate) async fn list(cloud: &Cloud, output: &Output) -> Result<()> {
+    let options = [
+        ("$select", SELECT),
+        ("$expand", EXPAND),
+        ("$orderby", "handle asc"),
+    ];
+    let rows: Vec<Row> = cloud.rows("organization", &options).await?;
+    let me = myself(cloud).await?;
+    let all: Vec<Organization> = rows
+        .into_iter()
+        .map(|row| Organization::of(row, me))
+        .collect();
+    output.rows(
+        &all,
+        &[
+            ("HANDLE", |one| (one.handle.clone(), Mood::Plain)),
+            ("NAME", |one| (one.name.clone(), Mood::Plain)),
+            ("YOU ARE", |one| {
+                (one.role.clone().unwrap_or_default(), Mood::Plain)
+            }),
+            ("MEMBERS", |one| (one.members.to_string(), Mood::Plain)),
+            ("FLEETS", |one| (one.fleets.to_string(), Mood::Plain)),
+            ("ID", |one| (one.id.to_string(), Mood::Quiet)),
+        ],
+        "you are in no organization; `fleet organization create NAME` makes one",
+    );
+    Ok(())
+}
+
+pub(crate) async fn run(
+    cloud: &Cloud,
+    output: &Output,
+    command: OrganizationCommand,
+) -> Result<()> {
+    match command {
+        OrganizationCommand::Create { name, handle } => {
+            let mut body = json!({ "name": name });
+            if let Some(handle) = &handle {
+                body["handle"] = json!(handle);
+            }
+            let made = cloud.create("organization", &body).await;
+            let id = made.map_err(|failure| {
+                match (failure.to_string().contains("must be unique"), &handle) {
+                    (true, Some(handle)) => Failure::failed(format!(
+                        "there is an organization with the handle `{handle}` already"
+                    ))
+                    .hint("take another one, or leave `--handle` out"),
+                    _ => failure,
+                }
+            })?;
+            let made = read(cloud, id).await?;
+            output.done(
+                format!("made the organization {} (id {id})", made.handle),
+                &serde_json::to_value(&made).unwrap_or_default(),
+            );
+        }
+        OrganizationCommand::Show { organization } => {
+            let found = meant(cloud, Some(&organization)).await?;
+            let shown = read(cloud, found.id).await?;
+            output.details(
+                &shown,
+                &[
+                    ("handle", Some(shown.handle.clone())),
+                    ("name", Some(shown.name.clone())),
+                    ("id", Some(shown.id.to_string())),
+                    ("you are", shown.role.clone()),
+                    ("members", Some(shown.members.to_string())),
+                    ("fleets", Some(shown.fleets.to_string())),
+                    ("made", Some(when(&shown.created_at))),
+                ],
+            );
+        }
+        OrganizationCommand::Rename { organization, name } => {
+            let found = meant(cloud, Some(&organization)).await?;
+            let body = json!({ "name": name });
+            cloud
+                .change(&format!("organization({})", found.id), &body)
+                .await?;
+            output.done(
+                format!("the organization {} is called {name} now", found.handle),
+                &json!({ "id": found.id, "handle": found.handle, "name": name }),
+            );
+        }
+        OrganizationCommand::Delete { organization, yes } => {
+            let found = meant(cloud, Some(&organization)).await?;
+            let what = format!(
+                "delete the organization {} with its fleets and their devices",
+                found.handle
+            );
+            ask::confirmed(&what, yes)?;
+            cloud.delete(&format!("organization({})", found.id)).await?;
+            output.done(
+                format!("deleted the organization {}", found.handle),
+                &json!({ "deleted": { "id": found.id, "handle": found.handle } }),
+            );
+        }
+    }
+    Ok(())
+}
+
+async fn read(cloud: &Cloud, id: i64) -> Result<Organization> {
+    let options = [("$select", SELECT), ("$expand", EXPAND)];
+    let row: Option<Row> = cloud.row(&format!("organization({id})"), &options).await?;
+    let gone = || Failure::not_found("the organization is gone");
+    Ok(Organization::of(
+        row.ok_or_else(gone)?,
+        myself(cloud).await?,
+    ))
+}

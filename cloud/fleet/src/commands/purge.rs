@@ -1,0 +1,100 @@
+//! `purge`: the volumes of the services of a fleet's devices, each device by itself, so that it is told which
+//! could not.
+
+use futures::StreamExt as _;
+use serde::Serialize;
+use serde_json::json;
+
+use super::device_actions::{self, Do};
+use crate::arguments::PurgeFleet;
+use crate::ask;
+use crate::cloud::Cloud;
+use crate::failure::{Failure, Kind, Result};
+use crate::find::{self, Device};
+use crate::output::{Mood, Output, short};
+
+/// Devices that are asked at a time; one may take as long as its services take to stop.
+const AT_A_TIME: usize = 16;
+
+/// How a device did.
+#[derive(Serialize)]
+struct Purged {
+    device: String,
+    name: String,
+    purged: bool,
+    error: Option<String>,
+    #[serde(skip)]
+    refused: bool,
+}
+
+pub(crate) async fn run(cloud: &Cloud, output: &Output, purge: PurgeFleet) -> Result<()> {
+    let fleet = find::fleet(cloud, &purge.fleet).await?;
+    let filter = format!(
+        "belongs_to__application eq {} and is_connected_to_vpn eq true",
+        fleet.id
+    );
+    let options = [
+        ("$select", "id,uuid,device_name,belongs_to__application"),
+        ("$filter", &filter),
+        ("$orderby", "device_name asc"),
+    ];
+    let devices: Vec<Device> = cloud.rows("device", &options).await?;
+    if devices.is_empty() {
+        return Err(Failure::failed(format!(
+            "no device of the fleet {} is connected",
+            fleet.slug
+        ))
+        .hint("`fleet devices` tells which are"));
+    }
+    let what = format!(
+        "empty the volumes of the services of {} (connected devices of {})",
+        devices.len(),
+        fleet.slug
+    );
+    ask::confirmed(&what, purge.yes)?;
+    let waiting = output.waiting(&format!("asking {} devices", devices.len()));
+    let purged: Vec<Purged> = futures::stream::iter(&devices)
+        .map(async |device| {
+            let asked = device_actions::ask(cloud, device, &Do::Purge, purge.force).await;
+            let failure = asked.err();
+            Purged {
+                device: device.uuid.clone(),
+                name: device.device_name.clone(),
+                purged: failure.is_none(),
+                refused: failure
+                    .as_ref()
+                    .is_some_and(|it| it.kind == Kind::NotAllowed),
+                error: failure.map(|failure| failure.to_string()),
+            }
+        })
+        .buffered(AT_A_TIME)
+        .collect()
+        .await;
+    drop(waiting);
+    let failed: Vec<&Purged> = purged.iter().filter(|it| !it.purged).collect();
+    match output.json {
+        true => output.value(&json!({ "fleet": fleet.slug, "devices": purged })),
+        false => output.rows(
+            &purged,
+            &[
+                ("UUID", |it| (short(&it.device), Mood::Plain)),
+                ("NAME", |it| (it.name.clone(), Mood::Plain)),
+                ("VOLUMES", |it| match &it.error {
+                    None => ("emptied".to_owned(), Mood::Good),
+                    Some(error) => (error.clone(), Mood::Bad),
+                }),
+            ],
+            "",
+        ),
+    }
+    let sentence = format!(
+        "{} of {} devices did not empty the volumes",
+        failed.len(),
+        purged.len()
+    );
+    match failed.as_slice() {
+        [] => Ok(()),
+        all if all.iter().all(|it| it.refused) => Err(Failure::not_allowed(sentence)),
+        _ => Err(Failure::failed(sentence).hint("`--force` overrides update locks")),
+    }
+}

@@ -1,0 +1,31 @@
+//! `settings`: which cloud the program asks, as whom, and whether a file or the environment says so. No cloud is
+//! asked, and no credential shown.
+
+use crate::failure::Result;
+use crate::output::Output;
+use crate::session;
+
+pub(crate) fn show(output: &Output) -> Result<()> {
+    let settings = session::settings()?;
+    let from = |value: Option<&str>, from: Option<&str>| match (value, from) {
+        (Some(value), Some(from)) => format!("{value} (from {from})"),
+        _ => "none".to_owned(),
+    };
+    output.details(
+        &settings,
+        &[
+            ("version", Some(settings.version.to_owned())),
+            ("file", Some(settings.file.display().to_string())),
+            (
+                "cloud",
+                Some(from(settings.url.as_deref(), settings.url_from)),
+            ),
+            (
+                "credential",
+                Some(from(settings.credential, settings.credential_from)),
+            ),
+            ("environment", Some(settings.environment.join(", "))),
+        ],
+    );
+    Ok(())
+}

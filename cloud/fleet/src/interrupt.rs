@@ -1,0 +1,20 @@
+//! That somebody stops the program while it is at work.
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::failure::Failure;
+
+/// Waits for Ctrl-C, or the end that a system asks for.
+pub(crate) async fn told_to_stop() -> Failure {
+    let stopped = Failure::failed("interrupted");
+    let (Ok(mut interrupt), Ok(mut end)) = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    ) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => stopped.interrupted(),
+        _ = end.recv() => stopped.interrupted(),
+    }
+}
