@@ -58,9 +58,7 @@ impl From<odata::ParseError> for Refusal {
 impl From<DataError> for Refusal {
     fn from(error: DataError) -> Self {
         match error {
-            DataError::Busy(_) => Refusal::Unavailable(
-                "the database is busy or away, and nothing was done; try again".to_owned(),
-            ),
+            DataError::Busy(_) => Refusal::database_away(),
             // Of a change that was under way when it broke, only looking again tells.
             DataError::Lost(error) => {
                 tracing::warn!("the connection to the database was lost: {error}");
@@ -90,6 +88,13 @@ impl From<DataError> for Refusal {
 }
 
 impl Refusal {
+    /// No connection to the database in time.
+    pub(crate) fn database_away() -> Self {
+        Refusal::Unavailable(
+            "the database is busy or away, and nothing was done; try again".to_owned(),
+        )
+    }
+
     /// What the answer says, as text.
     pub(crate) fn parts(self) -> (StatusCode, Option<String>, Option<u64>) {
         match self {

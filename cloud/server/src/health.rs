@@ -36,7 +36,7 @@ pub(crate) struct Health {
 
 impl Health {
     /// Whether the database answers. Those who ask at the same time wait for the same answer.
-    async fn database(&self, cloud: &Cloud) -> bool {
+    pub(crate) async fn database(&self, cloud: &Cloud) -> bool {
         let mut last = self.database.lock().await;
         if let Some((at, answers)) = *last
             && at.elapsed() < FRESH

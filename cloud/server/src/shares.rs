@@ -34,16 +34,17 @@ pub(crate) struct Share {
 }
 
 impl Shares {
-    async fn share(&self, payer: Payer, most: usize) -> Result<Share, Refusal> {
+    /// None where the payer's other requests held all turns for as long as a request waits.
+    async fn share(&self, payer: Payer, most: usize) -> Option<Share> {
         let turns = self
             .taken()
             .entry(payer)
             .or_insert_with(|| Arc::new(Semaphore::new(most)))
             .clone();
-        match tokio::time::timeout(WAIT, turns.acquire_owned()).await {
-            Ok(Ok(permit)) => Ok(Share { _permit: permit }),
-            _ => Err(Refusal::TooMany(1)),
-        }
+        let permit = tokio::time::timeout(WAIT, turns.acquire_owned()).await;
+        Some(Share {
+            _permit: permit.ok()?.ok()?,
+        })
     }
 
     /// Forgets whoever asks nothing now.
@@ -86,11 +87,18 @@ impl Cloud {
     /// Waits until a caller may ask the database one thing more.
     ///
     /// # Errors
-    /// 429 where what it asked before takes too long.
+    /// 429 where what it asked before takes too long; 503 where that waits for a database that is away, which the
+    /// caller is not the cause of.
     pub(crate) async fn share(&self, identity: &Identity, parts: &Parts) -> Result<Share, Refusal> {
         let most = self.configuration.pools.share(identity.role());
         let payer = payer(identity, parts);
-        self.shares.share(payer, most).await
+        if let Some(share) = self.shares.share(payer, most).await {
+            return Ok(share);
+        }
+        match self.health.database(self).await {
+            true => Err(Refusal::TooMany(1)),
+            false => Err(Refusal::database_away()),
+        }
     }
 }
 
@@ -104,7 +112,7 @@ mod tests {
         let first = shares.share(Payer::Actor(1), 1).await.expect("a turn");
         let other = shares.share(Payer::Actor(2), 1).await.expect("another's");
         let refused = shares.share(Payer::Actor(1), 1).await;
-        assert!(matches!(refused, Err(Refusal::TooMany(_))), "{refused:?}");
+        assert!(refused.is_none(), "{refused:?}");
         shares.tidy();
         assert_eq!(shares.taken().len(), 2, "they are at it");
         drop((first, other));

@@ -44,6 +44,8 @@ mod replicas;
 mod restored;
 mod scene;
 mod secrets;
+mod severable;
+mod shares;
 mod shop;
 mod shrinking;
 mod statements_by_hand;

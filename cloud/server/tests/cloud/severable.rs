@@ -1,0 +1,59 @@
+//! A proxy between the cloud and a server that it needs, which a test may cut.
+
+use std::net::SocketAddr;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+/// A TCP proxy in front of a server. Cut, it refuses connections and ends those that it had.
+pub(crate) struct SeverableProxy {
+    address: SocketAddr,
+    to: String,
+    open: Option<JoinHandle<()>>,
+}
+
+impl SeverableProxy {
+    /// In front of the server of a PostgreSQL database; with the address of the database through it.
+    pub(crate) async fn to_database(database: &str) -> (Self, String) {
+        let (_, rest) = database.split_once('@').expect("a user");
+        let (server, _) = rest.split_once('/').expect("a name");
+        let proxy = SeverableProxy::to(server).await;
+        let by_proxy = database.replace(server, &proxy.address.to_string());
+        (proxy, by_proxy)
+    }
+
+    async fn to(server: &str) -> Self {
+        let mut proxy = SeverableProxy {
+            address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            to: server.to_owned(),
+            open: None,
+        };
+        proxy.open().await;
+        proxy
+    }
+
+    pub(crate) async fn open(&mut self) {
+        let listener = TcpListener::bind(self.address).await.expect("a port");
+        self.address = listener.local_addr().expect("its address");
+        let to = self.to.clone();
+        self.open = Some(tokio::spawn(async move {
+            // Dropped with the task, and so cut.
+            let mut passing = tokio::task::JoinSet::new();
+            while let Ok((mut here, _)) = listener.accept().await {
+                let to = to.clone();
+                passing.spawn(async move {
+                    if let Ok(mut there) = TcpStream::connect(to).await {
+                        let _ = tokio::io::copy_bidirectional(&mut here, &mut there).await;
+                    }
+                });
+            }
+        }));
+    }
+
+    pub(crate) async fn cut(&mut self) {
+        if let Some(open) = self.open.take() {
+            open.abort();
+            let _ = open.await;
+        }
+    }
+}

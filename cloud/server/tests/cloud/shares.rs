@@ -1,0 +1,119 @@
+//! What somebody is told whose own requests hold their share of the database.
+
+use std::pin::Pin;
+
+use data::testing::{on_fresh_postgres, text};
+use data::{Database, Options};
+use futures::StreamExt as _;
+use futures::future::join_all;
+use futures::stream::FuturesUnordered;
+use reqwest::{Method, Response, StatusCode};
+use serde_json::json;
+
+use crate::harness::{Cloud, Signed, read};
+use crate::severable::SeverableProxy;
+
+/// Requests of one person that the database works on at a time.
+const SHARE: usize = 4;
+const BEYOND: usize = 8;
+
+type Answers<'a> = FuturesUnordered<Pin<Box<dyn Future<Output = Response> + 'a>>>;
+
+/// Ann by a key, which replicas remember: who asks by it needs no connection before their share.
+async fn by_key(cloud: &Cloud) -> Signed<'_> {
+    let ann = cloud.sign_in().await;
+    let (status, key) = ann
+        .send(
+            Method::POST,
+            "/api-key/user/full",
+            json!({ "name": "deploys" }),
+        )
+        .await;
+    assert_eq!(status, StatusCode::OK, "{key}");
+    let ann = cloud.by(key.as_str().expect("a key").to_owned());
+    ann.rows("/v7/device_tag?$select=id").await;
+    ann
+}
+
+/// More requests of one person at once than their share.
+fn more_than_a_share<'a>(ann: &'a Signed<'_>) -> Answers<'a> {
+    let ask = || async {
+        let asked = ann.ask(Method::GET, "/v7/device_tag?$select=id");
+        asked.send().await.expect("an answer")
+    };
+    let answers: Answers<'a> = FuturesUnordered::new();
+    for _ in 0..SHARE + BEYOND {
+        answers.push(Box::pin(ask()));
+    }
+    answers
+}
+
+/// Those that wait for a turn are refused so, and told when to ask again.
+async fn refused(answers: &mut Answers<'_>, with: StatusCode, saying: &str) {
+    for _ in 0..BEYOND {
+        let answer = answers.next().await.expect("an answer");
+        let retry_after = answer.headers().get("retry-after").cloned();
+        let (status, said) = read(answer).await;
+        assert_eq!(status, with, "{said}");
+        assert!(said.to_string().contains(saying), "{said}");
+        assert_eq!(retry_after.expect("when to ask again"), "1");
+    }
+}
+
+async fn the_rest_is_answered(answers: Answers<'_>) {
+    let statuses: Vec<_> = answers.map(|answer| answer.status()).collect().await;
+    assert_eq!(statuses, [StatusCode::OK; SHARE]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chaos_while_the_database_is_away_nobody_is_told_that_they_ask_too_much() {
+    on_fresh_postgres(async |database| {
+        let (mut proxy, by_proxy) = SeverableProxy::to_database(&database).await;
+        let cloud = Cloud::start(&by_proxy).await;
+        let ann = by_key(&cloud).await;
+        proxy.cut().await;
+        let mut answers = more_than_a_share(&ann);
+        let guests = (0..BEYOND).map(|_| async {
+            let asked = cloud.ask(Method::GET, "/v7/device_type?$select=id&$top=1");
+            asked.send().await.expect("an answer").status()
+        });
+        let (guests, ()) = tokio::join!(
+            join_all(guests),
+            refused(
+                &mut answers,
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the database is busy or away",
+            )
+        );
+        assert_eq!(guests, [StatusCode::SERVICE_UNAVAILABLE; BEYOND]);
+        proxy.open().await;
+        the_rest_is_answered(answers).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chaos_who_holds_their_share_themself_is_told_that_they_ask_too_much() {
+    on_fresh_postgres(async |database| {
+        let cloud = Cloud::start(&database).await;
+        let ann = by_key(&cloud).await;
+        // The table is not to be read, and all else is.
+        let options = Options::default();
+        let locking = Database::open(&database, &options).await;
+        let locking = locking.expect("the database");
+        let mut lock = locking.begin().await.expect("a transaction");
+        let statement = text("LOCK TABLE device_tag IN ACCESS EXCLUSIVE MODE");
+        lock.execute(&statement).await.expect("the lock");
+        let mut answers = more_than_a_share(&ann);
+        refused(
+            &mut answers,
+            StatusCode::TOO_MANY_REQUESTS,
+            "Too Many Requests",
+        )
+        .await;
+        lock.rollback().await.expect("its end");
+        the_rest_is_answered(answers).await;
+        locking.close().await;
+    })
+    .await;
+}
