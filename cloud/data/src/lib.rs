@@ -16,6 +16,7 @@ pub mod file;
 pub mod generation;
 mod image_garbage;
 mod keyring;
+mod letter_case;
 mod purpose;
 pub mod query;
 pub mod quota;

@@ -16,6 +16,7 @@ use resources::Model;
 
 use crate::database::{Database, Dialect};
 use crate::error::DataError;
+use crate::letter_case;
 use crate::setting;
 use crate::statement::Built;
 use crate::transaction::Transaction;
@@ -46,6 +47,9 @@ pub(crate) async fn migrate(database: &Database, model: &Model) -> Result<(), Da
     }
     for (name, statement) in declared::views(model) {
         replace_view(&mut transaction, name, statement).await?;
+    }
+    if dialect == Dialect::Postgres {
+        letter_case::add_to_postgres(&mut transaction).await?;
     }
     if is_older {
         setting::write(&mut transaction, VERSION_NAME, &VERSION.to_string()).await?;
@@ -112,7 +116,7 @@ fn missing(model: &Model, present: &Present, dialect: Dialect) -> Result<String,
 /// What tells one state of the tables from another.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn digest() -> String {
-    use sha2::{Digest, Sha256};
+    use sha2::{Digest as _, Sha256};
     let model = resources::v7();
     let mut digest = Sha256::new();
     let tables = missing(model, &Present::default(), Dialect::Postgres);

@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use libsqlite3_sys::{SQLITE_LIMIT_LENGTH, sqlite3_limit};
-use sqlx::sqlite::{LockedSqliteHandle, SqliteConnectOptions, SqliteConnection};
+use rusqlite::limits::Limit;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::database::PoolOptions;
 use crate::error::DataError;
+use crate::letter_case;
 
 /// Instructions between two looks at the clock: some hundred microseconds.
 const STEPS: i32 = 20_000;
@@ -67,19 +68,37 @@ pub(crate) async fn hold_to(
     Ok(())
 }
 
+/// Opens a connection, with the functions that statements call.
+pub(crate) async fn connect(
+    options: &SqliteConnectOptions,
+) -> Result<SqliteConnection, sqlx::Error> {
+    let mut connection = options.connect().await?;
+    with_handle(&mut connection, letter_case::add_to).await?;
+    Ok(connection)
+}
+
 /// Has statements of a connection fail where a value is longer than [`MAX_VALUE`].
+fn bound_values(connection: &rusqlite::Connection) -> rusqlite::Result<()> {
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
+    Ok(())
+}
+
+/// Does something to a connection that sqlx has no way to do.
 #[expect(
     unsafe_code,
-    reason = "sqlx hands out the connection's handle, and nothing that wraps this limit"
+    reason = "sqlx hands out the connection's handle, and rusqlite takes handles of others by an unsafe function alone"
 )]
-fn bound_values(handle: &mut LockedSqliteHandle<'_>) {
-    let connection = handle.as_raw_handle().as_ptr();
-    // SAFETY: the handle is that of an open connection. `handle` holds the lock under which its own thread uses it, so
-    // nothing else does meanwhile and it is not closed. `sqlite3_limit` changes one number of the connection, keeps no
-    // pointer, and takes any value.
-    unsafe {
-        sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, MAX_VALUE);
-    }
+async fn with_handle(
+    connection: &mut SqliteConnection,
+    change: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<()>,
+) -> Result<(), sqlx::Error> {
+    let mut handle = connection.lock_handle().await?;
+    // SAFETY: the handle is that of an open connection. `handle` holds the lock under which its own thread uses it until the
+    // end of this function, so nothing else does meanwhile and it is not closed; `borrowed` ends before that, and does not
+    // close what it does not own.
+    let borrowed = unsafe { rusqlite::Connection::from_handle(handle.as_raw_handle().as_ptr()) };
+    let changed = borrowed.and_then(|borrowed| change(&borrowed));
+    changed.map_err(|error| sqlx::Error::Configuration(error.into()))
 }
 
 /// The connections that read.
@@ -142,8 +161,8 @@ impl Readers {
     }
 
     async fn connect(&self) -> Result<Idle, DataError> {
-        let mut connection = self.options.connect().await?;
-        bound_values(&mut connection.lock_handle().await?);
+        let mut connection = connect(&self.options).await?;
+        with_handle(&mut connection, bound_values).await?;
         let deadline = Arc::new(Deadline::default());
         hold_to(&mut connection, deadline.clone()).await?;
         Ok(Idle {

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use sqlx::Connection as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 
@@ -187,7 +187,7 @@ impl Writer {
         if !is_more {
             // The file itself is cut when what is in the log is brought into it. By itself that comes with some later
             // write, and there may be none. On a connection of its own: the writer's may be in a transaction.
-            let mut connection = options.connect().await?;
+            let mut connection = sqlite::connect(&options).await?;
             sqlx::query("PRAGMA wal_checkpoint(PASSIVE)")
                 .execute(&mut connection)
                 .await?;
@@ -223,7 +223,7 @@ impl Shared {
     }
 
     async fn connect(&self) -> Result<SqliteConnection, sqlx::Error> {
-        let mut connection = self.options.connect().await?;
+        let mut connection = sqlite::connect(&self.options).await?;
         sqlite::hold_to(&mut connection, self.deadline.clone()).await?;
         Ok(connection)
     }

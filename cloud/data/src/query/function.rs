@@ -9,7 +9,7 @@ use super::sql::{
     starts_with, substring,
 };
 use super::value::{Kind, SHORT, Typed};
-use crate::Dialect;
+use crate::{Dialect, letter_case};
 
 const DAY: i64 = 86_400_000;
 /// The first moment of the year 1, and the last of 9999.
@@ -69,11 +69,11 @@ pub(super) fn call(
             typed(contains(dialect, text, part), Kind::Boolean)
         }
         F::ToLower => typed(
-            cased(dialect, "lower", of(next()?, Kind::Text)?),
+            cased(dialect, letter_case::LOWER, of(next()?, Kind::Text)?),
             Kind::Text,
         ),
         F::ToUpper => typed(
-            cased(dialect, "upper", of(next()?, Kind::Text)?),
+            cased(dialect, letter_case::UPPER, of(next()?, Kind::Text)?),
             Kind::Text,
         ),
         F::Trim => {

@@ -157,7 +157,7 @@ pub(super) fn ends_with(dialect: Dialect, text: Expr, end: Expr) -> Expr {
     }
 }
 
-/// Upper or lower case of the letters that ASCII has, whatever the database's locale.
+/// A text in upper or lower case, by a function of [`crate::letter_case`], whatever the database's locale.
 pub(super) fn cased(dialect: Dialect, function: &'static str, text: Expr) -> Expr {
     match dialect {
         Dialect::Postgres => custom(dialect, &format!("{function}((?) COLLATE \"C\")"), [text]),

@@ -1,3 +1,4 @@
+use sqlx::ConnectOptions as _;
 use std::collections::BTreeSet;
 
 use futures::future::join_all;

@@ -5,6 +5,7 @@ mod alike;
 mod answers;
 mod everything;
 mod large;
+mod letter_case;
 mod variants;
 
 use data::query::{Caller, QueryError, Read, Setting, read};

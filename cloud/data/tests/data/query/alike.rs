@@ -52,7 +52,7 @@ fn short_text() -> BoxedStrategy<String> {
         Just("belongs_to__application/slug".to_owned()),
         Just("should_be_running__release/raw_version".to_owned()),
         Just("device_tag(tag_key='env')/value".to_owned()),
-        "[a-zA-Z%_*?é ]{0,3}".prop_map(|it| format!("'{}'", it.replace('%', "%25"))),
+        "[a-zA-ZéÉßΣς%_*? ]{0,3}".prop_map(|it| format!("'{}'", it.replace('%', "%25"))),
     ]
     .boxed()
 }

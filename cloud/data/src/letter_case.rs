@@ -1,0 +1,209 @@
+//! Upper and lower case in filters: `tolower` and `toupper`, the same on both databases.
+//!
+//! PostgreSQL's own `lower` goes by a collation, and which of them know more than ASCII depends on the version, on how the
+//! server was built and on the system beneath it. SQLite knows ASCII alone. So both go by one table, that of this program:
+//! the simple mapping of Unicode, one character for one, which PostgreSQL has in `C.UTF-8`. SQLite has it as a function of
+//! each connection, PostgreSQL as a function of the database.
+
+use rusqlite::Connection;
+use rusqlite::functions::FunctionFlags;
+use rusqlite::types::{Value, ValueRef};
+use sha2::{Digest as _, Sha256};
+
+use crate::error::DataError;
+use crate::setting;
+use crate::statement::Built;
+use crate::transaction::Transaction;
+
+/// The functions by their names in both databases.
+pub(crate) const LOWER: &str = "platform_lower";
+pub(crate) const UPPER: &str = "platform_upper";
+
+/// Beyond it no letter has a case.
+const LAST: char = '\u{1f000}';
+
+fn lower(character: char) -> char {
+    // `İ` alone has two characters in lower case, and the first one is its simple mapping.
+    character.to_lowercase().next().unwrap_or(character)
+}
+
+fn upper(character: char) -> char {
+    let mut upper = character.to_uppercase();
+    match (upper.next(), upper.next(), character) {
+        (Some(one), None, _) => one,
+        // Greek letters with an iota below, whose other mapping writes it beside them.
+        (_, _, '\u{1f80}'..='\u{1f87}' | '\u{1f90}'..='\u{1f97}' | '\u{1fa0}'..='\u{1fa7}') => {
+            after(character, 8)
+        }
+        (_, _, '\u{1fb3}' | '\u{1fc3}' | '\u{1ff3}') => after(character, 9),
+        // `ß` and ligatures.
+        _ => character,
+    }
+}
+
+fn after(character: char, by: u32) -> char {
+    char::from_u32(u32::from(character) + by).unwrap_or(character)
+}
+
+/// Adds the functions to a connection of SQLite.
+///
+/// # Errors
+/// Where SQLite takes no functions.
+pub(crate) fn add_to(connection: &Connection) -> rusqlite::Result<()> {
+    for (name, ascii, mapping) in [
+        (
+            LOWER,
+            str::to_ascii_lowercase as fn(&str) -> String,
+            lower as fn(char) -> char,
+        ),
+        (UPPER, str::to_ascii_uppercase, upper),
+    ] {
+        let flags = FunctionFlags::SQLITE_UTF8
+            | FunctionFlags::SQLITE_DETERMINISTIC
+            | FunctionFlags::SQLITE_INNOCUOUS;
+        connection.create_scalar_function(name, 1, flags, move |arguments| {
+            Ok(match arguments.get_raw(0) {
+                ValueRef::Text(text) if text.is_ascii() => {
+                    Value::Text(ascii(&String::from_utf8_lossy(text)))
+                }
+                ValueRef::Text(text) => {
+                    let text = String::from_utf8_lossy(text);
+                    Value::Text(text.chars().map(mapping).collect())
+                }
+                // Null, and numbers, which have no case.
+                _ => arguments.get(0)?,
+            })
+        })?;
+    }
+    Ok(())
+}
+
+/// Collations of PostgreSQL, where they are, that go by the simple mapping too: those of libc, and its own from version 17.
+const COLLATIONS: &str = "SELECT collname::text FROM pg_collation \
+     WHERE collname IN ('C.UTF-8', 'C.utf8', 'pg_c_utf8') AND collnamespace = 'pg_catalog'::regnamespace \
+     AND collencoding IN (-1, pg_char_to_encoding('UTF8')) ORDER BY collname";
+
+/// Makes the functions of a PostgreSQL database, and makes them anew where they are not what they are to be.
+///
+/// # Errors
+/// Where a statement fails.
+pub(crate) async fn add_to_postgres(transaction: &mut Transaction) -> Result<(), DataError> {
+    let encoding = Built::new("SELECT current_setting('server_encoding')", []);
+    let encoding = transaction.texts(&encoding).await?.pop().flatten();
+    let collations: Vec<String> = match encoding.as_deref() {
+        Some("UTF8") => {
+            let found = transaction.texts(&Built::new(COLLATIONS, [])).await?;
+            found.into_iter().flatten().collect()
+        }
+        _ => Vec::new(),
+    };
+    for (name, ascii, mapping) in [
+        (LOWER, "lower", lower as fn(char) -> char),
+        (UPPER, "upper", upper),
+    ] {
+        let beyond = match encoding.as_deref() {
+            Some("UTF8") => Some(beyond_ascii(transaction, &collations, ascii, mapping).await?),
+            // Another encoding does not have the letters.
+            _ => None,
+        };
+        let ascii = format!("{ascii}($1 COLLATE \"C\")");
+        let body = match beyond {
+            None => ascii,
+            Some(beyond) => format!(
+                "CASE WHEN octet_length($1) = char_length($1) THEN {ascii} ELSE {beyond} COLLATE \"C\" END"
+            ),
+        };
+        let script = format!(
+            "CREATE OR REPLACE FUNCTION {name}(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE \
+             AS $function$SELECT {body}$function$;"
+        );
+        let key = format!("function {name}");
+        let digest = hex::encode(Sha256::digest(&script));
+        if setting::read(transaction, &key).await?.as_ref() != Some(&digest) {
+            transaction.script(script).await?;
+            setting::write(transaction, &key, &digest).await?;
+        }
+    }
+    Ok(())
+}
+
+/// An expression for the case of the text `$1`, whatever its letters: by a collation that agrees with the mapping once
+/// the letters that it does not know are written into it, else by a list of all letters, which takes a hundred times as
+/// long.
+async fn beyond_ascii(
+    transaction: &mut Transaction,
+    collations: &[String],
+    function: &str,
+    mapping: fn(char) -> char,
+) -> Result<String, DataError> {
+    let letters: Vec<char> = ('\u{80}'..LAST)
+        .filter(|&it| lower(it) != it || upper(it) != it)
+        .collect();
+    let wanted: Vec<char> = letters.iter().map(|&it| mapping(it)).collect();
+    for collation in collations {
+        let by = |text: &str| format!("{function}({text} COLLATE \"{collation}\")");
+        let found = answer(transaction, &by("$1"), &letters).await?;
+        if found.len() != wanted.len() {
+            continue;
+        }
+        let unknown = differing(&letters, &wanted, &found);
+        let expression = match unknown.0.is_empty() {
+            true => by("$1"),
+            false => by(&translated("$1", &unknown)),
+        };
+        if answer(transaction, &expression, &letters).await? == wanted {
+            return Ok(expression);
+        }
+    }
+    let ascii = format!("{function}($1 COLLATE \"C\")");
+    Ok(translated(&ascii, &differing(&letters, &wanted, &letters)))
+}
+
+async fn answer(
+    transaction: &mut Transaction,
+    expression: &str,
+    letters: &[char],
+) -> Result<Vec<char>, DataError> {
+    let text: String = letters.iter().collect();
+    let select = Built::new(format!("SELECT {expression}"), [text.into()]);
+    let answer = transaction.texts(&select).await?.pop().flatten();
+    Ok(answer.unwrap_or_default().chars().collect())
+}
+
+/// The letters whose wanted case was not found, and that case.
+fn differing(letters: &[char], wanted: &[char], found: &[char]) -> (String, String) {
+    let pairs = letters.iter().zip(wanted).zip(found);
+    pairs
+        .filter(|((_, wanted), found)| wanted != found)
+        .map(|((letter, wanted), _)| (*letter, *wanted))
+        .unzip()
+}
+
+fn translated(text: &str, (from, to): &(String, String)) -> String {
+    format!("translate({text}, '{from}', '{to}')")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s7_each_character_has_one_in_the_other_case() {
+        let change = |text: &str, mapping: fn(char) -> char| -> String {
+            text.chars().map(mapping).collect()
+        };
+        for (text, in_lower, in_upper) in [
+            ("École", "école", "ÉCOLE"),
+            ("Straße", "straße", "STRAßE"),
+            ("ΣΊΣΥΦΟΣ", "σίσυφοσ", "ΣΊΣΥΦΟΣ"),
+            ("Жук", "жук", "ЖУК"),
+            ("İıſ", "iıſ", "İIS"),
+            ("ᾳᾼ", "ᾳᾳ", "ᾼᾼ"),
+            ("ŉﬁ", "ŉﬁ", "ŉﬁ"),
+            ("日本 🙂", "日本 🙂", "日本 🙂"),
+        ] {
+            assert_eq!(change(text, lower), in_lower, "{text}");
+            assert_eq!(change(text, upper), in_upper, "{text}");
+        }
+    }
+}
