@@ -159,11 +159,11 @@ pub struct Unencrypted {
     pub all: u64,
 }
 
-/// How many secret values are in the database as they are.
+/// How many secret values are in the database as they are. `settings` are the names of settings that are secret.
 ///
 /// # Errors
 /// Where the database fails.
-pub async fn unencrypted(database: &Database) -> Result<Unencrypted, DataError> {
+pub async fn unencrypted(database: &Database, settings: &[&str]) -> Result<Unencrypted, DataError> {
     let prefix = keyring::any_prefix();
     let mut found = Unencrypted {
         variables: 0,
@@ -188,6 +188,11 @@ pub async fn unencrypted(database: &Database) -> Result<Unencrypted, DataError> 
         if column.flag.is_some() {
             found.variables += open;
         }
+    }
+    let mut transaction = database.begin().await?;
+    for name in settings {
+        let kept = setting::read(&mut transaction, name).await?;
+        found.all += u64::from(kept.is_some_and(|kept| keyring::key_of(&kept).is_none()));
     }
     Ok(found)
 }

@@ -63,7 +63,7 @@ pub(crate) async fn check(database: &Database, keyring: &Keyring) -> Result<()> 
     sealed::check_keys(database, keyring)
         .await
         .context("what is secret in the database cannot be read")?;
-    let plain = sealed::unencrypted(database).await?;
+    let plain = sealed::unencrypted(database, &SETTINGS).await?;
     match (keyring.is_empty(), plain.variables, plain.all) {
         (true, 0, _) | (false, _, 0) => {}
         (true, variables, _) => tracing::warn!(

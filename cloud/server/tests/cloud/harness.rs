@@ -111,6 +111,7 @@ impl Cloud {
             line.clear();
             let read = log.read_line(&mut line).expect("a line");
             assert!(read > 0, "the cloud ended: {:?}", cloud.child.wait());
+            cloud.log.lock().expect("the log").push_str(&line);
             if let Some((_, address)) = line.trim().split_once("listening at ") {
                 break address.to_owned();
             }
@@ -132,7 +133,7 @@ impl Cloud {
         cloud
     }
 
-    /// What it has logged since it listens.
+    /// What it has logged.
     pub(crate) fn log(&self) -> String {
         self.log.lock().expect("the log").clone()
     }

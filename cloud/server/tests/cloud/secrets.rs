@@ -1,6 +1,7 @@
 //! Secrets: variables whose value nobody reads but the devices that get it (here), and what is encrypted in the database.
 
 mod at_rest;
+mod service_credentials;
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};

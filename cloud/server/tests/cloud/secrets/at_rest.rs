@@ -18,10 +18,10 @@ use crate::fake_device::{SECRET, connect, known};
 use crate::harness::Cloud;
 use crate::shop::{Device, Shop};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_fleet-cloud");
+pub(super) const PROGRAM: &str = env!("CARGO_BIN_EXE_fleet-cloud");
 
 /// A file of keys, and a database.
-struct Keys {
+pub(super) struct Keys {
     folder: tempfile::TempDir,
     database: String,
 }
@@ -35,7 +35,7 @@ impl Keys {
     }
 
     /// A new key.
-    fn line(name: &str) -> String {
+    pub(super) fn line(name: &str) -> String {
         let made = Command::new(PROGRAM)
             .args(["secrets-key", "generate", "--name", name])
             .output()
