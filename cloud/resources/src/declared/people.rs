@@ -196,9 +196,12 @@ fn user_public_key() -> Resource {
         .grant(
             Role::DeviceKey,
             Methods::READ,
+            // Of those who may get a shell there: a device may let in whose keys it reads.
             Rows::Where(
-                "user/any(u:u/organization_membership/any(m:m/is_member_of__organization/any(o:o/application/any(a:a/owns__device/any(d:d/actor eq @actor)))) \
-                 or u/user_application_membership/any(s:s/is_member_of__application/any(a:a/owns__device/any(d:d/actor eq @actor))))",
+                "user/any(u:u/is_disabled eq false \
+                 and (u/organization_membership/any(m:m/is_member_of__organization/any(o:o/application/any(a:a/owns__device/any(d:d/actor eq @actor)))) \
+                 or u/user_application_membership/any(s:s/is_member_of__application/any(a:a/owns__device/any(d:d/actor eq @actor)) \
+                 and not(s/application_membership_role/any(r:r/name ne 'developer')))))",
             ),
         )
 }

@@ -1,10 +1,10 @@
 //! What existing clients and devices ask beside the data API (cloud behaviour 4.7).
 
-use data::testing::sql;
+use data::testing::{on_fresh, sql};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{Cloud, on_both, read};
+use crate::harness::{Cloud, Signed, on_both, read};
 use crate::shop::{Shop, uuid};
 
 async fn public(cloud: &Cloud, path: &str) -> (StatusCode, Value) {
@@ -212,6 +212,49 @@ async fn m3_who_is_disabled_gets_to_no_device() {
         ))
         .await;
         assert_eq!(device.signed.get(keys).await, (StatusCode::OK, Value::Null));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn m3_a_device_reads_the_ssh_keys_of_those_alone_who_may_get_to_its_host() {
+    let names = ["nobody", "observer", "operator", "developer"];
+    on_fresh(async |database| {
+        let cloud = Cloud::start_with(&database, "registration = 'open'").await;
+        let shop = Shop::open(&cloud).await;
+        let device = shop.device(1).await;
+        let ssh = async |who: &Signed<'_>, name: &str| {
+            let user = who.get("/user/v1/whoami").await.1["id"].clone();
+            let key = json!({ "user": user, "title": name, "public_key": "ssh-ed25519 AAAA" });
+            who.create("user__has__public_key", key).await;
+            user
+        };
+        ssh(&shop.ann, "member").await;
+        for name in names {
+            let user = ssh(&cloud.register(name).await, name).await;
+            if name == "nobody" {
+                continue;
+            }
+            let share = sql(
+                "INSERT INTO user_application_membership (created_at, modified_at, \"user\", \
+                 is_member_of__application, application_membership_role) \
+                 SELECT 0, 0, ?, ?, id FROM application_membership_role WHERE name = ?",
+            );
+            let share = share.with(user.as_i64().expect("an id")).with(shop.fleet);
+            shop.execute(share.with(name)).await;
+        }
+        let read = async || {
+            let keys = "/v7/user__has__public_key?$select=title&$orderby=id";
+            device.signed.rows(keys).await
+        };
+        let expected = [
+            json!({ "title": "member" }),
+            json!({ "title": "developer" }),
+        ];
+        assert_eq!(read().await, expected);
+        let disabled = "UPDATE \"user\" SET is_disabled = TRUE WHERE username <> 'admin'";
+        shop.execute(sql(disabled)).await;
+        assert_eq!(read().await, expected[..1]);
     })
     .await;
 }
