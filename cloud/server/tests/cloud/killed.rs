@@ -17,7 +17,7 @@ use crate::harness::{Cloud, Signed, client, read};
 use crate::postgres_server::{PostgresServer, Stop};
 use crate::reach::proxy::{asked, echo};
 use crate::reach::until;
-use crate::replicas::{Replicas, on_two_with};
+use crate::replicas::{Replicas, on_two_with, two_at};
 use crate::shop::{Shop, uuid};
 
 const CLIENTS: usize = 64;
@@ -380,6 +380,57 @@ async fn chaos_postgresql_is_restarted_under_load_and_nothing_acknowledged_is_lo
     load.end(&cloud).await;
     println!("{count} writes were acknowledged in {rounds} rounds, and all are there");
     cloud.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn chaos_postgresql_is_restarted_at_random_under_two_replicas_and_nothing_acknowledged_is_lost()
+ {
+    let rounds = rounds(2);
+    let Some(mut server) = PostgresServer::start() else {
+        return;
+    };
+    let database = data::testing::fresh_postgres(&server.url()).await;
+    let Some(two) = two_at(database, WITHOUT_LIMITS).await else {
+        return;
+    };
+    let Replicas { a, b, .. } = &two;
+    let shop = Shop::open(a).await;
+    let load = Load::begin(&shop, 16, &[a.url.clone(), b.url.clone()]).await;
+    let both_say = async |expected: StatusCode| {
+        until("the health of both replicas says so", async || {
+            let ask = async |cloud: &Cloud| {
+                let answer = cloud.ask(Method::GET, "/health").send().await;
+                answer.expect("an answer").status()
+            };
+            (ask(a).await == expected && ask(b).await == expected).then_some(())
+        })
+        .await;
+    };
+    for round in 0..rounds {
+        let mut chance = [0; 2];
+        getrandom::fill(&mut chance).expect("random bytes");
+        let stop = match chance[0] % 2 {
+            0 => Stop::Immediate,
+            _ => Stop::Fast,
+        };
+        // Whatever the writers are at.
+        load.goes_on(BETWEEN + usize::from(chance[1])).await;
+        server.stop(stop);
+        both_say(StatusCode::SERVICE_UNAVAILABLE).await;
+        server.begin();
+        let begun = Instant::now();
+        load.goes_on(1).await;
+        println!(
+            "round {round}, {stop:?}, {} writes: they go on {:?} after the server is back",
+            load.count(),
+            begun.elapsed()
+        );
+        both_say(StatusCode::OK).await;
+    }
+    load.goes_on(BETWEEN).await;
+    let count = load.count();
+    load.end(b).await;
+    println!("{count} writes were acknowledged in {rounds} rounds, and all are there");
 }
 
 /// Holds what is there against what was acknowledged.

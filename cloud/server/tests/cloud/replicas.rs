@@ -49,21 +49,27 @@ async fn on_two(test: impl AsyncFn(Replicas)) {
 
 /// As [`on_two`], with more in their configuration files.
 pub(crate) async fn on_two_with(settings: &str, test: impl AsyncFn(Replicas)) {
-    let Some(program) = nats_server::program() else {
-        println!("SKIPPED: there is no nats-server, so nothing ran with several replicas");
-        return;
-    };
     on_fresh_postgres(async |database| {
-        let nats = NatsServer::start(&program);
-        let a = replica(&database, &nats, settings).await;
-        let b = replica(&database, &nats, settings).await;
-        let replicas = Replicas {
-            nats,
-            database,
-            a,
-            b,
-        };
-        test(replicas).await;
+        if let Some(replicas) = two_at(database, settings).await {
+            test(replicas).await;
+        }
     })
     .await;
+}
+
+/// Two replicas with a database that is there; none where this machine has no NATS server.
+pub(crate) async fn two_at(database: String, settings: &str) -> Option<Replicas> {
+    let Some(program) = nats_server::program() else {
+        println!("SKIPPED: there is no nats-server, so nothing ran with several replicas");
+        return None;
+    };
+    let nats = NatsServer::start(&program);
+    let a = replica(&database, &nats, settings).await;
+    let b = replica(&database, &nats, settings).await;
+    Some(Replicas {
+        nats,
+        database,
+        a,
+        b,
+    })
 }
