@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::device_actions::{Action, Do};
 use super::devices::{Device, EXPAND, Row, SELECT};
 use super::{joining, local_mode};
-use crate::arguments::DeviceCommand;
+use crate::arguments::device::DeviceCommand;
 use crate::ask;
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
@@ -39,6 +39,10 @@ pub(crate) async fn changed(
             return Ok(None);
         }
         DeviceCommand::Rename { device, name } => {
+            // The cloud would choose one.
+            if name.trim().is_empty() {
+                return Err(Failure::usage("the name is empty"));
+            }
             let body = json!({ "device_name": name });
             let said = format!("is called {name} now");
             let told = json!({ "name": name });

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::fleets::board;
-use crate::arguments::{ConfigFile, RegisterDevice};
+use crate::arguments::ConfigFile;
+use crate::arguments::device::RegisterDevice;
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Kind, Result};
 use crate::find::{self, Link};

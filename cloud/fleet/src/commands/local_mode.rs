@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::variables;
-use crate::arguments::Switch;
+use crate::arguments::device::Switch;
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
 use crate::find;

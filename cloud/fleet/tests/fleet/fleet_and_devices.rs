@@ -67,6 +67,8 @@ fn devices_are_found_by_uuid_name_and_id_and_told_apart() {
     let told = ann.refused(4, &["device", "show", "it's & 100% 'x' or id gt 0"]);
     assert!(told.contains("there is no device"), "{told}");
 
+    let told = ann.refused(2, &["device", "rename", "west", ""]);
+    assert!(told.contains("the name is empty"), "{told}");
     ann.done(&["device", "rename", "west", "north"]);
     ann.done(&["device", "note", "north", "back room"]);
     let shown = ann.json(&["device", "show", "north"]);

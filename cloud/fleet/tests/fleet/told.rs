@@ -251,3 +251,178 @@ fn logs_that_are_followed_go_on_where_the_stream_broke() {
         requests[3]
     );
 }
+
+const FLEET: &str = r#"{"d":[{"id":4,"slug":"acme/pump","actor":{"__id":9}}]}"#;
+
+/// `fleet purge` of two devices that answer so, in whichever order.
+fn purged(answers: [(&str, &str); 2], arguments: &[&str]) -> (crate::harness::Ran, Vec<String>) {
+    let devices = r#"{"d":[
+        {"id":7,"uuid":"0123456789abcdef0123456789abcdef","device_name":"we\u001bst","belongs_to__application":{"__id":4}},
+        {"id":8,"uuid":"1123456789abcdef0123456789abcdef","device_name":"east","belongs_to__application":{"__id":4}}]}"#;
+    let mut all = vec![answer("200 OK", "", FLEET), answer("200 OK", "", devices)];
+    all.extend(answers.map(|(status, body)| answer(status, "", body)));
+    let (url, requests) = recorded(all);
+    let ran = at(&url).run(&[&["purge", "pump", "--yes"], arguments].concat());
+    (ran, requests.iter().take(4).collect())
+}
+
+#[test]
+fn a_fleet_that_is_purged_tells_of_each_device_how_it_did() {
+    let emptied = ("200 OK", r#"{"Data":"OK","Error":""}"#);
+    let (ran, requests) = purged([emptied, emptied], &["--force"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(ran.out.matches("emptied").count(), 2, "{}", ran.out);
+    assert!(!ran.out.contains('\u{1b}'), "{:?}", ran.out);
+    for request in &requests[2..] {
+        assert!(request.contains("POST /supervisor/v1/purge "), "{request}");
+        assert!(request.contains(r#""force":true"#), "{request}");
+    }
+
+    let locked = ("423 Locked", r#"{"Data":"","Error":"Updates are locked"}"#);
+    let (ran, _) = purged([emptied, locked], &["--json"]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    let told: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let devices = told["devices"].as_array().expect("devices");
+    let errors: Vec<&str> = devices
+        .iter()
+        .filter_map(|it| it["error"].as_str())
+        .collect();
+    assert_eq!(errors.len(), 1, "{told}");
+    assert!(errors[0].contains("an update lock holds"), "{told}");
+    assert!(
+        ran.err.contains("1 of 2 devices did not empty the volumes"),
+        "{}",
+        ran.err
+    );
+
+    let refused = ("403 Forbidden", r#""no right to change anything""#);
+    let (ran, _) = purged([refused, refused], &[]);
+    assert_eq!(ran.code, 3, "{}", ran.err);
+
+    // Nobody is asked unless somebody says so.
+    let devices = answer("200 OK", "", DEVICE);
+    let (url, _) = recorded(vec![answer("200 OK", "", FLEET), devices]);
+    let told = at(&url).refused(2, &["purge", "pump"]);
+    assert!(told.contains("--yes"), "{told}");
+}
+
+const RELEASE: &str = r#"{"d":[{"id":5,"commit":"1111111111","raw_version":"1.0.0","belongs_to__application":{"__id":4}}]}"#;
+
+/// The answers to an upload until its one part is sent.
+fn until_the_part() -> Vec<String> {
+    let begun = r#"{"asset":{"uuid":"abc","uploadParts":[
+        {"url":"https://elsewhere.example/release-asset/v1/upload/abc/1","chunkSize":3,"partNumber":1}]}}"#;
+    vec![
+        answer("200 OK", "", RELEASE),
+        answer("200 OK", "", r#"{"d":[]}"#),
+        answer("201 Created", "", r#"{"id":6}"#),
+        answer("200 OK", "", begun),
+    ]
+}
+
+#[test]
+fn a_part_that_is_lost_is_sent_again_and_an_upload_that_fails_leaves_nothing() {
+    let stored = r#"{"filename":"f","href":"https://elsewhere.example/release-asset/v1/1","content_type":"text/plain","size":3}"#;
+    let row = format!(
+        r#"{{"d":[{{"id":6,"asset_key":"f","created_at":"2026-01-01T00:00:00.000Z","asset":{stored}}}]}}"#
+    );
+    let mut answers = until_the_part();
+    answers.extend([
+        answer("502 Bad Gateway", "", ""),
+        answer("200 OK", "etag: \"part-1\"\r\n", ""),
+        answer("200 OK", "", stored),
+        answer("200 OK", "", &row),
+    ]);
+    let (url, requests) = recorded(answers);
+    let ann = at(&url);
+    std::fs::write(ann.home.path().join("f"), "abc").expect("a file");
+    let made = ann.json(&["release-asset", "upload", "1.0.0", "f"]);
+    assert_eq!(made["size"], json!(3));
+    let requests: Vec<String> = requests.iter().take(8).collect();
+    // Whatever host the cloud names, the one that was signed in to is asked.
+    for request in &requests[4..6] {
+        assert!(
+            request.starts_with("PUT /release-asset/v1/upload/abc/1 "),
+            "{request}"
+        );
+        assert!(request.ends_with("\r\n\r\nabc"), "{request}");
+    }
+    assert!(
+        requests[6].contains(r#""ETag":"\"part-1\"""#),
+        "{}",
+        requests[6]
+    );
+
+    let mut answers = until_the_part();
+    answers.extend([
+        answer("400 Bad Request", "", r#""no""#),
+        answer("204 No Content", "", ""),
+        answer("200 OK", "", ""),
+    ]);
+    let (url, requests) = recorded(answers);
+    let ann = at(&url);
+    std::fs::write(ann.home.path().join("f"), "abc").expect("a file");
+    let told = ann.refused(1, &["release-asset", "upload", "1.0.0", "f"]);
+    assert!(told.contains("f was not uploaded"), "{told}");
+    let requests: Vec<String> = requests.iter().take(7).collect();
+    assert!(
+        requests[5].starts_with("POST /v7/release_asset(6)/cancelUpload "),
+        "{}",
+        requests[5]
+    );
+    assert!(
+        requests[6].starts_with("DELETE /v7/release_asset(6) "),
+        "{}",
+        requests[6]
+    );
+}
+
+#[test]
+fn a_file_that_breaks_off_leaves_what_was_there() {
+    let stored = |size: u64| {
+        format!(
+            r#"{{"d":[{{"id":6,"asset_key":"f","created_at":"2026-01-01T00:00:00.000Z","asset":{{"filename":"../../f",
+            "href":"https://elsewhere.example/release-asset/v1/1?key=k","content_type":"text/plain","size":{size}}}}}]}}"#
+        )
+    };
+    for (size, expected) in [
+        (9, "broke off 6 bytes before its end"),
+        (2, "more than the 2 bytes"),
+    ] {
+        let (url, requests) = recorded(vec![
+            answer("200 OK", "", RELEASE),
+            answer("200 OK", "", &stored(size)),
+            answer("200 OK", "", "abc"),
+        ]);
+        let ann = at(&url);
+        std::fs::write(ann.home.path().join("f"), "mine").expect("a file");
+        let told = ann.refused(
+            1,
+            &["asset", "download", "1.0.0", "f", "-o", "f", "--overwrite"],
+        );
+        assert!(told.contains(expected), "{told}");
+        let asked = requests.iter().nth(2).expect("a request");
+        assert!(
+            asked.starts_with("GET /release-asset/v1/1?key=k "),
+            "{asked}"
+        );
+        let left: Vec<_> = std::fs::read_dir(ann.home.path())
+            .expect("a folder")
+            .filter_map(|it| it.ok()?.file_name().into_string().ok())
+            .collect();
+        assert_eq!(left, ["f"]);
+        assert_eq!(
+            std::fs::read(ann.home.path().join("f")).expect("a file"),
+            b"mine"
+        );
+    }
+    let (url, _) = recorded(vec![
+        answer("200 OK", "", RELEASE),
+        answer("200 OK", "", &stored(3)),
+    ]);
+    let told = at(&url).refused(2, &["asset", "download", "1.0.0", "f"]);
+    assert!(
+        told.contains("`../../f` is no name for a file here"),
+        "{told}"
+    );
+}
