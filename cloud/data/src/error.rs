@@ -115,6 +115,13 @@ pub enum DataError {
 }
 
 impl DataError {
+    /// A row was made, and the database returned no number of it.
+    pub(crate) fn no_id() -> Self {
+        DataError::Null {
+            column: "id".to_owned(),
+        }
+    }
+
     /// Whether the same transaction, from its begin, may well succeed.
     #[must_use]
     pub fn may_be_tried_again(&self) -> bool {

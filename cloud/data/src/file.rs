@@ -10,6 +10,7 @@ use crate::database::Database;
 use crate::error::DataError;
 use crate::right::RowRight;
 use crate::statement::sql;
+use crate::transaction::Transaction;
 
 pub(crate) const TABLE: &str = "release_asset_file";
 pub(crate) const PIECES: &str = "release_asset_piece";
@@ -61,6 +62,15 @@ impl FileRight {
     }
 }
 
+/// A new file, as [`Database::begin_file`] makes one.
+///
+/// # Errors
+/// Where the database fails.
+pub(crate) async fn begin(transaction: &mut Transaction, now: i64) -> Result<i64, DataError> {
+    let insert = sql("INSERT INTO release_asset_file (created_at) VALUES (?) RETURNING id");
+    transaction.new_id(&insert.with(now)).await
+}
+
 impl Database {
     /// A new file, of nobody and empty; its number. `now` is in milliseconds.
     ///
@@ -68,12 +78,9 @@ impl Database {
     /// Where the database fails.
     pub async fn begin_file(&self, now: i64) -> Result<i64, DataError> {
         let mut transaction = self.begin().await?;
-        let insert = sql("INSERT INTO release_asset_file (created_at) VALUES (?) RETURNING id");
-        let id = transaction.id(&insert.with(now)).await?;
+        let id = begin(&mut transaction, now).await?;
         transaction.commit().await?;
-        id.ok_or_else(|| DataError::Null {
-            column: "id".to_owned(),
-        })
+        Ok(id)
     }
 
     /// The piece of this number, from 0.

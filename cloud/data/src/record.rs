@@ -180,13 +180,7 @@ pub(crate) async fn insert(
         .values_panic(values)
         .returning_col(Alias::new("id"))
         .take();
-    let row = transaction.row(&Internal(&insert)).await?;
-    match row {
-        Some(row) => row.id(0),
-        None => Err(DataError::Null {
-            column: "id".to_owned(),
-        }),
-    }
+    transaction.new_id(&Internal(&insert)).await
 }
 
 /// The same values for all of these rows.

@@ -115,6 +115,14 @@ impl Transaction {
         }
     }
 
+    /// The number of the row that a statement makes, which returns it (`RETURNING id`).
+    ///
+    /// # Errors
+    /// As [`Transaction::texts`].
+    pub async fn new_id(&mut self, insert: &impl Statement) -> Result<i64, DataError> {
+        self.id(insert).await?.ok_or_else(DataError::no_id)
+    }
+
     /// Statements of ours, several at once, without parameters.
     pub(crate) async fn script(&mut self, text: impl Into<String>) -> Result<(), DataError> {
         let result = self.connection()?.script(text.into()).await;

@@ -10,11 +10,13 @@
 //! Whoever knows the uuid may send parts. What is begun counts towards the organization's quota of bytes, and is dropped
 //! after a day, with the file (see [`crate::file`]).
 
+use std::collections::BTreeMap;
+
 use resources::Method;
 
 use crate::database::Database;
 use crate::error::DataError;
-use crate::file::PIECE;
+use crate::file::{self, PIECE};
 use crate::quota::{self, Quotas};
 use crate::right::RowRight;
 use crate::rules::random;
@@ -49,20 +51,6 @@ pub struct Upload {
     pub asset: i64,
     /// What was announced.
     pub announced: Announcement,
-}
-
-impl Upload {
-    /// How many parts there are.
-    #[must_use]
-    pub fn parts(&self) -> u64 {
-        self.announced.parts()
-    }
-
-    /// The bytes of a part, which are numbered from 1.
-    #[must_use]
-    pub fn bytes_of(&self, part: u64) -> Option<u64> {
-        self.announced.bytes_of(part)
-    }
 }
 
 impl Announcement {
@@ -123,9 +111,7 @@ impl Database {
              (SELECT file FROM release_asset_upload WHERE release_asset = ?)",
         );
         transaction.execute(&before.with(asset)).await?;
-        let file = sql("INSERT INTO release_asset_file (created_at) VALUES (?) RETURNING id");
-        let file = transaction.id(&file.with(now)).await?;
-        let file = file.ok_or_else(no_number)?;
+        let file = file::begin(&mut transaction, now).await?;
         let insert = sql(
             "INSERT INTO release_asset_upload (uuid, file, release_asset, filename, content_type, size, \
              chunk_size) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id",
@@ -138,7 +124,7 @@ impl Database {
             .with(announced.content_type.clone())
             .with(number(announced.size))
             .with(number(announced.chunk_size));
-        let id = transaction.id(&insert).await?.ok_or_else(no_number)?;
+        let id = transaction.new_id(&insert).await?;
         quota::check_in(&mut transaction, quotas, "release_asset", asset).await?;
         transaction.commit().await?;
         Ok(Upload {
@@ -197,7 +183,7 @@ impl Database {
              RETURNING id, attempt",
         );
         let row = transaction.row(&insert.with(upload.id).with(part)).await?;
-        let row = row.ok_or_else(no_number)?;
+        let row = row.ok_or_else(DataError::no_id)?;
         let (part, attempt) = (row.id(0)?, row.id(1)?);
         let pieces =
             sql("DELETE FROM release_asset_piece WHERE file = ? AND number >= ? AND number < ?");
@@ -252,10 +238,9 @@ impl Database {
     ///
     /// # Errors
     /// Where the database fails.
-    pub async fn whole_parts(&self, upload: &Upload) -> Result<Vec<(u64, String)>, DataError> {
+    pub async fn whole_parts(&self, upload: &Upload) -> Result<BTreeMap<u64, String>, DataError> {
         let select = sql(
-            "SELECT number, etag FROM release_asset_part WHERE upload = ? AND etag IS NOT NULL \
-             ORDER BY number",
+            "SELECT number, etag FROM release_asset_part WHERE upload = ? AND etag IS NOT NULL",
         );
         let rows = self.rows(&select.with(upload.id)).await?;
         rows.iter()
@@ -264,12 +249,6 @@ impl Database {
                 Ok((number, row.some_text(1)?))
             })
             .collect()
-    }
-}
-
-fn no_number() -> DataError {
-    DataError::Null {
-        column: "id".to_owned(),
     }
 }
 

@@ -2,6 +2,8 @@
 //! /v7/release_asset(7)/beginUpload`, a `PUT` for each part (`release_asset::part`), and `commitUpload` or
 //! `cancelUpload`.
 
+use std::collections::{BTreeMap, HashMap};
+
 use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
 use data::file::{File, PIECE};
@@ -231,11 +233,11 @@ fn checked(announced: Announced, most: u64) -> Result<Announcement, Refusal> {
 
 /// Where each part is sent.
 fn begun(upload: &Upload, origin: &str) -> Value {
-    let parts: Vec<Value> = (1..=upload.parts())
+    let parts: Vec<Value> = (1..=upload.announced.parts())
         .map(|part| {
             json!({
                 "url": format!("{origin}/release-asset/v1/upload/{}/{part}", upload.uuid),
-                "chunkSize": upload.bytes_of(part),
+                "chunkSize": upload.announced.bytes_of(part),
                 "partNumber": part,
             })
         })
@@ -251,26 +253,32 @@ async fn of_asset(cloud: &Cloud, uuid: &str, asset: i64) -> Result<Upload, Refus
 }
 
 /// Each part came, and is what the client sent.
-fn check_parts(upload: &Upload, sent: &[Part], came: &[(u64, String)]) -> Result<(), Refusal> {
-    for number in 1..=upload.parts() {
-        let whole = came.iter().find(|(part, _)| *part == number);
-        let Some((_, etag)) = whole else {
+fn check_parts(
+    upload: &Upload,
+    sent: &[Part],
+    whole: &BTreeMap<u64, String>,
+) -> Result<(), Refusal> {
+    let parts = upload.announced.parts();
+    let named: HashMap<u64, &str> = sent
+        .iter()
+        .map(|part| (part.number, part.etag.trim_matches('"')))
+        .collect();
+    for number in 1..=parts {
+        let Some(etag) = whole.get(&number) else {
             return Err(Refusal::Wrong(format!(
                 "part {number} did not come; send it, and commit again"
             )));
         };
-        let named = sent.iter().find(|part| part.number == number);
-        if named.is_none_or(|part| part.etag.trim_matches('"') != etag) {
+        if named.get(&number) != Some(&etag.as_str()) {
             return Err(Refusal::Wrong(format!(
                 "`Parts` must name part {number} with the ETag that its upload was answered with"
             )));
         }
     }
-    if sent.len() as u64 != upload.parts() {
+    if sent.len() as u64 != parts {
         return Err(Refusal::Wrong(format!(
-            "`Parts` names {} parts; the file has {}",
-            sent.len(),
-            upload.parts()
+            "`Parts` names {} parts; the file has {parts}",
+            sent.len()
         )));
     }
     Ok(())

@@ -22,7 +22,7 @@ pub(crate) async fn put(
     let missing = || Refusal::Missing("there is no such upload, or it has no such part".to_owned());
     let number: u64 = number.parse().map_err(|_| missing())?;
     let upload = cloud.database.upload(&uuid).await?.ok_or_else(missing)?;
-    let size = upload.bytes_of(number).ok_or_else(missing)?;
+    let size = upload.announced.bytes_of(number).ok_or_else(missing)?;
     let announced = parts.headers.get(header::CONTENT_LENGTH);
     let announced = announced.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|announced| announced != size) {
