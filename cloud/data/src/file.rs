@@ -4,6 +4,8 @@
 //! writing. It is nobody's until a change of a `release_asset` takes it ([`crate::write::Write::file`]), and goes with
 //! that row. One that nobody takes is dropped after a while.
 
+use std::collections::BTreeMap;
+
 use resources::Method;
 
 use crate::database::Database;
@@ -38,6 +40,8 @@ pub struct File {
     pub content_disposition: String,
     /// Bytes.
     pub size: u64,
+    /// Where it came in parts: the digest of each, by its number. The change is refused where they are others by then.
+    pub parts: Option<BTreeMap<u64, String>>,
 }
 
 /// That somebody may read a file: the address that they have is the one that its row gives, or they have the right to

@@ -19,8 +19,10 @@ use crate::error::DataError;
 use crate::file::{self, PIECE};
 use crate::quota::{self, Quotas};
 use crate::right::RowRight;
+use crate::row::Row;
 use crate::rules::random;
 use crate::statement::sql;
+use crate::transaction::Transaction;
 use crate::write::WriteError;
 
 pub(crate) const TABLE: &str = "release_asset_upload";
@@ -74,6 +76,38 @@ impl Announcement {
         let behind = first + self.bytes_of(part)?.div_ceil(PIECE as u64);
         Some((i64::try_from(first).ok()?, i64::try_from(behind).ok()?))
     }
+}
+
+/// Ends the upload that a file came by; the digests of the parts that were whole, by their numbers.
+///
+/// Whoever begins to send one of them anew at this moment either did so before, and then it is not among them, or
+/// finds no upload.
+///
+/// # Errors
+/// Where the database fails.
+pub(crate) async fn end(
+    transaction: &mut Transaction,
+    file: i64,
+) -> Result<BTreeMap<u64, String>, DataError> {
+    let parts = sql(
+        "DELETE FROM release_asset_part WHERE upload IN (SELECT id FROM release_asset_upload WHERE file = ?) \
+         RETURNING number, etag",
+    );
+    let parts = transaction.rows(&parts.with(file)).await?;
+    let upload = sql("DELETE FROM release_asset_upload WHERE file = ?");
+    transaction.execute(&upload.with(file)).await?;
+    digests(&parts)
+}
+
+/// Of rows of a number and a digest, those that have one.
+fn digests(parts: &[Row]) -> Result<BTreeMap<u64, String>, DataError> {
+    let mut digests = BTreeMap::new();
+    for part in parts {
+        if let Some(digest) = part.text(1)? {
+            digests.insert(u64::try_from(part.id(0)?).unwrap_or_default(), digest);
+        }
+    }
+    Ok(digests)
 }
 
 /// One sending of a part. A later one of the same part puts an end to it.
@@ -163,7 +197,8 @@ impl Database {
         }))
     }
 
-    /// Begins to take a part; what came of it before goes. Nothing where there is no such part.
+    /// Begins to take a part; what came of it before goes. Nothing where there is no such part, or the upload has just
+    /// ended.
     ///
     /// # Errors
     /// Where the database fails.
@@ -182,7 +217,11 @@ impl Database {
              ON CONFLICT (upload, number) DO UPDATE SET attempt = release_asset_part.attempt + 1, etag = NULL \
              RETURNING id, attempt",
         );
-        let row = transaction.row(&insert.with(upload.id).with(part)).await?;
+        let insert = insert.with(upload.id).with(part);
+        let row = match transaction.row(&insert).await {
+            Err(DataError::ForeignKey) => return Ok(None),
+            row => row?,
+        };
         let row = row.ok_or_else(DataError::no_id)?;
         let (part, attempt) = (row.id(0)?, row.id(1)?);
         let pieces =
@@ -200,7 +239,7 @@ impl Database {
     }
 
     /// Adds the next piece of a part: [`PIECE`] bytes, or what is left at the end of the file. False where the part is
-    /// being sent anew, or the upload is gone.
+    /// being sent anew, or the upload has ended; on PostgreSQL that may come out only as both are at the same piece.
     ///
     /// # Errors
     /// Where the database fails.
@@ -213,7 +252,8 @@ impl Database {
             return Ok(false);
         }
         let insert = sql("INSERT INTO release_asset_piece (file, number, bytes) \
-             SELECT ?, ?, ? WHERE EXISTS (SELECT 1 FROM release_asset_part WHERE id = ? AND attempt = ?)");
+             SELECT ?, ?, ? WHERE EXISTS (SELECT 1 FROM release_asset_part WHERE id = ? AND attempt = ?) \
+             ON CONFLICT (file, number) DO NOTHING");
         let insert = insert
             .with(writer.file)
             .with(writer.next)
@@ -221,7 +261,10 @@ impl Database {
             .with(writer.part)
             .with(writer.attempt);
         writer.next += 1;
-        Ok(self.execute(&insert).await? == 1)
+        match self.execute(&insert).await {
+            Err(DataError::ForeignKey) => Ok(false),
+            added => Ok(added? == 1),
+        }
     }
 
     /// The part is whole, and has this digest. False as above.
@@ -239,16 +282,8 @@ impl Database {
     /// # Errors
     /// Where the database fails.
     pub async fn whole_parts(&self, upload: &Upload) -> Result<BTreeMap<u64, String>, DataError> {
-        let select = sql(
-            "SELECT number, etag FROM release_asset_part WHERE upload = ? AND etag IS NOT NULL",
-        );
-        let rows = self.rows(&select.with(upload.id)).await?;
-        rows.iter()
-            .map(|row| {
-                let number = u64::try_from(row.id(0)?).unwrap_or_default();
-                Ok((number, row.some_text(1)?))
-            })
-            .collect()
+        let select = sql("SELECT number, etag FROM release_asset_part WHERE upload = ?");
+        digests(&self.rows(&select.with(upload.id)).await?)
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::json;
 use super::random;
 use crate::file;
 use crate::statement::sql;
+use crate::upload;
 use crate::write::{Change, WriteError, Writer};
 
 /// What the row says of its file: of the one that came with the request, or nothing where it is taken away.
@@ -59,24 +60,31 @@ pub(super) async fn after_change(
         return Ok(());
     }
     let kept = match change.new.get("file") {
-        Some(Taken::Text(_)) => writer.file.map(|file| file.id),
+        Some(Taken::Text(_)) => writer.file,
         _ => None,
     };
     let others = sql("DELETE FROM release_asset_file WHERE release_asset = ? AND id <> ?");
-    let others = others.with(change.id).with(kept.unwrap_or(-1));
+    let others = others.with(change.id).with(kept.map_or(-1, |file| file.id));
     writer.transaction.execute(&others).await?;
-    if let Some(file) = kept {
-        let take = sql(
-            "UPDATE release_asset_file SET release_asset = ? WHERE id = ? AND release_asset IS NULL",
-        );
-        let take = take.with(change.id).with(file);
-        let upload = sql("DELETE FROM release_asset_upload WHERE file = ?").with(file);
-        writer.transaction.execute(&upload).await?;
-        if writer.transaction.execute(&take).await? != 1 {
-            return Err(WriteError::refused(
-                "the upload took so long that its file is gone; send it again",
-            ));
-        }
+    let Some(file) = kept else {
+        return Ok(());
+    };
+    if let Some(parts) = &file.parts
+        && upload::end(writer.transaction, file.id).await? != *parts
+    {
+        return Err(WriteError::Conflict(
+            "a part was sent anew meanwhile, or the upload was committed or cancelled; look, and commit again"
+                .to_owned(),
+        ));
+    }
+    let take = sql(
+        "UPDATE release_asset_file SET release_asset = ? WHERE id = ? AND release_asset IS NULL",
+    );
+    let take = take.with(change.id).with(file.id);
+    if writer.transaction.execute(&take).await? != 1 {
+        return Err(WriteError::refused(
+            "the upload took so long that its file is gone; send it again",
+        ));
     }
     Ok(())
 }

@@ -16,3 +16,4 @@ mod rights;
 mod rights_table;
 mod secrets;
 mod system;
+mod uploads;

@@ -151,7 +151,8 @@ pub(super) async fn serve(
         Action::Commit => {
             let Commit { uuid, sent } = body::typed(&parts.headers, body, most).await?;
             let upload = of_asset(cloud, &uuid, asset).await?;
-            check_parts(&upload, &sent.parts, &database.whole_parts(&upload).await?)?;
+            let digests = database.whole_parts(&upload).await?;
+            check_parts(&upload, &sent.parts, &digests)?;
             let Announcement {
                 filename,
                 content_type,
@@ -164,6 +165,7 @@ pub(super) async fn serve(
                 content_type: content_type.clone(),
                 content_disposition: disposition(Some(filename)),
                 size: *size,
+                parts: Some(digests),
             };
             let origin = clients::address(cloud, &parts.headers);
             let body = Map::from_iter([("asset".to_owned(), Value::Object(Map::new()))]);

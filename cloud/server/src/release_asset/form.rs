@@ -214,6 +214,7 @@ impl Reading<'_> {
             content_type,
             filename,
             size: 0,
+            parts: None,
         });
         let (mut size, mut number) = (0, 0);
         let mut waiting = BytesMut::new();

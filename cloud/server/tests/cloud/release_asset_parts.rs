@@ -1,5 +1,8 @@
 //! Files beside releases that come in parts, as the reference's client sends those of more than 5 MiB.
 
+mod at_once;
+mod hostile;
+
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 

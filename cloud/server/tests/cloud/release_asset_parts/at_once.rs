@@ -1,0 +1,213 @@
+//! Parts that several send at the same time, and commits and cancellations that come while a part does.
+
+use data::testing::text;
+use data::{Database, Options};
+use futures::StreamExt as _;
+use futures::channel::mpsc::{self, UnboundedSender};
+use reqwest::{Body, Method, StatusCode};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use super::{announced, asset, post, put};
+use crate::harness::{Cloud, Signed, on_both};
+use crate::release_assets::bytes;
+use crate::scene::scene;
+use crate::shop::until;
+
+/// Three pieces in the database.
+const SIZE: usize = 600_000;
+/// More than a piece, and less than two.
+const BEGIN: usize = 300_000;
+
+/// What stands in the database of the cloud.
+struct Kept(Database);
+
+impl Kept {
+    async fn of(cloud: &Cloud) -> Self {
+        let options = Options::default().with_connections(2);
+        let database = Database::open(&cloud.database, &options).await;
+        Kept(database.expect("the database"))
+    }
+
+    async fn number(&self, select: &'static str) -> i64 {
+        let row = self.0.row(&text(select)).await.expect("an answer");
+        let number = row.map(|row| row.number(0).expect("a number"));
+        number.flatten().unwrap_or_default()
+    }
+
+    async fn pieces(&self) -> i64 {
+        self.number("SELECT count(*) FROM release_asset_piece")
+            .await
+    }
+
+    async fn files(&self) -> i64 {
+        self.number("SELECT count(*) FROM release_asset_file").await
+    }
+
+    async fn attempt(&self) -> i64 {
+        self.number("SELECT max(attempt) FROM release_asset_part")
+            .await
+    }
+}
+
+/// A part of which the begin is sent, and the rest is not yet.
+struct Sending {
+    rest: UnboundedSender<Vec<u8>>,
+    left: Vec<u8>,
+    answer: JoinHandle<reqwest::Result<reqwest::Response>>,
+}
+
+impl Sending {
+    /// Returns once the cloud has kept the first piece of it, as this attempt.
+    async fn begun(cloud: &Cloud, kept: &Kept, part: &Value, content: &[u8], attempt: i64) -> Self {
+        let (rest, body) = mpsc::unbounded::<Vec<u8>>();
+        let url = part["url"].as_str().expect("an address");
+        let path = url.strip_prefix(&cloud.url).expect("at this cloud");
+        let request = cloud
+            .ask(Method::PUT, path)
+            .header("content-length", content.len())
+            .body(Body::wrap_stream(body.map(Ok::<_, std::io::Error>)));
+        let (begin, left) = content.split_at(BEGIN);
+        rest.unbounded_send(begin.to_vec()).expect("a reader");
+        let answer = tokio::spawn(request.send());
+        until("the first piece is kept", || async {
+            kept.attempt().await == attempt && kept.pieces().await == 1
+        })
+        .await;
+        Sending {
+            rest,
+            left: left.to_vec(),
+            answer,
+        }
+    }
+
+    async fn ended(self) -> (StatusCode, String) {
+        self.rest.unbounded_send(self.left).expect("a reader");
+        drop(self.rest);
+        let answer = self.answer.await.expect("the task").expect("an answer");
+        let etag = answer.headers().get("etag");
+        let etag = etag.map(|etag| etag.to_str().expect("a text").trim_matches('"').to_owned());
+        (answer.status(), etag.unwrap_or_default())
+    }
+}
+
+/// An upload of one part.
+async fn begun(by: &Signed<'_>, asset: &str) -> (Value, Value) {
+    let path = format!("{asset}/beginUpload");
+    let (status, upload) = post(by, &path, &announced(SIZE, SIZE)).await;
+    assert_eq!(status, StatusCode::OK, "{upload}");
+    let part = upload["asset"]["uploadParts"][0].clone();
+    (upload["asset"]["uuid"].clone(), part)
+}
+
+fn commit(uuid: &Value, etag: &str) -> Value {
+    json!({ "uuid": uuid, "providerCommitData": { "Parts": [{ "PartNumber": 1, "ETag": etag }] } })
+}
+
+/// What is downloaded from the address that a commit answered.
+async fn content_of(cloud: &Cloud, told: &Value) -> Vec<u8> {
+    let href = told["href"].as_str().expect("an address");
+    let path = href.strip_prefix(&cloud.url).expect("at this cloud");
+    let answer = cloud.ask(Method::GET, path).send().await;
+    let answer = answer.expect("an answer");
+    assert_eq!(answer.status(), StatusCode::OK);
+    answer.bytes().await.expect("a body").to_vec()
+}
+
+fn other_bytes(by: u8) -> Vec<u8> {
+    bytes(SIZE).iter().map(|byte| byte ^ by).collect()
+}
+
+#[tokio::test]
+async fn s5_of_those_who_send_the_same_part_at_once_the_last_to_begin_is_heard() {
+    on_both(async |cloud| {
+        let names = scene(&cloud).await;
+        let ann = names.by(&cloud, "ann");
+        let asset = asset(&ann, &names.filled("<1.2.3>"), "firmware").await;
+        let kept = Kept::of(&cloud).await;
+        let (uuid, part) = begun(&ann, &asset).await;
+        let [one, two, three] = [1, 2, 3].map(other_bytes);
+        let path = format!("{asset}/commitUpload");
+
+        let first = Sending::begun(&cloud, &kept, &part, &one, 1).await;
+        let (status, of_two) = put(&cloud, &part, &two).await;
+        assert_eq!(status, StatusCode::OK);
+        let (status, _) = first.ended().await;
+        assert_eq!(status, StatusCode::CONFLICT, "another was sent after it");
+        assert_eq!(
+            kept.pieces().await,
+            3,
+            "all of the second, none of the first"
+        );
+
+        // What is sent anew is not there until it is whole, and whoever holds the older ETag has not seen it.
+        let third = Sending::begun(&cloud, &kept, &part, &three, 3).await;
+        let (status, told) = post(&ann, &path, &commit(&uuid, &of_two)).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{told}");
+        assert!(told.to_string().contains("part 1 did not come"), "{told}");
+        let (status, of_three) = third.ended().await;
+        assert_eq!(status, StatusCode::OK);
+        let (status, told) = post(&ann, &path, &commit(&uuid, &of_two)).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{told}");
+        let (status, told) = post(&ann, &path, &commit(&uuid, &of_three)).await;
+        assert_eq!(status, StatusCode::OK, "{told}");
+        assert!(content_of(&cloud, &told).await == three);
+        kept.0.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn s5_a_cancelled_upload_leaves_nothing_of_a_part_that_was_coming() {
+    on_both(async |cloud| {
+        let names = scene(&cloud).await;
+        let ann = names.by(&cloud, "ann");
+        let asset = asset(&ann, &names.filled("<1.2.3>"), "firmware").await;
+        let kept = Kept::of(&cloud).await;
+        let before = kept.files().await;
+        let (uuid, part) = begun(&ann, &asset).await;
+        let sending = Sending::begun(&cloud, &kept, &part, &other_bytes(1), 1).await;
+        let cancel = json!({ "uuid": uuid });
+        let (status, _) = post(&ann, &format!("{asset}/cancelUpload"), &cancel).await;
+        assert_eq!(status, StatusCode::NO_CONTENT);
+        let (status, _) = sending.ended().await;
+        assert_eq!(status, StatusCode::CONFLICT);
+        let (status, _) = put(&cloud, &part, &other_bytes(1)).await;
+        assert_eq!(status, StatusCode::NOT_FOUND);
+        assert_eq!((kept.pieces().await, kept.files().await), (0, before));
+        let (status, _) = post(&ann, &format!("{asset}/cancelUpload"), &cancel).await;
+        assert_eq!(status, StatusCode::NOT_FOUND);
+        kept.0.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn s5_of_two_commits_at_once_one_takes_the_file() {
+    on_both(async |cloud| {
+        let names = scene(&cloud).await;
+        let ann = names.by(&cloud, "ann");
+        let asset = asset(&ann, &names.filled("<1.2.3>"), "firmware").await;
+        let kept = Kept::of(&cloud).await;
+        let before = kept.files().await;
+        let path = format!("{asset}/commitUpload");
+        for round in 1..=5 {
+            let content = other_bytes(round);
+            let (uuid, part) = begun(&ann, &asset).await;
+            let (status, etag) = put(&cloud, &part, &content).await;
+            assert_eq!(status, StatusCode::OK);
+            let commit = commit(&uuid, &etag);
+            let (one, two) = tokio::join!(post(&ann, &path, &commit), post(&ann, &path, &commit));
+            let answers = [one, two];
+            let (taken, refused): (Vec<_>, Vec<_>) = answers
+                .iter()
+                .partition(|(status, _)| *status == StatusCode::OK);
+            assert_eq!(taken.len(), 1, "{answers:?}");
+            assert!(refused[0].0.is_client_error(), "{answers:?}");
+            assert!(content_of(&cloud, &taken[0].1).await == content);
+            assert_eq!((kept.pieces().await, kept.files().await), (3, before + 1));
+        }
+        kept.0.close().await;
+    })
+    .await;
+}
