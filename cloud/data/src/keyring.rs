@@ -15,6 +15,8 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
 
+use crate::database::Dialect;
+
 /// What every value begins with that is not kept as it is.
 const SEALED: &str = "sealed:";
 /// The version of the form that is described above.
@@ -22,6 +24,8 @@ const VERSION: &str = "1";
 /// In place of a version: what follows is the value itself, which begins as sealed ones do.
 const PLAIN: &str = "0:";
 const NONCE: usize = 24;
+/// Bytes that show whether a ciphertext is the one that was made.
+const TAG: usize = 16;
 /// Bytes of a key.
 const KEY: usize = 32;
 /// Characters of the name of a key.
@@ -145,6 +149,25 @@ pub enum Unreadable {
         /// What it is of.
         place: Place,
     },
+}
+
+/// An expression of SQL: the bytes of what was written in the column `value`, of which `bytes` are kept. Where `flag` is
+/// set, the value is sealed or, without keys, kept as [`Keyring::seal`] keeps it then.
+pub(crate) fn bytes_within(dialect: Dialect, flag: &str, bytes: &str) -> String {
+    let found = match dialect {
+        Dialect::Sqlite => "instr",
+        Dialect::Postgres => "strpos",
+    };
+    let sealed = format!("{SEALED}{VERSION}:");
+    let plain = format!("{SEALED}{PLAIN}");
+    let (begin, of_plain) = (sealed.len(), plain.len());
+    let added = NONCE + TAG;
+    // Base64 has four characters for three bytes, and begins behind the name of the key. All of it is ASCII.
+    format!(
+        "CASE WHEN {flag} AND substr(value, 1, {begin}) = '{sealed}' \
+         THEN (length(value) - {begin} - {found}(substr(value, {begin} + 1), ':')) * 3 / 4 - {added} \
+         WHEN {flag} AND substr(value, 1, {of_plain}) = '{plain}' THEN {bytes} - {of_plain} ELSE {bytes} END"
+    )
 }
 
 impl Keyring {

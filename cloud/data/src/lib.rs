@@ -17,6 +17,7 @@ pub mod generation;
 mod image_garbage;
 mod keyring;
 mod letter_case;
+mod owner;
 mod purpose;
 pub mod query;
 pub mod quota;

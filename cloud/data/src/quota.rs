@@ -5,11 +5,12 @@
 //! as there are connections to the database. The cloud's defaults are configured; an administrator of the cloud gives
 //! an organization others. What is counted for a user goes by the configuration alone.
 
-use resources::Type;
 use serde::Deserialize;
 
 use crate::database::{Database, Dialect};
 use crate::error::DataError;
+use crate::keyring;
+use crate::owner::{self, OwnerLink};
 use crate::statement::{Built, sql};
 use crate::transaction::Transaction;
 use crate::write::{WriteError, Writer, known};
@@ -236,50 +237,37 @@ impl Quota {
     }
 
     /// How much the organization `{of}` keeps, where it is counted for the whole of it.
-    fn kept(self, dialect: Dialect) -> Option<&'static str> {
-        match self {
-            Quota::Fleets => Some("SELECT count(*) FROM application WHERE organization = {of}"),
-            Quota::Devices => Some(
-                "SELECT count(*) FROM device WHERE belongs_to__application IN \
-                 (SELECT id FROM application WHERE organization = {of})",
-            ),
-            Quota::Releases => Some(
-                "SELECT count(*) FROM release WHERE belongs_to__application IN \
-                 (SELECT id FROM application WHERE organization = {of})",
-            ),
-            Quota::Images => Some(
-                "SELECT count(*) FROM image WHERE is_a_build_of__service IN (SELECT id FROM service \
-                 WHERE application IN (SELECT id FROM application WHERE organization = {of}))",
-            ),
-            Quota::Members => Some(
-                "SELECT count(*) FROM organization_membership WHERE is_member_of__organization = {of}",
-            ),
-            Quota::Invites => Some(
-                "SELECT count(*) FROM organization_invite WHERE is_invited_to__organization = {of}",
-            ),
-            Quota::Teams => Some("SELECT count(*) FROM team WHERE belongs_to__organization = {of}"),
-            Quota::ReleaseAssets => Some(
-                "SELECT count(*) FROM release_asset WHERE release IN (SELECT id FROM release \
-                 WHERE belongs_to__application IN (SELECT id FROM application WHERE organization = {of}))",
-            ),
-            // With what is being uploaded in parts.
-            Quota::ReleaseAssetBytes => Some(match dialect {
-                Dialect::Sqlite => {
-                    "SELECT coalesce(sum(coalesce(CASE WHEN json_valid(x.asset) THEN json_extract(x.asset, '$.size') END, 0) \
-                     + coalesce(u.size, 0)), 0) FROM release_asset AS x \
-                     LEFT JOIN release_asset_upload AS u ON u.release_asset = x.id WHERE x.release IN \
-                     (SELECT id FROM release WHERE belongs_to__application IN \
-                     (SELECT id FROM application WHERE organization = {of}))"
-                }
-                Dialect::Postgres => {
-                    "SELECT CAST(coalesce(sum(coalesce(CAST(substring(x.asset FROM '\"size\":([0-9]{1,18})') AS bigint), 0) \
-                     + coalesce(u.size, 0)), 0) AS bigint) FROM release_asset AS x \
-                     LEFT JOIN release_asset_upload AS u ON u.release_asset = x.id WHERE x.release IN \
-                     (SELECT id FROM release WHERE belongs_to__application IN \
-                     (SELECT id FROM application WHERE organization = {of}))"
-                }
-            }),
-            _ => None,
+    fn kept(self, dialect: Dialect) -> Result<Option<String>, WriteError> {
+        let is_counted = |rule: &&QuotaRule| {
+            rule.counted_for == CountedFor::Organization
+                && (rule.number == self || rule.bytes == Some(self))
+        };
+        let Some(rule) = RULES.iter().find(is_counted) else {
+            return Ok(None);
+        };
+        let is_one = owner::is_of_organization(&rule.links()?, "{of}");
+        let resource = rule.resource;
+        Ok(Some(match self {
+            Quota::ReleaseAssetBytes => {
+                format!("{} WHERE x.{is_one}", bytes_of_assets(dialect))
+            }
+            _ => format!("SELECT count(*) FROM {resource} WHERE {is_one}"),
+        }))
+    }
+}
+
+/// The bytes of files beside releases `x`, with what is being uploaded in parts.
+fn bytes_of_assets(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Sqlite => {
+            "SELECT coalesce(sum(coalesce(CASE WHEN json_valid(x.asset) THEN json_extract(x.asset, '$.size') END, 0) \
+             + coalesce(u.size, 0)), 0) FROM release_asset AS x \
+             LEFT JOIN release_asset_upload AS u ON u.release_asset = x.id"
+        }
+        Dialect::Postgres => {
+            "SELECT CAST(coalesce(sum(coalesce(CAST(substring(x.asset FROM '\"size\":([0-9]{1,18})') AS bigint), 0) \
+             + coalesce(u.size, 0)), 0) AS bigint) FROM release_asset AS x \
+             LEFT JOIN release_asset_upload AS u ON u.release_asset = x.id"
         }
     }
 }
@@ -406,13 +394,13 @@ impl QuotaRule {
     /// The statement that answers how much there is of a quota, and which one the organization was given.
     fn statement(&self, quota: Quota, row: i64, dialect: Dialect) -> Result<Built, WriteError> {
         let organization = self.organization()?;
-        let kept = match (self.counted_for, quota.kept(dialect)) {
+        let kept = match (self.counted_for, quota.kept(dialect)?) {
             (CountedFor::Organization, Some(kept)) => kept.replace("{of}", &organization),
             _ => {
                 let (resource, owner) = (self.resource, self.link);
                 let what = match Some(quota) == self.bytes {
-                    true => "CAST(coalesce(sum(length(value)), 0) AS bigint)",
-                    false => "count(*)",
+                    true => self.bytes_of_values(dialect)?,
+                    false => "count(*)".to_owned(),
                 };
                 format!(
                     "SELECT {what} FROM {resource} WHERE \"{owner}\" = (SELECT \"{owner}\" FROM {resource} WHERE id = {{row}})"
@@ -430,34 +418,36 @@ impl QuotaRule {
         Ok(Built::new(text.replace("{row}", row_is), [row.into()]))
     }
 
-    /// The organization of the row `{row}`, as an expression: the link is followed, and from there on what the model
-    /// declares each row to be of.
+    /// The bytes of all values, as they were written: encrypted ones are longer.
+    fn bytes_of_values(&self, dialect: Dialect) -> Result<String, WriteError> {
+        let bytes = match dialect {
+            Dialect::Sqlite => "length(CAST(value AS BLOB))",
+            Dialect::Postgres => "octet_length(value)",
+        };
+        let field = known(self.resource)?.find_field("value");
+        let bytes = match field.and_then(|field| field.secret_where) {
+            Some(flag) => keyring::bytes_within(dialect, flag, bytes),
+            None => bytes.to_owned(),
+        };
+        Ok(format!("CAST(coalesce(sum({bytes}), 0) AS bigint)"))
+    }
+
+    /// The links that lead from a row to its organization.
+    fn links(&self) -> Result<Vec<OwnerLink>, WriteError> {
+        owner::links_to_organization(self.resource, Some(self.link)).ok_or_else(|| {
+            let (resource, link) = (self.resource, self.link);
+            WriteError::Broken(format!(
+                "the link `{link}` of `{resource}` leads to no organization"
+            ))
+        })
+    }
+
+    /// The organization of the row `{row}`, as an expression.
     fn organization(&self) -> Result<String, WriteError> {
-        if self.counted_for == CountedFor::OwnerAlone {
-            return Ok("CAST(NULL AS bigint)".to_owned());
+        match self.counted_for {
+            CountedFor::OwnerAlone => Ok("CAST(NULL AS bigint)".to_owned()),
+            _ => Ok(owner::organization_of(&self.links()?, "{row}")),
         }
-        let mut id = "{row}".to_owned();
-        let mut resource = known(self.resource)?;
-        let mut link = Some(self.link);
-        while resource.name != "organization" {
-            let mut fields = resource.fields.iter();
-            let field = fields.find(|field| match link {
-                Some(name) => field.name == name,
-                None => field.belongs,
-            });
-            let Some((field, Type::Link { to, .. })) = field.map(|field| (field, field.kind))
-            else {
-                let why = format!("no link of `{}` leads to an organization", resource.name);
-                return Err(WriteError::Broken(why));
-            };
-            id = format!(
-                "(SELECT \"{}\" FROM \"{}\" WHERE id = {id})",
-                field.name, resource.table
-            );
-            resource = known(to)?;
-            link = None;
-        }
-        Ok(id)
     }
 
     fn refusal(&self, quota: Quota, most: u64, kept: u64) -> WriteError {
@@ -543,7 +533,7 @@ impl Database {
         &self,
         organization: i64,
         defaults: &Quotas,
-    ) -> Result<Vec<QuotaUsage>, DataError> {
+    ) -> Result<Vec<QuotaUsage>, WriteError> {
         let dialect = self.dialect();
         let mut all = Vec::new();
         for quota in Quota::ALL {
@@ -551,7 +541,8 @@ impl Database {
                 Dialect::Sqlite => "?1",
                 Dialect::Postgres => "$1",
             };
-            let kept = quota.kept(dialect).unwrap_or("SELECT CAST(NULL AS bigint)");
+            let kept = quota.kept(dialect)?;
+            let kept = kept.as_deref().unwrap_or("SELECT CAST(NULL AS bigint)");
             let text = format!(
                 "SELECT ({}), (SELECT value FROM {TABLE} WHERE organization = {of} AND name = '{}')",
                 kept.replace("{of}", of),
@@ -665,13 +656,21 @@ mod tests {
             };
             assert!(way.contains(ends), "{}: {way}", rule.resource);
         }
-        let label = RULES.iter().find(|rule| rule.resource == "image_label");
-        assert_eq!(
-            label.unwrap().organization().unwrap(),
-            "(SELECT \"organization\" FROM \"application\" WHERE id = \
-             (SELECT \"belongs_to__application\" FROM \"release\" WHERE id = \
-             (SELECT \"is_part_of__release\" FROM \"release_image\" WHERE id = \
-             (SELECT \"release_image\" FROM \"image_label\" WHERE id = {row}))))"
-        );
+    }
+
+    #[test]
+    fn what_is_counted_for_the_whole_of_an_organization_comes_first() {
+        for dialect in [Dialect::Sqlite, Dialect::Postgres] {
+            let whole = Quota::ALL.map(|quota| quota.kept(dialect).unwrap());
+            let many = whole.iter().take_while(|kept| kept.is_some()).count();
+            assert_eq!(many, 9);
+            assert!(whole[many..].iter().all(Option::is_none));
+            let images = whole[3].as_deref().unwrap();
+            assert_eq!(
+                images,
+                "SELECT count(*) FROM image WHERE \"is_a_build_of__service\" IN (SELECT id FROM \"service\" WHERE \
+                 \"application\" IN (SELECT id FROM \"application\" WHERE \"organization\" = {of}))"
+            );
+        }
     }
 }

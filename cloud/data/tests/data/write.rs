@@ -10,6 +10,7 @@ mod ends;
 mod every;
 mod fleets;
 mod people;
+mod quotas;
 mod releases;
 mod removal;
 mod rights;
