@@ -7,7 +7,7 @@
 //! for its turn as the others do: so a group is as long as the line was when its first transaction ended.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use sqlx::Connection as _;
@@ -25,10 +25,15 @@ mod tests;
 const KEPT_FREE: i64 = 1024;
 /// Pages that are given back at once: moving them takes a few milliseconds, for which a write may have to wait.
 const STEP: i64 = 128;
+/// What SQLite calls it where a file gives free pages back step by step.
+const INCREMENTAL: i64 = 2;
 const GIVE_BACK: &str = "PRAGMA incremental_vacuum(128)";
 
-async fn pages(connection: &mut SqliteConnection, pragma: &'static str) -> Result<i64, DataError> {
-    Ok(sqlx::query_scalar(pragma).fetch_one(connection).await?)
+async fn number(
+    connection: &mut SqliteConnection,
+    pragma: &'static str,
+) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar(pragma).fetch_one(connection).await
 }
 
 /// Turns at the connection that writes. Clones are the same one.
@@ -39,6 +44,10 @@ pub(crate) struct Writer {
 
 struct Shared {
     options: SqliteConnectOptions,
+    /// Whether the file gives free pages back step by step, as those that we make do. It stays so while it is open.
+    gives_back: bool,
+    /// Pages were given back, and the file is not cut yet.
+    is_to_be_cut: AtomicBool,
     /// How long one waits for a turn.
     wait: Duration,
     /// How long a statement may take, in milliseconds.
@@ -112,8 +121,10 @@ impl Writer {
         wait: Duration,
         timeout: Duration,
     ) -> Result<Self, sqlx::Error> {
-        let shared = Shared {
+        let mut shared = Shared {
             options,
+            gives_back: false,
+            is_to_be_cut: AtomicBool::default(),
             wait,
             timeout: AtomicU64::default(),
             deadline: Arc::default(),
@@ -121,7 +132,9 @@ impl Writer {
             waiting: AtomicUsize::new(0),
         };
         shared.hold_to(timeout);
-        shared.state.lock().await.connection = Some(shared.connect().await?);
+        let mut connection = shared.connect().await?;
+        shared.gives_back = number(&mut connection, "PRAGMA auto_vacuum").await? == INCREMENTAL;
+        shared.state.lock().await.connection = Some(connection);
         Ok(Writer {
             shared: Arc::new(shared),
         })
@@ -155,10 +168,15 @@ impl Writer {
 
     /// Gives some free pages back to the file system, if nobody writes or waits to; whether there are more.
     ///
+    /// The file itself is cut where there are no more. A reader may hold that up: the next call tries it again.
+    ///
     /// # Errors
     /// Where that fails.
     pub(crate) async fn shrink(&self) -> Result<bool, DataError> {
         let shared = self.shared.clone();
+        if !shared.gives_back {
+            return Ok(false);
+        }
         if shared.waiting.load(Ordering::Relaxed) > 0 {
             return Ok(true);
         }
@@ -171,29 +189,24 @@ impl Writer {
             ended: true,
         };
         turn.begin().await?;
-        let free = pages(turn.connection()?, "PRAGMA freelist_count").await?;
-        let incremental = pages(turn.connection()?, "PRAGMA auto_vacuum").await? == 2;
-        if !incremental || free <= KEPT_FREE {
+        let free = number(turn.connection()?, "PRAGMA freelist_count").await?;
+        if free > KEPT_FREE {
+            sqlx::query(GIVE_BACK).execute(turn.connection()?).await?;
+            self.shared.is_to_be_cut.store(true, Ordering::Relaxed);
+            // Whoever drops this half-way does not stop what others wait for.
+            let committed = tokio::spawn(turn.commit()).await;
+            let lost = |_| DataError::Lost(sqlx::Error::WorkerCrashed);
+            committed.map_err(lost).flatten()?;
+            if free > KEPT_FREE + STEP {
+                return Ok(true);
+            }
+        } else {
             turn.rollback().await;
-            return Ok(false);
         }
-        sqlx::query(GIVE_BACK).execute(turn.connection()?).await?;
-        // Whoever drops this half-way does not stop what others wait for.
-        let options = turn.shared.options.clone();
-        let committed = tokio::spawn(turn.commit()).await;
-        let lost = |_| DataError::Lost(sqlx::Error::WorkerCrashed);
-        committed.map_err(lost).flatten()?;
-        let is_more = free > KEPT_FREE + STEP;
-        if !is_more {
-            // The file itself is cut when what is in the log is brought into it. By itself that comes with some later
-            // write, and there may be none. On a connection of its own: the writer's may be in a transaction.
-            let mut connection = sqlite::connect(&options).await?;
-            sqlx::query("PRAGMA wal_checkpoint(PASSIVE)")
-                .execute(&mut connection)
-                .await?;
-            connection.close().await?;
+        if self.shared.is_to_be_cut.load(Ordering::Relaxed) && self.shared.cut().await? {
+            self.shared.is_to_be_cut.store(false, Ordering::Relaxed);
         }
-        Ok(is_more)
+        Ok(false)
     }
 
     /// Commits what is to be committed and lets nobody write any more.
@@ -226,6 +239,18 @@ impl Shared {
         let mut connection = sqlite::connect(&self.options).await?;
         sqlite::hold_to(&mut connection, self.deadline.clone()).await?;
         Ok(connection)
+    }
+
+    /// Brings what is in the log into the file, which is cut by that; whether all of it was. By itself that comes with
+    /// some later write, and there may be none.
+    async fn cut(&self) -> Result<bool, DataError> {
+        // The writer's connection may be in a transaction.
+        let mut connection = sqlite::connect(&self.options).await?;
+        let checkpoint = sqlx::query_as("PRAGMA wal_checkpoint(PASSIVE)");
+        let (is_busy, in_the_log, brought): (i64, i64, i64) =
+            checkpoint.fetch_one(&mut connection).await?;
+        connection.close().await?;
+        Ok(is_busy == 0 && in_the_log == brought)
     }
 }
 

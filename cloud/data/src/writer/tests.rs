@@ -2,6 +2,7 @@ use sqlx::ConnectOptions as _;
 use std::collections::BTreeSet;
 
 use futures::future::join_all;
+use sqlx::sqlite::SqliteAutoVacuum;
 use sqlx::{AssertSqlSafe, Row as _};
 use tempfile::TempDir;
 use tokio::task::{JoinError, JoinHandle};
@@ -239,4 +240,73 @@ async fn whatever_is_dropped_at_any_moment_what_was_acknowledged_is_there_and_no
     for id in (0..600).filter(|id| id % 5 != 0 && id % 7 != 0) {
         assert!(acknowledged.contains(&id), "{id}");
     }
+}
+
+/// A file of which most is free again, and how large it is now.
+async fn mostly_free(folder: &TempDir, vacuum: SqliteAutoVacuum) -> (Writer, impl Fn() -> u64) {
+    let path = folder.path().join("test.sqlite");
+    let options = SqliteConnectOptions::new()
+        .filename(&path)
+        .create_if_missing(true)
+        .auto_vacuum(vacuum)
+        .journal_mode(sqlx::sqlite::SqliteJournalMode::Wal);
+    let writer = Writer::open(options, LONG, LONG).await.unwrap();
+    for statement in [
+        "CREATE TABLE row (id INTEGER PRIMARY KEY, bytes BLOB)",
+        "INSERT INTO row (id, bytes) VALUES (1, zeroblob(16000000))",
+        "DELETE FROM row",
+    ] {
+        let mut turn = writer.turn().await.unwrap();
+        run(&mut turn, statement).await.unwrap();
+        turn.commit().await.unwrap();
+    }
+    let size = move || std::fs::metadata(&path).unwrap().len();
+    (writer, size)
+}
+
+/// Has all free pages given back that do not stay in the file.
+async fn shrunk(writer: &Writer) -> usize {
+    let mut steps = 0;
+    while writer.shrink().await.unwrap() {
+        steps += 1;
+        assert!(steps < 100, "it does not end");
+    }
+    steps
+}
+
+#[tokio::test]
+async fn a_file_that_a_reader_kept_from_being_cut_is_cut_once_the_reader_is_gone() {
+    let folder = TempDir::new().unwrap();
+    let (writer, size) = mostly_free(&folder, SqliteAutoVacuum::Incremental).await;
+    let options = SqliteConnectOptions::new().filename(folder.path().join("test.sqlite"));
+    let mut reader = options.connect().await.unwrap();
+    sqlx::query("BEGIN").execute(&mut reader).await.unwrap();
+    sqlx::query("SELECT id FROM row")
+        .fetch_all(&mut reader)
+        .await
+        .unwrap();
+    assert!(shrunk(&writer).await > 10);
+    let held_up = size();
+    assert!(held_up > 16_000_000, "{held_up}");
+    sqlx::query("COMMIT").execute(&mut reader).await.unwrap();
+    // Nobody writes anything more.
+    assert_eq!(shrunk(&writer).await, 0);
+    assert!(size() < 5_000_000, "{}", size());
+    assert!(!writer.shared.is_to_be_cut.load(Ordering::Relaxed));
+    reader.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_file_that_gives_nothing_back_is_left_alone() {
+    let folder = TempDir::new().unwrap();
+    let (writer, _) = mostly_free(&folder, SqliteAutoVacuum::None).await;
+    // Not even its turn is taken: this one is not undone.
+    let mut turn = writer.turn().await.unwrap();
+    insert(&mut turn, 7).await.unwrap();
+    assert_eq!(shrunk(&writer).await, 0);
+    turn.commit().await.unwrap();
+    let commits = writer.shared.state.lock().await.commits;
+    assert_eq!(shrunk(&writer).await, 0);
+    assert_eq!(writer.shared.state.lock().await.commits, commits);
+    assert_eq!(rows(&folder).await, [7].into());
 }

@@ -1,5 +1,7 @@
 //! The file of SQLite becomes smaller after much was deleted.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
@@ -32,33 +34,20 @@ async fn the_file_of_the_database_shrinks_after_much_was_deleted() {
     let (status, _) = shop.ann.answer(shop.ann.ask(Method::DELETE, &path)).await;
     assert_eq!(status, StatusCode::OK);
     // Whoever writes meanwhile goes on.
-    let mut number = 0;
-    let begun = std::time::Instant::now();
-    while size() > 12 << 20 {
-        number += 1;
-        let path = format!("/v7/application({})", shop.fleet);
-        let tag = json!({ "application": shop.fleet, "tag_key": format!("t{}", number % 400), "value": "x" });
-        let (status, why) = match number <= 400 {
-            true => {
-                shop.ann
-                    .send(Method::POST, "/v7/application_tag", tag)
-                    .await
-            }
-            false => shop.ann.get(&format!("{path}?$select=id")).await,
-        };
-        assert!(status.is_success(), "{why}");
-        assert!(
-            begun.elapsed().as_secs() < 60,
-            "{} bytes after 60 s",
-            size()
+    let number = AtomicU32::new(0);
+    until("the file is small again", || async {
+        let number = number.fetch_add(1, Ordering::Relaxed) % 400;
+        let tag =
+            json!({ "application": shop.fleet, "tag_key": format!("t{number}"), "value": "x" });
+        let path = format!(
+            "/v7/application_tag(application={},tag_key='t{number}')",
+            shop.fleet
         );
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
-    println!(
-        "{} bytes after {:?}, with {number} requests meanwhile",
-        size(),
-        begun.elapsed()
-    );
+        let (status, why) = shop.ann.send(Method::PUT, &path, tag).await;
+        assert!(status.is_success(), "{why}");
+        size() <= 12 << 20
+    })
+    .await;
     cloud.end().await;
     crate::fuzz::whole(&format!("sqlite:{}", file.display())).await;
 }
