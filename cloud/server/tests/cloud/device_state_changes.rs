@@ -4,7 +4,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{Cloud, on_both};
+use crate::harness::{Cloud, PASSWORD, on_both};
 use crate::shop::{Shop, uuid};
 
 #[tokio::test]
@@ -337,6 +337,48 @@ async fn who_may_not_read_a_device_is_refused_and_a_device_that_is_gone_keeps_wh
                 "{path}"
             );
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_was_refused_a_target_state_gets_it_as_soon_as_they_may() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        let device = shop.device(1).await;
+        let path = format!("/device/v3/{}/state", device.uuid);
+        let email = "dora@other.example";
+        let user = json!({ "username": "dora", "email": email, "password": PASSWORD });
+        let (status, made) = shop.ann.send(Method::POST, "/user/register", user).await;
+        assert_eq!(status, StatusCode::CREATED, "{made}");
+        let given = json!({ "username": "dora", "password": PASSWORD });
+        let token = cloud.ask(Method::POST, "/login_").json(&given).send().await;
+        let token = token.expect("an answer").text().await;
+        let dora = cloud.by(token.expect("a token"));
+        assert_eq!(dora.get(&path).await.0, StatusCode::UNAUTHORIZED);
+        let role = "/v7/application_membership_role?$select=id&$filter=name eq 'developer'";
+        let role = shop.ann.rows(role).await[0]["id"].clone();
+        let invite = json!({
+            "invitee": email, "is_invited_to__application": shop.fleet, "application_membership_role": role,
+        });
+        let (status, invite) = shop
+            .ann
+            .send(Method::POST, "/v7/application_invite", invite)
+            .await;
+        assert_eq!(status, StatusCode::CREATED, "{invite}");
+        let token = invite["invitation_token"].as_str().expect("a token");
+        let invitation = format!("/user/v1/invitation/{token}");
+        let (status, why) = dora.send(Method::POST, &invitation, json!({})).await;
+        assert_eq!(status, StatusCode::OK, "{why}");
+        assert_eq!(dora.get(&path).await.0, StatusCode::OK);
+        // And loses it as soon.
+        let sharing = "/v7/user_application_membership?$filter=true";
+        let (status, why) = shop
+            .ann
+            .answer(shop.ann.ask(Method::DELETE, sharing))
+            .await;
+        assert_eq!(status, StatusCode::OK, "{why}");
+        assert_eq!(dora.get(&path).await.0, StatusCode::UNAUTHORIZED);
     })
     .await;
 }

@@ -1,8 +1,7 @@
-//! Target states that were made already, and who was refused one.
+//! Target states that were made already.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 use data::RowRight;
@@ -18,11 +17,6 @@ use crate::device::Known;
 const MOST_BYTES: usize = 256 << 20;
 /// What one costs beside its document, about, in bytes.
 const EACH: usize = 512;
-
-/// How long somebody is refused without another look (cloud behaviour 4.2).
-const REFUSED: Duration = Duration::from_secs(600);
-/// Refusals that are remembered.
-const MOST_REFUSED: usize = 100_000;
 
 /// A state as it was made.
 #[derive(Debug, Clone)]
@@ -68,7 +62,6 @@ pub(crate) struct States {
     made: Mutex<Made>,
     /// Whether they still hold.
     pub(super) generations: Generations,
-    refused: Mutex<HashMap<(i64, i64), Instant>>,
 }
 
 #[derive(Default)]
@@ -101,24 +94,6 @@ impl States {
 
     pub(crate) fn forget(&self, uuid: &str) {
         self.made().remove(uuid);
-    }
-
-    /// Whether an actor was refused the state of a device a short while ago.
-    pub(super) fn is_refused(&self, device: i64, actor: i64) -> bool {
-        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        let since = refused.get(&(device, actor));
-        since.is_some_and(|since| since.elapsed() < REFUSED)
-    }
-
-    pub(super) fn refuse(&self, device: i64, actor: i64) {
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        if refused.len() >= MOST_REFUSED {
-            refused.retain(|_, since| since.elapsed() < REFUSED);
-            if refused.len() >= MOST_REFUSED {
-                refused.clear();
-            }
-        }
-        refused.insert((device, actor), Instant::now());
     }
 }
 
