@@ -20,6 +20,7 @@ mod expression;
 mod fault;
 mod function;
 mod junction;
+mod links;
 mod rule;
 mod scope;
 mod shape;
@@ -330,7 +331,7 @@ fn row_behind<'a>(
     let navigation = compiler
         .model
         .navigation(row.resource, &link.text)
-        .ok_or_else(|| expression::no_link(row, link))?;
+        .ok_or_else(|| links::no_link(row, link))?;
     let other = compiler.row(compiler.target(navigation)?)?;
     let step = compiler.step(navigation, row, &other, false)?;
     Ok((step, other))

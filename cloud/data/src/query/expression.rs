@@ -4,19 +4,16 @@
 //! would answer null, that is made false only below a `not`, where it makes a difference: indexes serve a
 //! bare comparison.
 
-use odata::{
-    Arithmetic, Comparison, Count, Expression, Function, Lambda, Operand, PathSegment,
-    PropertyPath, Quantifier,
-};
-use resources::{Method, Navigation, Readers, Step};
-use sea_query::{Alias, Expr, ExprTrait, Func, SelectStatement};
+use odata::{Arithmetic, Comparison, Expression, Function, Operand, PathSegment, PropertyPath};
+use resources::{Navigation, Readers, Step};
+use sea_query::{Expr, ExprTrait};
 
 use super::fault::Fault;
 use super::function;
 use super::junction::Junction;
-use super::rule::{NEAR, links_from_caller};
+use super::links::begin;
 use super::scope::{Compiler, Row, Scope};
-use super::sql::{custom, decided, differ, exists, from, same};
+use super::sql::{custom, decided, differ, from, same};
 use super::value::{Kind, Typed, longest};
 
 pub(super) const ONLY_NULL: &str = "an object or array is compared with `null` alone";
@@ -256,207 +253,6 @@ impl<'a> Compiler<'a> {
             ..value
         })
     }
-
-    /// The navigation that a segment of a path names.
-    fn follow(&self, row: &Row<'a>, segment: &PathSegment) -> Result<&'a Navigation, Fault> {
-        self.model
-            .navigation(row.resource, &segment.name.text)
-            .ok_or_else(|| no_link(row, &segment.name))
-    }
-
-    /// What holds for the rows behind a segment of a path that the caller may see.
-    fn behind(
-        &self,
-        scope: &Scope<'a>,
-        navigation: &Navigation,
-        row: &Row<'a>,
-        other: &Row<'a>,
-        segment: &PathSegment,
-    ) -> Result<Expr, Fault> {
-        let mut all = self.step(navigation, row, other, scope.rule)?;
-        if let Some(permitted) =
-            self.permitted_behind(navigation, row, other, scope.rule, segment.name.at)?
-        {
-            all = all.and(permitted);
-        }
-        if let Some(key) = &segment.key {
-            // The link itself is part of a key such as (device, tag_key).
-            let key = match (key, navigation.step) {
-                (odata::Key::Fields(fields), Step::Many(field)) => {
-                    self.partial_key(other, fields, field, scope.rule)?
-                }
-                _ => self.key(other, key, scope.rule)?,
-            };
-            all = all.and(key);
-        }
-        Ok(all)
-    }
-
-    /// The fields of a key without the one that the link has said already.
-    fn partial_key(
-        &self,
-        row: &Row<'a>,
-        fields: &[(odata::Name, odata::Value)],
-        link: &str,
-        rule: bool,
-    ) -> Result<Expr, Fault> {
-        let whole = row.resource.unique.iter().any(|set| {
-            let others = set.iter().filter(|field| **field != link);
-            set.contains(&link)
-                && others.clone().count() == fields.len()
-                && others
-                    .into_iter()
-                    .all(|field| fields.iter().any(|(name, _)| name.text == *field))
-        });
-        if !whole {
-            return self.key(row, &odata::Key::Fields(fields.to_vec()), rule);
-        }
-        let given = fields
-            .iter()
-            .map(|(name, value)| (name.text.as_str(), value, name.at));
-        self.equal(row, given, rule)
-    }
-
-    fn lambda(&self, scope: &Scope<'a>, lambda: &Lambda, strict: bool) -> Result<Expr, Fault> {
-        let (row, segments) = begin(scope, &lambda.path.segments);
-        let scope = &self.deeper(scope, &row, segments)?;
-        // A link may be null, and what compares with null is null: not below a `not`.
-        if scope.rule
-            && !strict
-            && lambda.quantifier == Quantifier::Any
-            && let [link] = segments
-            && let Some(links) = links_from_caller(&lambda.body)
-            && links < NEAR + u32::from(!self.for_one_row)
-            && let Some(gathered) = self.gathered(scope, &row, link, lambda)?
-        {
-            return Ok(gathered);
-        }
-        self.chain(scope, &row, segments, &mut |compiler, other| {
-            let inner = scope.with(&lambda.variable.text, other.clone());
-            match lambda.quantifier {
-                Quantifier::Any => compiler.condition(&inner, &lambda.body, false),
-                Quantifier::All => Ok(compiler.condition(&inner, &lambda.body, true)?.not()),
-            }
-        })
-        .map(|select| {
-            let found = exists(select);
-            match lambda.quantifier {
-                Quantifier::Any => found,
-                Quantifier::All => found.not(),
-            }
-        })
-    }
-
-    /// The scope of what is asked of the rows at the end of links.
-    fn deeper(
-        &self,
-        scope: &Scope<'a>,
-        row: &Row<'a>,
-        segments: &[PathSegment],
-    ) -> Result<Scope<'a>, Fault> {
-        let Some(first) = segments.first() else {
-            return Ok(scope.clone());
-        };
-        let mut resource = row.resource;
-        let mut to_many = false;
-        for segment in segments {
-            let Some(navigation) = self.model.navigation(resource, &segment.name.text) else {
-                // Whoever follows the link says so.
-                break;
-            };
-            to_many |= !matches!(navigation.step, Step::One(_)) && segment.key.is_none();
-            resource = self.target(navigation)?;
-        }
-        scope.deeper(to_many, self.bounds, first.name.at)
-    }
-
-    /// What holds for a row with a link to one of others that are near the caller ([`NEAR`]).
-    fn gathered(
-        &self,
-        scope: &Scope<'a>,
-        row: &Row<'a>,
-        link: &PathSegment,
-        lambda: &Lambda,
-    ) -> Result<Option<Expr>, Fault> {
-        let navigation = self.follow(row, link)?;
-        let other = self.row(self.target(navigation)?)?;
-        let (near, far) = match navigation.step {
-            Step::One(field) => (self.stored(row, field)?, other.column("id")),
-            Step::Many(field) => (row.column("id"), self.stored(&other, field)?),
-            Step::Through { .. } => return Ok(None),
-        };
-        let inner = scope.with(&lambda.variable.text, other.clone());
-        let mut others = from(other.resource.table, &other.alias);
-        others
-            .expr(far)
-            .and_where_option(self.permitted(&other, Method::Read.into(), true, link.name.at)?)
-            .and_where(self.condition(&inner, &lambda.body, false)?);
-        Ok(Some(near.in_subquery(others)))
-    }
-
-    fn count(&self, scope: &Scope<'a>, count: &Count) -> Result<Expr, Fault> {
-        let (row, segments) = begin(scope, &count.path.segments);
-        let scope = &self.deeper(scope, &row, segments)?;
-        let mut select = self.chain(scope, &row, segments, &mut |compiler, other| match &count
-            .filter
-        {
-            None => Ok(true.into()),
-            Some(filter) => {
-                let mut inner = scope.clone();
-                inner.it = other.clone();
-                compiler.condition(&inner, filter, false)
-            }
-        })?;
-        select.expr(Func::count(Expr::cust("*")));
-        Ok(Expr::from(select))
-    }
-
-    /// The rows at the end of links for which something holds. All links but the last lead to one row.
-    fn chain(
-        &self,
-        scope: &Scope<'a>,
-        row: &Row<'a>,
-        segments: &[PathSegment],
-        last: &mut dyn FnMut(&Self, &Row<'a>) -> Result<Expr, Fault>,
-    ) -> Result<SelectStatement, Fault> {
-        let Some((end, links)) = segments.split_last() else {
-            return Err(Fault::refused(0, "a link has to be named".to_owned()));
-        };
-        let mut row = row.clone();
-        let mut select = SelectStatement::new();
-        for link in links {
-            let navigation = self.follow(&row, link)?;
-            if !matches!(navigation.step, Step::One(_)) && link.key.is_none() {
-                return Err(Fault::refused(
-                    link.name.at,
-                    format!(
-                        "`{}` has many records: use `any` or `all` on it",
-                        link.name.text
-                    ),
-                ));
-            }
-            row = self.joined_row(&mut select, scope, &row, navigation, link)?;
-        }
-        let navigation = self.follow(&row, end)?;
-        let row = self.joined_row(&mut select, scope, &row, navigation, end)?;
-        select.and_where(last(self, &row)?);
-        Ok(select)
-    }
-
-    /// The rows behind a link as a further table of the statement.
-    fn joined_row(
-        &self,
-        select: &mut SelectStatement,
-        scope: &Scope<'a>,
-        row: &Row<'a>,
-        navigation: &Navigation,
-        segment: &PathSegment,
-    ) -> Result<Row<'a>, Fault> {
-        let other = self.row(self.target(navigation)?)?;
-        select.from_as(Alias::new(other.resource.table), Alias::new(&other.alias));
-        select.and_where(self.behind(scope, navigation, row, &other, segment)?);
-        Ok(other)
-    }
 }
 
 /// Two values as one kind: a constant is read as what it is compared with.
@@ -481,31 +277,9 @@ pub(super) fn alike(left: Typed, right: Typed) -> Result<(Typed, Typed), String>
     }
 }
 
-/// The row that a path begins at, and what is left of it.
-fn begin<'a, 'p>(scope: &Scope<'a>, segments: &'p [PathSegment]) -> (Row<'a>, &'p [PathSegment]) {
-    if let Some((first, rest)) = segments.split_first()
-        && first.key.is_none()
-    {
-        let named = scope.variables.iter().rev();
-        for (variable, row) in named {
-            if *variable == first.name.text {
-                return (row.clone(), rest);
-            }
-        }
-    }
-    (scope.it.clone(), segments)
-}
-
 pub(super) fn no_field(row: &Row<'_>, name: &odata::Name) -> Fault {
     Fault::refused(
         name.at,
         format!("`{}` has no field `{}`", row.resource.name, name.text),
-    )
-}
-
-pub(super) fn no_link(row: &Row<'_>, name: &odata::Name) -> Fault {
-    Fault::refused(
-        name.at,
-        format!("`{}` has no link `{}`", row.resource.name, name.text),
     )
 }

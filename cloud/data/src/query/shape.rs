@@ -11,8 +11,8 @@ use resources::{Column, Field, Navigation, Resource, Step, Type};
 use sea_query::{Alias, Expr, ExprTrait, Func, NullOrdering, Order, SelectStatement};
 
 use super::bounds::Bounds;
-use super::expression::no_link;
 use super::fault::Fault;
+use super::links::no_link;
 use super::scope::{Compiler, Row, Scope};
 use super::sql::{custom, from, moment_text};
 use super::value::{SHORT, longest};
