@@ -20,12 +20,12 @@ pub(crate) struct LongAnswers {
 }
 
 /// Bytes, and the permit to hold them.
-struct Held {
+struct UnreadAnswer {
     text: Vec<u8>,
     _permit: Permit<Payer>,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for UnreadAnswer {
     fn as_ref(&self) -> &[u8] {
         &self.text
     }
@@ -50,7 +50,7 @@ impl LongAnswers {
         }
         let permit = self.bytes.enter(payer, text.len());
         let permit = permit.ok_or(Refusal::TooMany(AGAIN))?;
-        Ok(Bytes::from_owner(Held {
+        Ok(Bytes::from_owner(UnreadAnswer {
             text,
             _permit: permit,
         }))

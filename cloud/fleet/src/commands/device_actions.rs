@@ -55,7 +55,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, action: Action) -> Resul
     Ok(())
 }
 
-/// What a device answered that did what it was asked.
+/// What a device answered that did what it was request.
 pub(super) struct Answer {
     status: StatusCode,
     answer: Value,
@@ -68,13 +68,13 @@ pub(super) struct Answer {
 /// # Errors
 /// Where it cannot be reached, or refuses.
 pub(super) async fn ask(cloud: &Cloud, device: &Device, act: &Do, force: bool) -> Result<Answer> {
-    let asked = asked(device, act, force)?;
+    let request = request(device, act, force)?;
     let body = json!({
         "uuid": device.uuid,
-        "method": asked.method,
-        "data": asked.data,
+        "method": request.method,
+        "data": request.data,
     });
-    let path = format!("/supervisor{}", asked.path);
+    let path = format!("/supervisor{}", request.path);
     let answer = cloud
         .send(Method::POST, &path, Some(&body), Some(PATIENCE))
         .await?;
@@ -95,20 +95,20 @@ pub(super) async fn ask(cloud: &Cloud, device: &Device, act: &Do, force: bool) -
     Ok(Answer {
         status,
         answer,
-        done: asked.done,
+        done: request.done,
     })
 }
 
 /// A request of the device's own API, and what is said once it was taken.
-struct Asked {
+struct DeviceRequest {
     method: &'static str,
     path: String,
     data: Value,
     done: String,
 }
 
-fn asked(device: &Device, act: &Do, force: bool) -> Result<Asked> {
-    let simple = |path: &str, data: Value, done: &str| Asked {
+fn request(device: &Device, act: &Do, force: bool) -> Result<DeviceRequest> {
+    let simple = |path: &str, data: Value, done: &str| DeviceRequest {
         method: "POST",
         path: path.to_owned(),
         data,
@@ -142,7 +142,7 @@ fn asked(device: &Device, act: &Do, force: bool) -> Result<Asked> {
             "emptied the volumes of its services",
         ),
         Do::Blink => simple("/v1/blink", json!({}), "blinks"),
-        Do::Ping => Asked {
+        Do::Ping => DeviceRequest {
             method: "GET",
             path: "/ping".to_owned(),
             data: json!({}),

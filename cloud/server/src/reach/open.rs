@@ -51,7 +51,7 @@ pub(crate) struct Opener {
 }
 
 /// One tunnel, for the task that carries it.
-pub(crate) struct Held {
+pub(crate) struct TunnelHandle {
     device: i64,
     number: u64,
     /// Says when the tunnel is to end, and with which word.
@@ -64,7 +64,7 @@ impl Tunnels {
     }
 
     /// A device opened a tunnel.
-    pub(crate) fn opened(&self, opener: &Opener, since: i64, ask: Ask) -> Held {
+    pub(crate) fn opened(&self, opener: &Opener, since: i64, ask: Ask) -> TunnelHandle {
         let device = opener.device;
         let (end, until) = oneshot::channel();
         let mut map = self.map();
@@ -81,7 +81,7 @@ impl Tunnels {
         if let Some(older) = map.by_device.insert(device, tunnel) {
             older.end(Farewell::Replaced);
         }
-        Held {
+        TunnelHandle {
             device,
             number,
             until,
@@ -89,11 +89,11 @@ impl Tunnels {
     }
 
     /// A tunnel has ended. Whether it was the device's last: no other had taken its place.
-    pub(crate) fn ended(&self, held: &Held) {
+    pub(crate) fn ended(&self, handle: &TunnelHandle) {
         let mut map = self.map();
-        let current = map.by_device.get(&held.device);
-        if current.is_some_and(|tunnel| tunnel.number == held.number) {
-            map.by_device.remove(&held.device);
+        let current = map.by_device.get(&handle.device);
+        if current.is_some_and(|tunnel| tunnel.number == handle.number) {
+            map.by_device.remove(&handle.device);
             if map.by_device.capacity() > 4 * map.by_device.len() + 1024 {
                 map.by_device.shrink_to_fit();
             }

@@ -103,7 +103,7 @@ async fn carry(cloud: Shared, opener: Opener, since: i64, switched: OnUpgrade) {
         Err(_) => return,
     };
     let reach = &cloud.reach;
-    let mut held = reach.tunnels.opened(&opener, since, ask.clone());
+    let mut handle = reach.tunnels.opened(&opener, since, ask.clone());
     opened(&cloud, device, since);
     let ending = CancellationToken::new();
     let mut calls = pin!(cloud.bus.take_calls(device, ask, ending.clone()));
@@ -115,10 +115,10 @@ async fn carry(cloud: Shared, opener: Opener, since: i64, switched: OnUpgrade) {
             }
             None
         }
-        farewell = &mut held.until => farewell.ok(),
+        farewell = &mut handle.until => farewell.ok(),
         () = &mut calls => None,
     };
-    reach.tunnels.ended(&held);
+    reach.tunnels.ended(&handle);
     reach.presence.changed(device);
     let Some(farewell) = farewell else { return };
     tracing::debug!(device, ?farewell, "a tunnel is ended");

@@ -202,22 +202,22 @@ pub(crate) struct Asking(Arc<Mutex<HashSet<String>>>);
 
 impl Asking {
     /// Begins, unless the same is under way.
-    fn begin(&self, what: String) -> Option<Asked> {
+    fn begin(&self, what: String) -> Option<ActionPermit> {
         let mut under_way = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        under_way.insert(what.clone()).then(|| Asked {
+        under_way.insert(what.clone()).then(|| ActionPermit {
             asking: self.clone(),
             what,
         })
     }
 }
 
-/// One that is under way; it is over with the value.
-struct Asked {
+/// To do one action; it is under way until the value is dropped.
+struct ActionPermit {
     asking: Asking,
     what: String,
 }
 
-impl Drop for Asked {
+impl Drop for ActionPermit {
     fn drop(&mut self) {
         let mut under_way = self.asking.0.lock().unwrap_or_else(PoisonError::into_inner);
         under_way.remove(&self.what);
@@ -241,7 +241,7 @@ async fn ask(
     let service = Some(form.text("service")).filter(|service| !service.is_empty());
     let force = form.has("force");
     let key = format!("{} {name} {}", device.uuid, service.unwrap_or_default());
-    let Some(_asked) = cloud.live.asking.begin(key) else {
+    let Some(_permit) = cloud.live.asking.begin(key) else {
         let said = html! { p.notice.wary { "It is being asked this already." } };
         return Ok(answered(&visitor, &device, StatusCode::CONFLICT, said));
     };
