@@ -5,6 +5,7 @@ use resources::{Method, Role, Rows};
 use crate::database::Database;
 use crate::error::DataError;
 use crate::query::{self, Caller, QueryError, Right, Setting};
+use crate::row::Row;
 use crate::statement::{Sql, sql};
 use crate::transaction::Transaction;
 
@@ -94,21 +95,23 @@ pub enum RightError {
     Data(#[from] DataError),
 }
 
-/// The question whether a caller may do something with a row; none where it has no rights on the resource at all.
-fn question(
+/// Has `row` ask the database whether a caller may do something with a row. No right where the caller has none on the
+/// resource at all.
+async fn found(
     setting: &Setting<'_>,
     resource: &str,
     id: i64,
     right: Right,
-) -> Result<Option<(query::Compiled, RowRight)>, QueryError> {
-    let Some(found) = setting.model.resource(resource) else {
+    row: impl AsyncFnOnce(query::Compiled) -> Result<Option<Row>, DataError>,
+) -> Result<Option<RowRight>, RightError> {
+    let Some(declared) = setting.model.resource(resource) else {
         return Ok(None);
     };
-    let table = found.table;
+    let table = declared.table;
     match query::permitted(setting, resource, id, right) {
-        Ok(select) => Ok(Some((select, RowRight { table, id, right }))),
+        Ok(select) => Ok(row(select).await?.map(|_| RowRight { table, id, right })),
         Err(QueryError::NoRights(_)) => Ok(None),
-        Err(error) => Err(error),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -124,10 +127,8 @@ impl Database {
         id: i64,
         right: impl Into<Right>,
     ) -> Result<Option<RowRight>, RightError> {
-        let Some((select, right)) = question(setting, resource, id, right.into())? else {
-            return Ok(None);
-        };
-        Ok(self.row(&select).await?.map(|_| right))
+        let row = async |select| self.row(&select).await;
+        found(setting, resource, id, right.into(), row).await
     }
 
     /// The rights to do this with the rows that a request for `path?query` means, as [`odata::parse`] read it.
@@ -165,10 +166,8 @@ impl Transaction {
         id: i64,
         right: impl Into<Right>,
     ) -> Result<Option<RowRight>, RightError> {
-        let Some((select, right)) = question(setting, resource, id, right.into())? else {
-            return Ok(None);
-        };
-        Ok(self.row(&select).await?.map(|_| right))
+        let row = async |select| self.row(&select).await;
+        found(setting, resource, id, right.into(), row).await
     }
 }
 

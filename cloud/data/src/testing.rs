@@ -8,6 +8,8 @@
 )]
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::path::Path;
+use std::process::Command;
 
 use futures::FutureExt;
 
@@ -58,11 +60,7 @@ pub async fn on_both_at<T: Future<Output = ()>>(test: impl Fn(String, Database) 
 pub async fn on_fresh(test: impl AsyncFn(String)) {
     println!("on SQLite:");
     let folder = tempfile::tempdir().expect("a temporary folder");
-    test(format!(
-        "sqlite:{}",
-        folder.path().join("test.sqlite").display()
-    ))
-    .await;
+    test(sqlite(folder.path())).await;
 
     on_fresh_postgres(test).await;
 }
@@ -104,6 +102,80 @@ pub async fn drop_postgres(url: &str) {
     let (_, name) = place.rsplit_once('/').expect("an address with a database");
     let server = with_database(url, "postgres");
     administer(&server, format!("DROP DATABASE {name} WITH (FORCE)")).await;
+}
+
+/// A fresh database of each kind, for a test that keeps both.
+pub struct FreshDatabases {
+    /// The address of the one of SQLite, and of the one on PostgreSQL where there is a server.
+    pub urls: Vec<String>,
+    _folder: tempfile::TempDir,
+}
+
+impl FreshDatabases {
+    /// Makes them.
+    ///
+    /// # Panics
+    /// Where one cannot be had.
+    pub async fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut urls = vec![sqlite(folder.path())];
+        if let Ok(server) = std::env::var(POSTGRES) {
+            urls.push(fresh_postgres(&server).await);
+        }
+        FreshDatabases {
+            urls,
+            _folder: folder,
+        }
+    }
+
+    /// Takes the one on PostgreSQL away; the other goes with the value.
+    ///
+    /// # Panics
+    /// Where that cannot be done.
+    pub async fn remove(&self) {
+        for url in &self.urls[1..] {
+            drop_postgres(url).await;
+        }
+    }
+}
+
+/// The address of a database of SQLite in a folder.
+fn sqlite(folder: &Path) -> String {
+    format!("sqlite:{}", folder.join("test.sqlite").display())
+}
+
+/// A small file system of its own, which goes with the value.
+pub struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    /// One of so many MiB; nothing where this user may not mount one.
+    ///
+    /// # Panics
+    /// Where there is no temporary folder.
+    #[must_use]
+    pub fn new(size: u32) -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={size}m"), "tmpfs"]);
+        let done = mount.arg(folder.path()).output().ok()?;
+        if !done.status.success() {
+            println!("SKIPPED: this user can mount no file system, so no disk was full");
+            return None;
+        }
+        Some(SmallDisk(folder))
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.path()).status();
+    }
 }
 
 async fn open(url: &str) -> Database {

@@ -1,39 +1,11 @@
 //! A disk without room under SQLite.
 
-use std::path::Path;
-use std::process::Command;
-
-use data::testing::sql;
+use data::testing::{SmallDisk, sql};
 use data::{DataError, Database, Options};
-
-/// A small file system of its own, which goes with the value.
-struct SmallDisk(tempfile::TempDir);
-
-impl SmallDisk {
-    /// Nothing where this user may not mount one.
-    fn new() -> Option<Self> {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=6m", "tmpfs"]);
-        let done = mount.arg(folder.path()).output().ok()?;
-        done.status.success().then_some(SmallDisk(folder))
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.path()).status();
-    }
-}
 
 #[tokio::test]
 async fn chaos_a_full_disk_refuses_writes_loses_nothing_and_is_used_again_when_there_is_room() {
-    let Some(disk) = SmallDisk::new() else {
-        println!("SKIPPED: this user can mount no file system, so no disk was full");
+    let Some(disk) = SmallDisk::new(6) else {
         return;
     };
     let url = format!("sqlite:{}", disk.path().join("cloud.sqlite").display());

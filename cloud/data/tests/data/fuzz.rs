@@ -5,7 +5,7 @@ mod grammar;
 use std::cell::Cell;
 
 use data::query::{Read, Setting, read};
-use data::testing::{POSTGRES, drop_postgres, fresh_postgres};
+use data::testing::FreshDatabases;
 use data::{DataError, Database, Options};
 use fuzz::{corpus, mutated};
 use proptest::collection::vec;
@@ -67,34 +67,27 @@ const WORDS: &[&str] = &[
 struct Databases {
     runtime: Runtime,
     all: Vec<Database>,
-    postgres: Option<String>,
-    _folder: tempfile::TempDir,
+    fresh: FreshDatabases,
 }
 
 impl Databases {
     fn made() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let sqlite = format!("sqlite:{}", folder.path().join("fuzz.sqlite").display());
         let runtime = Runtime::new().expect("a runtime");
-        let (all, postgres) = runtime.block_on(async {
-            let postgres = match std::env::var(POSTGRES) {
-                Ok(server) => Some(fresh_postgres(&server).await),
-                Err(_) => None,
-            };
+        let (all, fresh) = runtime.block_on(async {
+            let fresh = FreshDatabases::new().await;
             let mut all = Vec::new();
-            for url in std::iter::once(&sqlite).chain(&postgres) {
+            for url in &fresh.urls {
                 let options = Options::default().with_connections(2);
                 let database = Database::open(url, &options).await.expect("a database");
                 fixture::cloud(&database).await;
                 all.push(database);
             }
-            (all, postgres)
+            (all, fresh)
         });
         Databases {
             runtime,
             all,
-            postgres,
-            _folder: folder,
+            fresh,
         }
     }
 
@@ -120,9 +113,7 @@ impl Drop for Databases {
             for database in &self.all {
                 database.close().await;
             }
-            if let Some(url) = &self.postgres {
-                drop_postgres(url).await;
-            }
+            self.fresh.remove().await;
         });
     }
 }

@@ -1,42 +1,15 @@
 //! A disk without room under SQLite, as clients see it.
 
-use std::path::Path;
-use std::process::Command;
-
+use data::testing::SmallDisk;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
 use crate::harness::Cloud;
 use crate::shop::Shop;
 
-/// A small file system of its own, which goes with the value.
-struct SmallDisk(tempfile::TempDir);
-
-impl SmallDisk {
-    /// Nothing where this user may not mount one.
-    fn new() -> Option<Self> {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=12m", "tmpfs"]);
-        let done = mount.arg(folder.path()).output().ok()?;
-        done.status.success().then_some(SmallDisk(folder))
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.path()).status();
-    }
-}
-
 #[tokio::test]
 async fn chaos_a_full_disk_is_told_to_clients_who_write_and_readers_go_on() {
-    let Some(disk) = SmallDisk::new() else {
-        println!("SKIPPED: this user can mount no file system, so no disk was full");
+    let Some(disk) = SmallDisk::new(12) else {
         return;
     };
     let database = format!("sqlite:{}", disk.path().join("cloud.sqlite").display());

@@ -4,8 +4,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use data::testing::text;
-use data::testing::{POSTGRES, drop_postgres, fresh_postgres};
+use data::testing::{FreshDatabases, text};
 use data::{Database, Dialect, Options};
 use fuzz::{corpus, mutated};
 use proptest::collection::vec;
@@ -63,37 +62,30 @@ const PATIENCE: Duration = Duration::from_secs(30);
 struct Clouds {
     runtime: Runtime,
     all: Vec<(Cloud, Names)>,
-    postgres: Option<String>,
+    fresh: FreshDatabases,
     taken: Cell<u32>,
     sent: Cell<u32>,
-    _folder: tempfile::TempDir,
 }
 
 impl Clouds {
     fn made() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let sqlite = format!("sqlite:{}", folder.path().join("fuzz.sqlite").display());
         let runtime = Runtime::new().expect("a runtime");
-        let (all, postgres) = runtime.block_on(async {
-            let postgres = match std::env::var(POSTGRES) {
-                Ok(server) => Some(fresh_postgres(&server).await),
-                Err(_) => None,
-            };
+        let (all, fresh) = runtime.block_on(async {
+            let fresh = FreshDatabases::new().await;
             let mut all = Vec::new();
-            for url in std::iter::once(&sqlite).chain(&postgres) {
+            for url in &fresh.urls {
                 let cloud = Cloud::start_with(url, WITHOUT_LIMITS).await;
                 let names = scene(&cloud).await;
                 all.push((cloud, names));
             }
-            (all, postgres)
+            (all, fresh)
         });
         Clouds {
             runtime,
             all,
-            postgres,
+            fresh,
             taken: Cell::new(0),
             sent: Cell::new(0),
-            _folder: folder,
         }
     }
 
@@ -170,9 +162,7 @@ pub(crate) async fn whole(url: &str) {
 impl Drop for Clouds {
     fn drop(&mut self) {
         self.all.clear();
-        if let Some(url) = &self.postgres {
-            self.runtime.block_on(drop_postgres(url));
-        }
+        self.runtime.block_on(self.fresh.remove());
     }
 }
 
