@@ -55,7 +55,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, action: Action) -> Resul
     Ok(())
 }
 
-/// What a device answered that did what it was request.
+/// What a device answered that did what it was asked.
 pub(super) struct Answer {
     status: StatusCode,
     answer: Value,
