@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use resources::{Resource, Role, Taken};
@@ -52,9 +53,9 @@ pub struct Author {
 }
 
 /// A request, as far as events tell of it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Source {
-    address: String,
+    address: Option<IpAddr>,
     author: OnceLock<Author>,
 }
 
@@ -63,7 +64,7 @@ tokio::task_local! {
 }
 
 /// Has what `request` changes noted as coming from this address.
-pub async fn from_address<F: Future>(address: String, request: F) -> F::Output {
+pub async fn from_address<F: Future>(address: Option<IpAddr>, request: F) -> F::Output {
     let source = Source {
         address,
         author: OnceLock::new(),
@@ -123,8 +124,9 @@ pub async fn note_alone(
 
 fn statement(author: Option<&Author>, event: Event<'_>, now: i64) -> Option<Sql> {
     let (address, of_request) = SOURCE
-        .try_with(|source| (Some(source.address.clone()), source.author.get().cloned()))
+        .try_with(|source| (source.address, source.author.get().cloned()))
         .unwrap_or_default();
+    let address = address.map(|address| address.to_canonical().to_string());
     let author = author.cloned().or(of_request)?;
     if !matches!(
         author.role,

@@ -2,11 +2,10 @@
 
 use axum::body::Body;
 use axum::extract::Request;
-use axum::middleware::Next;
-use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, HeaderValue, Method, header};
 use serde::Deserialize;
 
+use crate::answer::Refusal;
 use crate::body;
 use crate::credential::carried;
 
@@ -21,23 +20,22 @@ struct Carrying {
 }
 
 /// Takes the token out of the body's field `_token` where a request carries no other credential.
-pub(crate) async fn take(request: Request, next: Next) -> Response {
+///
+/// # Errors
+/// Where the body cannot be read.
+pub(crate) async fn take(request: Request) -> Result<Request, Refusal> {
     if !may_carry(&request) {
-        return next.run(request).await;
+        return Ok(request);
     }
     let (mut parts, body) = request.into_parts();
-    let bytes = match body::bytes(body, MOST).await {
-        Ok(bytes) => bytes,
-        Err(refusal) => return refusal.into_response(),
-    };
+    let bytes = body::bytes(body, MOST).await?;
     let header = serde_json::from_slice(&bytes)
         .ok()
         .and_then(|Carrying { token }| HeaderValue::try_from(format!("Bearer {token}")).ok());
     if let Some(header) = header {
         parts.headers.insert(header::AUTHORIZATION, header);
     }
-    next.run(Request::from_parts(parts, Body::from(bytes)))
-        .await
+    Ok(Request::from_parts(parts, Body::from(bytes)))
 }
 
 fn may_carry(request: &Request) -> bool {

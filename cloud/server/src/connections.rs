@@ -19,11 +19,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::HeaderValue;
 use axum::http::header::{CONNECTION, EXPECT};
+use futures::StreamExt as _;
+use futures::future::OptionFuture;
+use futures::stream::FuturesUnordered;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -33,9 +35,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tower::Service as _;
 
 use crate::bounds::{BUFFER, Bounds, SYSTEM_BUFFER, UNACKNOWLEDGED};
+use crate::router::App;
 use activity::{Activity, AnswerBody};
 pub(crate) use received::came_too_slowly;
 use received::{BodyState, Received};
@@ -71,7 +73,7 @@ impl Connection {
 /// Serves until `stop`. Then nothing more is taken, and it ends when the requests under way have.
 pub(crate) async fn serve(
     listener: TcpListener,
-    router: Router,
+    app: App,
     bounds: Bounds,
     proxies: Vec<IpNet>,
     stop: CancellationToken,
@@ -83,8 +85,8 @@ pub(crate) async fn serve(
             match listener.accept().await {
                 Ok((stream, peer)) => match slots.take(peer.ip()) {
                     Some(slot) => {
-                        let (router, stop) = (router.clone(), stop.clone());
-                        open.spawn(one(stream, peer, slot, router, bounds, stop));
+                        let (app, stop) = (app.clone(), stop.clone());
+                        open.spawn(one(stream, peer, slot, app, bounds, stop));
                     }
                     None => refuse(&stream, peer),
                 },
@@ -112,7 +114,7 @@ async fn one(
     stream: TcpStream,
     peer: SocketAddr,
     slot: Slot,
-    router: Router,
+    app: App,
     bounds: Bounds,
     stop: CancellationToken,
 ) {
@@ -142,9 +144,9 @@ async fn one(
             slot: slot.clone(),
             body: state.clone(),
         });
-        let mut router = router.clone();
+        let app = &app;
         async move {
-            let mut answer = router.call(request).await?;
+            let mut answer = app.answer(request).await;
             if state.ends_connection() {
                 let close = HeaderValue::from_static("close");
                 answer.headers_mut().insert(CONNECTION, close);
@@ -157,27 +159,57 @@ async fn one(
         .serve_connection(TokioIo::new(socket), service)
         .with_upgrades();
     let mut serving = pin!(serving);
-    let mut stopping = false;
+    // It is looked at when something of it happened, and not each time that the connection moves.
+    let mut outside = FuturesUnordered::new();
+    outside.push(interrupted(Some(&stop), &slot, &activity, &bounds));
     let ended = loop {
         tokio::select! {
+            biased;
             ended = serving.as_mut() => break ended,
-            () = stop.cancelled(), if !stopping => {
-                stopping = true;
-                serving.as_mut().graceful_shutdown();
-            }
-            () = slot.ended() => {
-                tracing::debug!(%peer, "an idle connection made room for another");
-                return;
-            }
-            why = overdue(&activity, &bounds) => {
-                tracing::debug!(%peer, "a connection ends: {why}");
-                return;
-            }
+            Some(why) = outside.next() => match why {
+                Interruption::Stop => {
+                    serving.as_mut().graceful_shutdown();
+                    outside.push(interrupted(None, &slot, &activity, &bounds));
+                }
+                Interruption::Displaced => {
+                    tracing::debug!(%peer, "an idle connection made room for another");
+                    return;
+                }
+                Interruption::Overdue(why) => {
+                    tracing::debug!(%peer, "a connection ends: {why}");
+                    return;
+                }
+            },
         }
     };
     if let Err(error) = ended {
         // Clients that leave, or send something else than HTTP.
         tracing::debug!(%peer, %error, "a connection ended early");
+    }
+}
+
+/// Why a connection ends or is to end, though its client did nothing.
+enum Interruption {
+    /// The program ends.
+    Stop,
+    /// Somebody else needs its place more.
+    Displaced,
+    /// This has not moved for too long.
+    Overdue(&'static str),
+}
+
+/// The next interruption; the program's end only where there is a `stop`.
+async fn interrupted(
+    stop: Option<&CancellationToken>,
+    slot: &Slot,
+    activity: &Activity,
+    bounds: &Bounds,
+) -> Interruption {
+    let stopped = OptionFuture::from(stop.map(CancellationToken::cancelled));
+    tokio::select! {
+        Some(()) = stopped => Interruption::Stop,
+        () = slot.ended() => Interruption::Displaced,
+        why = overdue(activity, bounds) => Interruption::Overdue(why),
     }
 }
 

@@ -1,9 +1,8 @@
 //! Web pages of other origins, and headers that browsers heed (cloud behaviour 3.3).
 
 use axum::extract::Request;
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::Response;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 
 const METHODS: &str = "GET, PUT, POST, PATCH, DELETE, OPTIONS, HEAD";
 const HEADERS: &str = "Content-Type, Authorization, Application-Record-Count, MaxDataServiceVersion, \
@@ -12,32 +11,50 @@ const EXPOSED: &str = "Retry-After, ETag, Location";
 /// Seconds.
 const MAX_AGE: &str = "86400";
 
-/// Says to browsers what they may do. Devices and tools on a command line are spared it.
-pub(crate) async fn allow(request: Request, next: Next) -> Response {
-    if !is_browser(request.headers()) {
-        return next.run(request).await;
+/// What sends a request, as far as it matters to web pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Devices and tools on a command line: they are spared the headers.
+    Program,
+    Browser,
+    /// A browser that asks whether it may ask.
+    Preflight,
+}
+
+impl Origin {
+    pub(crate) fn of(request: &Request) -> Self {
+        match (is_browser(request.headers()), request.method()) {
+            (false, _) => Origin::Program,
+            (true, &Method::OPTIONS) => Origin::Preflight,
+            (true, _) => Origin::Browser,
+        }
     }
-    let preflight = request.method() == Method::OPTIONS;
-    let mut response = match preflight {
-        true => StatusCode::OK.into_response(),
-        false => next.run(request).await,
-    };
-    let headers = response.headers_mut();
-    let mut say = |name: HeaderName, value: &'static str| {
-        headers.insert(name, HeaderValue::from_static(value));
-    };
-    if preflight {
-        say(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
-        say(header::ACCESS_CONTROL_ALLOW_HEADERS, HEADERS);
-        say(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
+
+    pub(crate) fn is_preflight(self) -> bool {
+        self == Origin::Preflight
     }
-    // Pages of any origin may ask, and none with what a browser adds by itself: the API takes no cookie, and a proxy
-    // in front that adds credentials of its own must not lend them to whatever page is open.
-    say(header::ACCESS_CONTROL_ALLOW_ORIGIN, "*");
-    say(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
-    say(header::X_FRAME_OPTIONS, "DENY");
-    say(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
-    response
+
+    /// Says to browsers what they may do.
+    pub(crate) fn allow(self, response: &mut Response) {
+        if self == Origin::Program {
+            return;
+        }
+        let headers = response.headers_mut();
+        let mut say = |name: HeaderName, value: &'static str| {
+            headers.insert(name, HeaderValue::from_static(value));
+        };
+        if self.is_preflight() {
+            say(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+            say(header::ACCESS_CONTROL_ALLOW_HEADERS, HEADERS);
+            say(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
+        }
+        // Pages of any origin may ask, and none with what a browser adds by itself: the API takes no cookie, and a
+        // proxy in front that adds credentials of its own must not lend them to whatever page is open.
+        say(header::ACCESS_CONTROL_ALLOW_ORIGIN, "*");
+        say(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+        say(header::X_FRAME_OPTIONS, "DENY");
+        say(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    }
 }
 
 fn is_browser(headers: &HeaderMap) -> bool {

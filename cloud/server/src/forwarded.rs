@@ -2,13 +2,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use axum::extract::{ConnectInfo, Request, State};
-use axum::middleware::Next;
+use axum::extract::{ConnectInfo, Request};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use ipnet::IpNet;
 
-use crate::cloud::Shared;
+use crate::configuration::Configuration;
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
@@ -16,59 +15,43 @@ const FORWARDED_FOR: &str = "x-forwarded-for";
 const ENCRYPTED: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// Tells browsers to come by an encrypted address alone, where that is what people are told.
-pub(crate) async fn encrypted(
-    State(cloud): State<Shared>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let mut response = next.run(request).await;
-    let url = cloud.configuration.public_url.as_deref();
-    if url.is_some_and(|url| url.starts_with("https://")) {
-        response
-            .headers_mut()
-            .insert(header::STRICT_TRANSPORT_SECURITY, ENCRYPTED);
+pub(crate) fn keep_encrypted(configuration: &Configuration, response: &mut Response) {
+    if is_encrypted(configuration.public_url.as_deref()) {
+        let headers = response.headers_mut();
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, ENCRYPTED);
     }
-    response
+}
+
+fn is_encrypted(url: Option<&str>) -> bool {
+    url.is_some_and(|url| url.starts_with("https://"))
 }
 
 /// Puts in the place of a trusted proxy's address the one that it asks for, so that limits and the log are of
 /// callers rather than of the proxy. Who comes past the proxies is sent to the address that people are told, where
 /// that is an encrypted one.
-pub(crate) async fn look(
-    State(cloud): State<Shared>,
-    mut request: Request,
-    next: Next,
-) -> Response {
-    let trusted = &cloud.configuration.trusted_proxies;
+pub(crate) fn look(configuration: &Configuration, request: &mut Request) -> Option<Response> {
+    let trusted = &configuration.trusted_proxies;
     if trusted.is_empty() {
-        return next.run(request).await;
+        return None;
     }
-    let Some(ConnectInfo(peer)) = request
-        .extensions()
-        .get::<ConnectInfo<SocketAddr>>()
-        .copied()
-    else {
-        return next.run(request).await;
-    };
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    let ConnectInfo(peer) = *peer?;
     if is_trusted(trusted, peer.ip()) {
         let caller = caller(trusted, peer, request.headers());
         request.extensions_mut().insert(ConnectInfo(caller));
-    } else if let Some(url) = &cloud.configuration.public_url
-        && url.starts_with("https://")
-        // Whoever spreads connections asks these past itself.
-        && !matches!(
-            request.uri().path(),
-            "/ping" | "/health" | "/health/live" | "/health/ready"
-        )
-    {
-        let path = request
-            .uri()
-            .path_and_query()
-            .map_or("/", |path| path.as_str());
-        let location = [(header::LOCATION, format!("{url}{path}"))];
-        return (StatusCode::MOVED_PERMANENTLY, location).into_response();
+        return None;
     }
-    next.run(request).await
+    let url = configuration.public_url.as_deref();
+    // Whoever spreads connections asks these past itself.
+    let is_health = matches!(
+        request.uri().path(),
+        "/ping" | "/health" | "/health/live" | "/health/ready"
+    );
+    let url = url.filter(|url| is_encrypted(Some(*url)) && !is_health)?;
+    let path = request.uri().path_and_query();
+    let path = path.map_or("/", |path| path.as_str());
+    let location = [(header::LOCATION, format!("{url}{path}"))];
+    Some((StatusCode::MOVED_PERMANENTLY, location).into_response())
 }
 
 pub(crate) fn is_trusted(trusted: &[IpNet], address: IpAddr) -> bool {

@@ -1,68 +1,70 @@
 //! A number for each request, and a line in the log when it is answered.
 
+use std::borrow::Cow;
+use std::hash::{BuildHasher as _, RandomState};
 use std::net::SocketAddr;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use axum::extract::{ConnectInfo, Request, State};
-use axum::middleware::Next;
+use axum::extract::{ConnectInfo, Request};
 use axum::response::Response;
 use data::audit;
 use http::{HeaderName, HeaderValue};
-use tracing::Instrument as _;
-
-use crate::cloud::Shared;
-use crate::session::random_text;
+use tracing::{Instrument as _, field};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Notes a request. The number that a proxy in front gave it is kept where it is one.
-pub(crate) async fn note(
-    State(_cloud): State<Shared>,
-    mut request: Request,
-    next: Next,
-) -> Response {
+/// Answers a request, and notes it. The number that a proxy in front gave it is kept where it is one.
+pub(crate) async fn note<F>(mut request: Request, answer: impl FnOnce(Request) -> F) -> Response
+where
+    F: Future<Output = Response>,
+{
     let id = request
         .headers()
         .get(&REQUEST_ID)
         .filter(|id| id.len() <= 64 && id.as_bytes().iter().all(u8::is_ascii_graphic))
         .cloned()
-        .or_else(|| HeaderValue::from_str(&random_text(8).ok()?).ok())
-        .unwrap_or(HeaderValue::from_static("none"));
+        .unwrap_or_else(new_id);
     request.headers_mut().insert(REQUEST_ID, id.clone());
-    let from = request
-        .extensions()
-        .get::<ConnectInfo<SocketAddr>>()
-        .map(|ConnectInfo(from)| *from);
-    let address = from.map(|from| from.ip().to_canonical().to_string());
-    let from = from.map(|from| from.to_string()).unwrap_or_default();
+    let from = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    let from = from.map(|ConnectInfo(from)| *from);
     let method = request.method().clone();
-    // The query may have a key in it.
-    let path = without_token(request.uri().path());
+    let uri = request.uri().clone();
     let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
     let begun = Instant::now();
-    let request = audit::from_address(address.unwrap_or_default(), next.run(request));
-    let mut response = request.instrument(span.clone()).await;
+    let answered = audit::from_address(from.map(|from| from.ip()), answer(request));
+    let mut response = answered.instrument(span.clone()).await;
     let status = response.status().as_u16();
     let milliseconds = begun.elapsed().as_millis();
     // Thousands of devices that ask and find nothing new are not worth a line each.
     let routine = method.is_safe() && status < 400;
+    // The query may have a key in it.
+    let path = without_token(uri.path());
+    let from = from.map(field::display);
     span.in_scope(|| match routine {
-        true => tracing::debug!(%method, path, from, status, milliseconds, "answered"),
-        false => tracing::info!(%method, path, from, status, milliseconds, "answered"),
+        true => tracing::debug!(%method, %path, from, status, milliseconds, "answered"),
+        false => tracing::info!(%method, %path, from, status, milliseconds, "answered"),
     });
     response.headers_mut().insert(REQUEST_ID, id);
     response
 }
 
+/// A number that nobody else has and nobody guesses from another, without asking the system for each.
+fn new_id() -> HeaderValue {
+    static HASHES: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let id = format!("{:016x}", HASHES.hash_one(count));
+    HeaderValue::try_from(id).unwrap_or(HeaderValue::from_static("none"))
+}
+
 /// A path as the log may have it: whoever has the token of an invitation may accept it.
-fn without_token(path: &str) -> String {
+fn without_token(path: &str) -> Cow<'_, str> {
     const INVITATION: &str = "/invitation/";
-    match path.find(INVITATION) {
-        Some(at) => format!(
-            "{}{INVITATION}{{token}}",
-            path.get(..at).unwrap_or_default()
-        ),
-        None => path.to_owned(),
+    match path.split_once(INVITATION) {
+        Some((before, _)) => format!("{before}{INVITATION}{{token}}").into(),
+        None => path.into(),
     }
 }
 

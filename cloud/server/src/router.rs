@@ -2,10 +2,11 @@
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, patch, post, put};
 use http::StatusCode;
+use tower::ServiceExt as _;
 use tower_http::compression::CompressionLayer;
 
 use crate::accounts::{
@@ -20,7 +21,41 @@ use crate::release_asset::{download, part};
 use crate::{body_token, cors, dashboard, data_api, forwarded, health, request_log};
 
 /// What answers requests.
-pub(crate) fn router(cloud: Shared) -> Router {
+///
+/// What is done to each of them stands here in plain code rather than as layers of the router, each of which would clone
+/// the route and allocate a future for every request.
+#[derive(Clone)]
+pub(crate) struct App {
+    cloud: Shared,
+    router: Router,
+}
+
+impl App {
+    pub(crate) fn new(cloud: Shared) -> Self {
+        App {
+            router: router(cloud.clone()),
+            cloud,
+        }
+    }
+
+    pub(crate) async fn answer(&self, mut request: Request) -> Response {
+        let configuration = &self.cloud.configuration;
+        let mut response = match forwarded::look(configuration, &mut request) {
+            Some(redirect) => redirect,
+            None => {
+                let routed = |request| async {
+                    let Ok(response) = self.router.clone().oneshot(request).await;
+                    response
+                };
+                request_log::note(request, routed).await
+            }
+        };
+        forwarded::keep_encrypted(configuration, &mut response);
+        response
+    }
+}
+
+fn router(cloud: Shared) -> Router {
     Router::new()
         .route("/ping", get(|| async { "OK" }))
         .route("/health", get(health::serve))
@@ -119,14 +154,24 @@ pub(crate) fn router(cloud: Shared) -> Router {
             get(logs::read::read).post(logs::ingest::batch),
         )
         .route("/device/v2/{uuid}/log-stream", post(logs::upload::stream))
-        .layer(from_fn(body_token::take))
-        .layer(from_fn(cors::allow))
+        .layer(from_fn(for_programs))
         // Pages are for people at this origin alone.
         .merge(dashboard::routes(&cloud))
-        .layer(from_fn_with_state(cloud.clone(), request_log::note))
-        .layer(from_fn_with_state(cloud.clone(), forwarded::look))
-        .layer(from_fn_with_state(cloud.clone(), forwarded::encrypted))
         .with_state(cloud)
+}
+
+/// What is done to requests that are not for pages.
+async fn for_programs(request: Request, next: Next) -> Response {
+    let origin = cors::Origin::of(&request);
+    let mut response = match origin.is_preflight() {
+        true => StatusCode::OK.into_response(),
+        false => match body_token::take(request).await {
+            Ok(request) => next.run(request).await,
+            Err(refusal) => refusal.into_response(),
+        },
+    };
+    origin.allow(&mut response);
+    response
 }
 
 /// The data API, whose paths are not for a router; and nothing.

@@ -28,7 +28,7 @@ use crate::long_answers::LongAnswers;
 use crate::reach::Reach;
 use crate::registry::Registry;
 use crate::registry::garbage::{self, Garbage};
-use crate::router::router;
+use crate::router::App;
 use crate::session::Sessions;
 use crate::shares::Shares;
 use crate::{
@@ -181,7 +181,7 @@ async fn run(configuration: Configuration) -> Result<()> {
     tracing::info!("listening at http://{}", listener.local_addr()?);
     let bounds = Bounds::of(&cloud.configuration.limits);
     let proxies = cloud.configuration.trusted_proxies.clone();
-    let serving = connections::serve(listener, router(cloud), bounds, proxies, stop.clone());
+    let serving = connections::serve(listener, App::new(cloud), bounds, proxies, stop.clone());
     let serving = tokio::spawn(serving);
     told_to_end.await;
     tracing::info!("ending: requests that are under way have {GRACE:?}");
