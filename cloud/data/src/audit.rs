@@ -5,7 +5,6 @@
 //! does by itself. Who asks is known to the task that serves the request: what the cloud does on the way, in its own
 //! name, is noted as done by whoever asked for it.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
@@ -15,6 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::database::Database;
 use crate::error::DataError;
+use crate::owner;
 use crate::record::Record;
 use crate::statement::{Sql, sql};
 use crate::transaction::Transaction;
@@ -122,18 +122,23 @@ pub async fn note_alone(
     Ok(())
 }
 
-fn statement(author: Option<&Author>, event: Event<'_>, now: i64) -> Option<Sql> {
+/// Who is noted for what the request that this task serves changes, and from which address: the author, where one is
+/// given, or whoever makes the request. Nobody where their doings are not noted.
+fn noted(author: Option<&Author>) -> Option<(Author, Option<String>)> {
     let (address, of_request) = SOURCE
         .try_with(|source| (source.address, source.author.get().cloned()))
         .unwrap_or_default();
-    let address = address.map(|address| address.to_canonical().to_string());
     let author = author.cloned().or(of_request)?;
-    if !matches!(
+    let is_noted = matches!(
         author.role,
         Role::User | Role::UserKey | Role::ProvisioningKey
-    ) {
-        return None;
-    }
+    );
+    let address = address.map(|address| address.to_canonical().to_string());
+    is_noted.then_some((author, address))
+}
+
+fn statement(author: Option<&Author>, event: Event<'_>, now: i64) -> Option<Sql> {
+    let (author, address) = noted(author)?;
     let statement = sql(insert(event.resource))
         .with(now)
         .with(now)
@@ -166,70 +171,34 @@ fn insert(resource: &'static str) -> &'static str {
     })
 }
 
-/// The organization whose administrators are told of a row `t`.
-fn organization(resource: &str) -> Cow<'static, str> {
-    let of_fleet =
-        |fleet: &str| format!("(SELECT a.organization FROM application AS a WHERE a.id = {fleet})");
-    let of_device = |device: &str| {
-        of_fleet(&format!(
-            "(SELECT d.belongs_to__application FROM device AS d WHERE d.id = {device})"
-        ))
+/// The organization whose administrators are told of a row `t`: the one that it is of.
+fn organization(resource: &str) -> String {
+    let first = match resource {
+        "organization" => return "t.id".to_owned(),
+        "api_key" => return organization_of_key(),
+        // What says who is in something does not belong there as other rows do: it never leads elsewhere.
+        "organization_membership" => Some("is_member_of__organization"),
+        "organization_invite" => Some("is_invited_to__organization"),
+        "team_membership" => Some("is_member_of__team"),
+        "team_application_access" => Some("grants_access_to__application"),
+        "user_application_membership" => Some("is_member_of__application"),
+        "application_invite" => Some("is_invited_to__application"),
+        _ => None,
     };
-    let of_release = |release: &str| {
-        of_fleet(&format!(
-            "(SELECT r.belongs_to__application FROM release AS r WHERE r.id = {release})"
-        ))
-    };
-    let of_service = |service: &str| {
-        of_fleet(&format!(
-            "(SELECT s.application FROM service AS s WHERE s.id = {service})"
-        ))
-    };
-    let of_team =
-        "(SELECT m.belongs_to__organization FROM team AS m WHERE m.id = t.is_member_of__team)";
-    match resource {
-        "organization" => "t.id".into(),
-        "application" => "t.organization".into(),
-        "organization_membership" => "t.is_member_of__organization".into(),
-        "organization_invite" => "t.is_invited_to__organization".into(),
-        "team" => "t.belongs_to__organization".into(),
-        "team_membership" => of_team.into(),
-        "team_application_access" => of_fleet("t.grants_access_to__application").into(),
-        "user_application_membership" => of_fleet("t.is_member_of__application").into(),
-        "application_invite" => of_fleet("t.is_invited_to__application").into(),
-        "device" | "release" => of_fleet("t.belongs_to__application").into(),
-        "application_tag"
-        | "application_config_variable"
-        | "application_environment_variable"
-        | "build_environment_variable"
-        | "service" => of_fleet("t.application").into(),
-        "device_tag"
-        | "device_config_variable"
-        | "device_environment_variable"
-        | "service_install" => of_device("t.device").into(),
-        "device_service_environment_variable" => {
-            of_device("(SELECT i.device FROM service_install AS i WHERE i.id = t.service_install)")
-                .into()
+    match owner::links_to_organization(resource, first).as_deref() {
+        Some([first, rest @ ..]) => {
+            owner::organization_of(rest, &format!("t.\"{}\"", first.column))
         }
-        "release_tag" | "release_asset" => of_release("t.release").into(),
-        "release_image" => of_release("t.is_part_of__release").into(),
-        "image_label" | "image_environment_variable" => of_release(
-            "(SELECT m.is_part_of__release FROM release_image AS m WHERE m.id = t.release_image)",
-        )
-        .into(),
-        "image" => of_service("t.is_a_build_of__service").into(),
-        "service_label" | "service_environment_variable" => of_service("t.service").into(),
-        "api_key" => {
-            let device = of_fleet(
-                "(SELECT d.belongs_to__application FROM device AS d WHERE d.actor = t.is_of__actor)",
-            );
-            format!(
-                "coalesce((SELECT a.organization FROM application AS a WHERE a.actor = t.is_of__actor), {device})"
-            )
-            .into()
-        }
-        _ => "CAST(NULL AS BIGINT)".into(),
+        _ => "CAST(NULL AS BIGINT)".to_owned(),
     }
+}
+
+/// The same of a key, which is of the actor of a fleet or device where it is not a user's.
+fn organization_of_key() -> String {
+    "coalesce((SELECT a.organization FROM application AS a WHERE a.actor = t.is_of__actor), \
+     (SELECT a.organization FROM application AS a JOIN device AS d ON d.belongs_to__application = a.id \
+     WHERE d.actor = t.is_of__actor))"
+        .to_owned()
 }
 
 /// What is kept of values that were written.
@@ -292,6 +261,10 @@ impl Writer<'_> {
         });
         let of_request = SOURCE.try_with(|source| source.author.get().is_some());
         let author = of_caller.filter(|_| !of_request.unwrap_or(false));
+        // Devices write most, and are not noted: nothing is made of what they wrote.
+        if noted(author.as_ref()).is_none() {
+            return Ok(());
+        }
         let fields = told(resource, values);
         for ids in ids.chunks(crate::record::AT_ONCE) {
             let event = Event {
