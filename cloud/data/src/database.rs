@@ -30,9 +30,6 @@ const TRUSTED_FOR: Duration = Duration::from_secs(10);
 /// Rows that a stream is ahead of its reader by.
 const AHEAD: usize = 64;
 
-/// How long rows may be streamed, however fast the database has them.
-const LONGEST_STREAM: Duration = Duration::from_secs(60);
-
 /// How long each statement may take that brings the tables up to date.
 const MIGRATION: Duration = Duration::from_secs(3600);
 
@@ -79,6 +76,8 @@ pub struct Options {
     pub guests: PoolOptions,
     /// How long a statement may take while it keeps all others from writing: SQLite has one writer.
     pub write_timeout: Duration,
+    /// How long rows may be streamed, however fast the database has them: whoever reads them slowly holds a connection.
+    pub stream_timeout: Duration,
     /// How many statements of a connection stay prepared.
     pub prepared: usize,
 }
@@ -117,6 +116,7 @@ impl Default for Options {
             people: pool(8, 30, 20),
             guests: pool(2, 5, 2),
             write_timeout: Duration::from_secs(10),
+            stream_timeout: Duration::from_secs(60),
             prepared: 400,
         }
     }
@@ -132,6 +132,8 @@ pub struct Database {
     /// Whose statements these are.
     pool: Pool,
     listener: Arc<OnceLock<Listener>>,
+    /// As [`Options::stream_timeout`].
+    stream_timeout: Duration,
     /// How often this program wrote anything.
     written: Arc<watch::Sender<u64>>,
 }
@@ -248,6 +250,7 @@ impl Database {
             pools,
             pool: Pool::Devices,
             listener: Arc::default(),
+            stream_timeout: options.stream_timeout,
             written: Arc::default(),
         };
         crate::schema::migrate(&database, resources::v7()).await?;
@@ -320,8 +323,8 @@ impl Database {
         }
     }
 
-    /// The first value of each row, as text, while few of them are in memory. Whoever reads them slowly holds a
-    /// connection, and so gets an error in place of the rest after a minute.
+    /// The first value of each row, as text, while few of them are in memory. Whoever has not read them to the end in time
+    /// ([`Options::stream_timeout`]) gets [`DataError::Unread`] in place of the rest.
     pub fn stream(
         &self,
         statement: &impl Statement,
@@ -330,7 +333,7 @@ impl Database {
         let (sender, mut receiver) = mpsc::channel(AHEAD);
         let database = self.clone();
         let mut reading = AbortOnDropHandle::new(tokio::spawn(async move {
-            let until = Instant::now() + LONGEST_STREAM;
+            let until = Instant::now() + database.stream_timeout;
             let (begun, unread) = (AtomicBool::new(false), AtomicBool::new(false));
             let take = |text| {
                 let (sender, unread) = (&sender, &unread);

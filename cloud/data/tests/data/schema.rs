@@ -340,6 +340,34 @@ async fn a_stream_has_every_row_and_ends_with_its_reader() {
 }
 
 #[tokio::test]
+async fn h5_a_stream_that_is_read_too_slowly_breaks_off_and_gives_its_connection_back() {
+    use futures::StreamExt;
+    on_both_at(|url, _| async move {
+        let options = Options {
+            stream_timeout: std::time::Duration::from_millis(300),
+            ..Options::default().with_connections(1)
+        };
+        let database = Database::open(&url, &options).await.unwrap();
+        let many = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 5000) \
+                    SELECT CAST(x AS TEXT) FROM n";
+        let mut slow = database.stream(&text(many));
+        assert_eq!(slow.next().await.unwrap().unwrap().as_deref(), Some("1"));
+        // There is one connection, which the stream has until it breaks off.
+        let fine = database.texts(&text("SELECT 'fine'")).await.unwrap();
+        assert_eq!(fine, [Some("fine".to_owned())]);
+        let rest: Vec<_> = slow.collect().await;
+        assert!(rest.len() < 4000, "{} rows came", rest.len());
+        assert!(
+            matches!(rest.last(), Some(Err(DataError::Unread))),
+            "{:?}",
+            rest.last()
+        );
+        database.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn programs_that_make_a_secret_at_once_get_the_same_one() {
     on_both(|database| async move {
         let asked = (0..6).map(|at| {

@@ -83,6 +83,9 @@ async fn one_of_each(cloud: &Cloud) -> HashMap<&'static str, i64> {
             json!({"is_system": false}),
         )
         .await;
+    cloud
+        .platform_sets("user", rows["user"], json!({"is_disabled": false}))
+        .await;
     let actor = cloud.link("user", rows["user"], "actor").await;
     rows.insert("actor", actor);
     rows

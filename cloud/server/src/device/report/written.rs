@@ -3,6 +3,7 @@
 mod installs;
 
 use std::net::IpAddr;
+use std::sync::LazyLock;
 
 use data::query::Caller;
 use data::write::{WriteError, Writer};
@@ -22,6 +23,18 @@ use installs::{Install, Looked};
 /// The field that is encrypted in the database.
 const SECRET: &str = "api_secret";
 
+/// A device by its uuid, with the uuid of its fleet; made once.
+static SELECT: LazyLock<&str> = LazyLock::new(|| {
+    let fields = FIELDS.iter().map(|field| format!("d.\"{}\"", field.name));
+    let fields: Vec<String> = fields.collect();
+    let select = format!(
+        "SELECT d.id, d.actor, a.uuid, d.public_address, {} FROM device AS d \
+         LEFT JOIN application AS a ON a.id = d.belongs_to__application WHERE d.uuid = ?",
+        fields.join(", ")
+    );
+    select.leak()
+});
+
 /// A device as it is known.
 pub(super) struct Present {
     pub(super) device: Known,
@@ -38,23 +51,7 @@ impl Present {
         if !crate::device::is_uuid(uuid) {
             return Ok(None);
         }
-        let device = Alias::new("device");
-        let fleet = Alias::new("application");
-        let of_device = |column: &str| (device.clone(), Alias::new(column));
-        let select = Query::select()
-            .columns(["id", "actor"].map(of_device))
-            .column((fleet.clone(), Alias::new("uuid")))
-            .column(of_device("public_address"))
-            .columns(FIELDS.iter().map(|field| of_device(field.name)))
-            .from(device.clone())
-            .left_join(
-                fleet.clone(),
-                Expr::col((fleet.clone(), Alias::new("id")))
-                    .equals(of_device("belongs_to__application")),
-            )
-            .and_where(Expr::col(of_device("uuid")).eq(uuid))
-            .take();
-        let select = SystemPurpose::Report.statement(select);
+        let select = SystemPurpose::Report.sql(*SELECT).with(uuid);
         let Some(row) = cloud.database.row(&select).await? else {
             return Ok(None);
         };
