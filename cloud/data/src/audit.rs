@@ -124,7 +124,7 @@ pub async fn note_alone(
 
 /// Who is noted for what the request that this task serves changes, and from which address: the author, where one is
 /// given, or whoever makes the request. Nobody where their doings are not noted.
-fn noted(author: Option<&Author>) -> Option<(Author, Option<String>)> {
+fn noted(author: Option<&Author>) -> Option<(Author, Option<IpAddr>)> {
     let (address, of_request) = SOURCE
         .try_with(|source| (source.address, source.author.get().cloned()))
         .unwrap_or_default();
@@ -133,12 +133,12 @@ fn noted(author: Option<&Author>) -> Option<(Author, Option<String>)> {
         author.role,
         Role::User | Role::UserKey | Role::ProvisioningKey
     );
-    let address = address.map(|address| address.to_canonical().to_string());
     is_noted.then_some((author, address))
 }
 
 fn statement(author: Option<&Author>, event: Event<'_>, now: i64) -> Option<Sql> {
     let (author, address) = noted(author)?;
+    let address = address.map(|address| address.to_canonical().to_string());
     let statement = sql(insert(event.resource))
         .with(now)
         .with(now)
