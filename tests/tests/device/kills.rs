@@ -11,6 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bollard::Docker;
+use bollard::errors::Error as DockerError;
 use bollard::query_parameters::{InspectContainerOptions, ListContainersOptionsBuilder};
 use serde_json::{Value, json};
 use tests::{Registry, Supervisor, guest, services_of, until};
@@ -328,10 +329,16 @@ async fn running_containers(docker: &Docker, suffix: &str) -> BTreeMap<String, R
             continue;
         }
         let id = container.id.unwrap();
-        let inspected = docker
+        let inspected = match docker
             .inspect_container(&id, None::<InspectContainerOptions>)
             .await
-            .unwrap();
+        {
+            // Docker lists a container that is being removed until the last of it is gone.
+            Err(DockerError::DockerResponseServerError {
+                status_code: 404, ..
+            }) => continue,
+            inspected => inspected.unwrap(),
+        };
         let state = inspected.state.unwrap();
         if state.running != Some(true) {
             // Only a dead supervisor may leave one that is made and not started.
