@@ -18,18 +18,33 @@ const WINDOW: Duration = Duration::from_secs(15);
 /// the LED was given back.
 const BEFORE: u32 = 7;
 
-const POLICY: &str = r#"
+/// What the stock plugins are granted: which files they are, the layout says.
+const STOCK: &str = r#"
     [plugins.device-info]
     grants = ["device"]
     [plugins.led-blink]
     grants = ["led"]
-    [plugins.greeter]
-    grants = ["device"]
-    [plugins.board-leds]
-    grants = ["led"]
-    [plugins.led-guests]
-    grants = ["led"]
 "#;
+
+/// That, and what the plugins of others get, of which the policy pins the files.
+fn policy() -> String {
+    let mut policy = STOCK.to_owned();
+    for (name, file, grants) in [
+        ("greeter", "greeter", "grants = [\"device\"]"),
+        ("board-leds", "board_leds", "grants = [\"led\"]"),
+        ("led-guests", "led_guests", "grants = [\"led\"]"),
+        ("ticker", "ticker", ""),
+    ] {
+        let digest = digest(&guest(file));
+        policy += &format!("[plugins.{name}]\nsha256 = [\"{digest}\"]\n{grants}\n");
+    }
+    policy
+}
+
+/// SHA-256 of a file, in hexadecimal.
+fn digest(file: &Path) -> String {
+    hex::encode(Sha256::digest(fs::read(file).unwrap()))
+}
 
 /// A supervisor with plugins of the test's choice.
 struct Device {
@@ -48,7 +63,7 @@ impl Device {
         for plugin in plugins {
             install(plugin, &folder.path().join("plugins"));
         }
-        fs::write(folder.path().join("policy.toml"), POLICY).unwrap();
+        fs::write(folder.path().join("policy.toml"), policy()).unwrap();
         let board = json!({ "slug": device_type, "arch": "aarch64" });
         fs::write(folder.path().join("device-type.json"), board.to_string()).unwrap();
         let path = |name: &str| folder.path().join(name).display().to_string();
@@ -176,7 +191,6 @@ async fn the_report_tells_of_each_plugin_what_it_is_what_it_may_and_how_it_does(
         fault["message"].as_str().unwrap().contains("failed"),
         "{fault}"
     );
-    let digest = |component: PathBuf| hex::encode(Sha256::digest(fs::read(component).unwrap()));
 
     let mut report = device.report("device-info").await;
     let file = report["file"].take();
@@ -185,7 +199,7 @@ async fn the_report_tells_of_each_plugin_what_it_is_what_it_may_and_how_it_does(
         report,
         json!({
             "name": "device-info", "file": null, "version": env!("CARGO_PKG_VERSION"), "interface": "1.0.0",
-            "digest": digest(stock("device_info")), "state": "running",
+            "digest": digest(&stock("device_info")), "state": "running",
             "routes": [
                 {"method": "GET", "path": "/v2/local/device-info"},
                 {"method": "GET", "path": "/v2/device/name"},
@@ -196,7 +210,7 @@ async fn the_report_tells_of_each_plugin_what_it_is_what_it_may_and_how_it_does(
     let report = device.report("led-guests").await;
     assert_eq!(
         (&report["digest"], &report["grants"]),
-        (&json!(digest(guest("led_guests"))), &json!(["led"]))
+        (&json!(digest(&guest("led_guests"))), &json!(["led"]))
     );
     assert_eq!(
         (&report["calls"], &report["failures"]),
@@ -427,7 +441,10 @@ async fn a_changed_policy_takes_effect_without_a_restart() {
     assert_eq!(device.supervisor.get(path).await.status, 200);
 
     let policy = device.folder.path().join("policy.toml");
-    fs::write(&policy, "[plugins.device-info]\ngrants = [\"device\"]\n").unwrap();
+    let pin = format!("sha256 = [\"{}\"]", digest(&guest("greeter")));
+    let withdrawn =
+        format!("[plugins.device-info]\ngrants = [\"device\"]\n[plugins.greeter]\n{pin}\n");
+    fs::write(&policy, withdrawn).unwrap();
     until("the grant to be withdrawn", || async {
         let report = device.report("greeter").await;
         if report["state"] == "refused" {
@@ -444,7 +461,7 @@ async fn a_changed_policy_takes_effect_without_a_restart() {
     let answer = device.supervisor.get("/v2/device/name").await;
     assert_eq!(answer.status, 200, "another plugin was disturbed");
 
-    fs::write(&policy, POLICY).unwrap();
+    fs::write(&policy, self::policy()).unwrap();
     device.until_status(path, 200).await;
 }
 

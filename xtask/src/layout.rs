@@ -1,5 +1,6 @@
-//! The layout in `target/dist`: the programs, the plugins and the default policy, each where the
-//! supervisor looks for it relative to its own place, and the list of what they are made of.
+//! The layout in `target/dist`: the programs, the plugins with the list of which files they are, and the
+//! default policy, each where the supervisor looks for it relative to its own place, and the list of what
+//! they are made of.
 //!
 //! The supervisor and its compiler are built by separate cargo invocations: one alone would unify
 //! wasmtime's features and put the code generator into the resident process.
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::cargo::{self, Steps, WASM_TARGET};
-use crate::{sbom, simulate};
+use crate::{sbom, simulate, stock_plugins};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -166,6 +167,7 @@ fn build_for_devices(arguments: &Arguments, steps: &mut Steps) -> Result<Layout>
         )?;
     }
     remove_strangers(&folder.join("plugins"), &plugins)?;
+    stock_plugins::write(&folder, &plugins)?;
     install(
         &cargo::repository().join("packaging/policy.toml"),
         &folder.join("policy.toml"),
@@ -209,7 +211,7 @@ pub(crate) fn guest_crates() -> Result<Vec<String>> {
 }
 
 /// Cargo names a library's component with underscores and a program's as it is.
-fn component_file(package: &str) -> String {
+pub(crate) fn component_file(package: &str) -> String {
     format!("{}.wasm", package.replace('-', "_"))
 }
 

@@ -23,6 +23,7 @@ mod samples;
 mod sbom;
 mod shells_for_tests;
 mod simulate;
+mod stock_plugins;
 mod supply_chain;
 mod test;
 

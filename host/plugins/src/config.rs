@@ -12,6 +12,8 @@ pub struct PluginsConfig {
     pub plugin_dirs: Vec<PathBuf>,
     /// The policy file; nothing is granted where it is not there.
     pub policy: PathBuf,
+    /// The list of the plugins that the layout ships with; without it there are none.
+    pub stock_plugins: PathBuf,
     /// Where compiled plugins are kept.
     pub cache: sandbox::Cache,
     /// The supervisor's folder of state; `leds/` in it holds what LEDs showed before a plugin took them.

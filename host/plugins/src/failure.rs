@@ -151,3 +151,15 @@ pub(crate) fn failed(status: StatusCode, message: &str) -> Response<Body> {
     response.headers_mut().insert(header::CONTENT_TYPE, json);
     response
 }
+
+/// An error with its causes, in one line but for what a cause spreads over more.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(cause.to_string().trim_end());
+        source = cause.source();
+    }
+    text
+}

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use wasmtime::component::InstancePre;
 use wasmtime::component::types::ComponentItem;
+use wasmtime::component::{Component, InstancePre};
 
 use crate::actions::Actions;
 use crate::capabilities::led::Leds;
@@ -21,7 +21,7 @@ use crate::identify::Identify;
 use crate::limits::Limits;
 use crate::linker::Linkers;
 use crate::manifest::Manifest;
-use crate::policy::{Grants, Policy};
+use crate::policy::{Grants, PolicyFiles};
 use crate::pool::{PATIENCE, Pool};
 
 /// A version of a plugin that can be called.
@@ -138,7 +138,7 @@ impl Drop for Timed<'_> {
 pub(crate) struct Workshop {
     pub(crate) pool: Arc<Pool>,
     pub(crate) cache: sandbox::Cache,
-    pub(crate) policy_path: PathBuf,
+    pub(crate) policy_files: PolicyFiles,
     pub(crate) plugin_config: toml::Table,
     /// What relative folders of the policy are below.
     pub(crate) host_root: PathBuf,
@@ -177,25 +177,29 @@ pub(crate) enum LoadError {
 }
 
 impl Workshop {
-    /// Makes the component `wasm` with this manifest ready to be called.
-    pub(crate) async fn load(
+    /// The native code of the component in `file`.
+    pub(crate) async fn compile(
         &self,
         file: &Path,
-        digest: String,
+        digest: &str,
         wasm: &[u8],
+    ) -> Result<Component, LoadError> {
+        let name = file.display().to_string();
+        let source = sandbox::Source::with_digest(&name, wasm, digest.to_owned());
+        let (profile, engine) = (sandbox::Profile::Plugin, &self.pool.engine);
+        Ok(self.cache.load(&source, profile, engine).await?)
+    }
+
+    /// Makes a component with this manifest ready to be called with these grants.
+    pub(crate) fn link(
+        &self,
+        component: &Component,
+        digest: String,
         manifest: Manifest,
-        policy: &Policy,
+        grants: Grants,
         counters: Arc<Counters>,
     ) -> Result<Loaded, LoadError> {
         let engine = &self.pool.engine;
-        let name = file.display().to_string();
-        let source = sandbox::Source::with_digest(&name, wasm, digest.clone());
-        let component = self
-            .cache
-            .load(&source, sandbox::Profile::Plugin, engine)
-            .await?;
-
-        let grants = policy.of(&manifest.name, &self.host_root);
         let types = component.component_type();
         let interface = |(name, item): (&str, _)| {
             // A bare type is no import that anything could come through, and so is an instance of such: what
@@ -217,14 +221,14 @@ impl Workshop {
             &manifest,
             imports.iter().map(String::as_str),
             &grants.grants,
-            &self.policy_path,
+            &self.policy_files.owner,
         )?;
 
         let link = |error: wasmtime::Error| LoadError::Link(format!("{error:#}"));
         let pre = self
             .linkers
             .granted(engine, &grants.grants, |linker| {
-                linker.instantiate_pre(&component)
+                linker.instantiate_pre(component)
             })
             .map_err(link)?;
         let exports = ExportIndices::of(&pre);

@@ -1,8 +1,9 @@
 //! From files to the table that requests are looked up in.
 //!
-//! A lap looks at all plugin folders and the policy, loads what has changed beside what serves, and
-//! puts together a new table. It is swapped in at once: a request sees the old one or the new one. A
-//! version that does not load, or that wants what another plugin has, leaves the old one serving.
+//! A lap reads the policy and what the files of all plugin folders say of themselves, decides by that alone
+//! which of them may be loaded, loads what has changed beside what serves, and puts together a new table. It
+//! is swapped in at once: a request sees the old one or the new one. A version that does not load, or that
+//! wants what another plugin has, leaves the old one serving, as long as the policy pins that.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -11,13 +12,17 @@ use std::sync::Arc;
 
 use futures::stream::{self, StreamExt as _};
 
+use crate::assembly::Assembly;
+use crate::claims::Claims;
+use crate::failure::chain;
 use crate::loaded::{Counters, Loaded, Workshop};
-use crate::policy::Policy;
-use crate::routes::{Reserved, overlap};
-use crate::settled_file::{PluginFile, Stamp, read};
-use crate::table::{Entry, Other, Table, log_change};
+use crate::manifest::Manifest;
+use crate::policy::{Grants, Policy};
+use crate::routes::Reserved;
+use crate::settled_file::{FileHead, Stamp, read_head, read_wasm};
+use crate::table::{Other, Table};
 
-/// How many files are loaded at a time.
+/// How many files are read or loaded at a time.
 const AT_ONCE: usize = 4;
 
 /// Loads plugins, lap by lap.
@@ -28,17 +33,31 @@ pub(crate) struct Loader {
     counters: HashMap<String, Arc<Counters>>,
     policy: Policy,
     policy_problem: Option<String>,
-    /// The files as they were at the last lap.
-    seen: BTreeMap<PathBuf, Stamp>,
+    /// The files of all folders, as they were last read.
+    files: BTreeMap<PathBuf, FileRecord>,
 }
 
-/// What a lap found for one file.
-enum Found {
-    /// As at the last lap.
-    Same,
-    New(Arc<Loaded>),
-    Other(Box<Other>),
+/// A file as it was last read, and what came of it.
+struct FileRecord {
+    /// None where it has to be read again.
+    stamp: Option<Stamp>,
+    head: Result<FileHead, String>,
+    /// Its content, loaded; also where another plugin keeps it from serving.
+    loaded: Option<Arc<Loaded>>,
+    /// Why its content does not load, with the grants that it was tried with.
+    failure: Option<(Grants, String)>,
 }
+
+/// What a file gets, by what it says of itself.
+enum Verdict {
+    /// It may be loaded.
+    Load(Box<Grants>),
+    /// It is for other boards than this.
+    OtherBoard,
+    Refused(String),
+}
+
+type Verdicts = BTreeMap<PathBuf, Verdict>;
 
 impl Loader {
     pub(crate) fn new(
@@ -53,55 +72,26 @@ impl Loader {
             counters: HashMap::new(),
             policy: Policy::default(),
             policy_problem: None,
-            seen: BTreeMap::new(),
+            files: BTreeMap::new(),
         }
     }
 
     /// One lap: the table that is to follow `before`.
     pub(crate) async fn lap(&mut self, before: &Table) -> Table {
-        let another_policy = self.read_policy();
-        let files = self.files();
-        let mut last = std::mem::take(&mut self.seen);
-        if another_policy {
-            // What is linked follows from the policy: all are linked again.
-            last.clear();
-        }
-        let looks: Vec<_> = files
-            .into_iter()
-            .map(|file| {
-                let last = last.remove(&file);
-                self.look(file, last, before)
-            })
-            .collect();
-        // Each holds a whole file in memory.
-        let looks = stream::iter(looks)
-            .buffered(AT_ONCE)
-            .collect::<Vec<_>>()
-            .await;
-        let mut seen = BTreeMap::new();
-        let mut found = BTreeMap::new();
-        for (file, now, what) in looks {
-            seen.extend(now.map(|now| (file.clone(), now)));
-            found.insert(file, what);
-        }
-        self.seen = seen;
-        for what in found.values() {
-            if let Found::New(plugin) = what {
-                self.counters
-                    .insert(plugin.manifest.name.clone(), Arc::clone(&plugin.counters));
-            }
-        }
-        self.assemble(found, before, another_policy)
+        self.read_policy();
+        self.read_files(before).await;
+        let claims = self.claims(before);
+        let verdicts = self.judge(&claims);
+        self.load(&verdicts).await;
+        self.assemble(verdicts, &claims, before)
     }
 
-    /// Reads the policy again; whether it differs from before.
-    fn read_policy(&mut self) -> bool {
-        match Policy::read(&self.workshop.policy_path) {
+    /// Reads the policy again.
+    fn read_policy(&mut self) {
+        match Policy::read(&self.workshop.policy_files) {
             Ok(policy) => {
                 self.policy_problem = None;
-                let changed = policy != self.policy;
                 self.policy = policy;
-                changed
             }
             // What was granted stays granted: a slip of the pen takes no plugin down.
             Err(error) => {
@@ -110,13 +100,50 @@ impl Loader {
                     tracing::error!("{problem}; the policy before stays in force");
                 }
                 self.policy_problem = Some(problem);
-                false
             }
         }
     }
 
+    /// Reads what has changed in the folders since the last lap.
+    async fn read_files(&mut self, before: &Table) {
+        // Nobody is writing yet when the device starts, and someone is waiting.
+        let settle = !before.entries.is_empty();
+        let mut last = std::mem::take(&mut self.files);
+        let mut changed = Vec::new();
+        for file in self.paths() {
+            match last.remove(&file) {
+                Some(record) if record.stamp.is_some() && record.stamp == Stamp::of(&file).ok() => {
+                    self.files.insert(file, record);
+                }
+                _ => changed.push(file),
+            }
+        }
+        let reads: Vec<_> = changed
+            .into_iter()
+            .map(|file| async move {
+                let read = read_head(file.clone(), settle).await;
+                (file, read)
+            })
+            .collect();
+        // Each holds a whole file in memory while it is read.
+        let reads: Vec<_> = stream::iter(reads).buffered(AT_ONCE).collect().await;
+        for (file, read) in reads {
+            let (stamp, head) = match read {
+                Ok((stamp, head)) => (Some(stamp), Ok(head)),
+                Err(reason) => (None, Err(reason)),
+            };
+            let record = FileRecord {
+                stamp,
+                head,
+                loaded: None,
+                failure: None,
+            };
+            self.files.insert(file, record);
+        }
+    }
+
     /// The files of all folders, those of the first folder first.
-    fn files(&self) -> Vec<PathBuf> {
+    fn paths(&self) -> Vec<PathBuf> {
         let mut files = Vec::new();
         for folder in &self.folders {
             let Ok(entries) = fs::read_dir(folder) else {
@@ -141,238 +168,194 @@ impl Loader {
         files
     }
 
-    /// Looks at one file, and loads it if it has changed.
-    async fn look(
-        &self,
-        file: PathBuf,
-        last: Option<Stamp>,
-        before: &Table,
-    ) -> (PathBuf, Option<Stamp>, Found) {
-        if last.is_some() && last == Stamp::of(&file).ok() {
-            return (file, last, Found::Same);
-        }
-        // Nobody is writing yet when the device starts, and someone is waiting.
-        let settle = !before.entries.is_empty();
-        match read(file.clone(), settle).await {
-            Ok(read) => {
-                let stamp = read.stamp.clone();
-                let found = self.load(&file, read).await;
-                (file, Some(stamp), found)
+    /// Which file claims which name: by what it says now, and by what serves from it still.
+    fn claims(&self, before: &Table) -> Claims {
+        let mut claims = Claims::default();
+        for (file, record) in &self.files {
+            if let Ok(FileHead {
+                manifest: Ok(manifest),
+                ..
+            }) = &record.head
+            {
+                claims.add(&manifest.name, file);
             }
-            Err(reason) => {
-                let (manifest, digest) = (None, String::new());
-                let other = Other {
-                    manifest,
-                    digest,
-                    refused: Some(reason),
-                };
-                (file, None, Found::Other(Box::new(other)))
+            let serving = before
+                .entries
+                .get(file)
+                .and_then(|entry| entry.serving.as_ref());
+            if let Some(plugin) = serving {
+                claims.add(&plugin.manifest.name, file);
+            }
+        }
+        claims
+    }
+
+    /// Decides what each file gets. Nothing is compiled for that.
+    fn judge(&self, claims: &Claims) -> Verdicts {
+        let verdict = |record: &FileRecord| -> Verdict {
+            let manifest = match &record.head {
+                Ok(head) => head.manifest.as_ref().map(|manifest| (head, manifest)),
+                Err(reason) => Err(reason),
+            };
+            let (head, manifest) = match manifest {
+                Ok(both) => both,
+                Err(reason) => return Verdict::Refused(reason.clone()),
+            };
+            if let Some(doubled) = claims.doubled(&manifest.name) {
+                return Verdict::Refused(doubled);
+            }
+            let board = self.workshop.device.identity().device_type;
+            if !manifest.is_for(&board) {
+                return Verdict::OtherBoard;
+            }
+            let host_root = &self.workshop.host_root;
+            match self.policy.of(&manifest.name, &head.digest, host_root) {
+                Ok(grants) => Verdict::Load(Box::new(grants)),
+                Err(error) => Verdict::Refused(error.to_string()),
+            }
+        };
+        let files = self.files.iter();
+        files
+            .map(|(file, record)| (file.clone(), verdict(record)))
+            .collect()
+    }
+
+    /// Loads what may be loaded and is not, or was with other grants.
+    async fn load(&mut self, verdicts: &Verdicts) {
+        let loads: Vec<_> = self
+            .files
+            .iter()
+            .filter_map(|(file, record)| match verdicts.get(file) {
+                Some(Verdict::Load(grants)) if record.is_to_be_loaded(grants) => {
+                    Some(self.load_one(file, record, grants))
+                }
+                _ => None,
+            })
+            .collect();
+        // Each holds a whole file in memory.
+        let loads: Vec<_> = stream::iter(loads).buffered(AT_ONCE).collect().await;
+        for (file, grants, outcome) in loads {
+            let Some(record) = self.files.get_mut(&file) else {
+                continue;
+            };
+            match outcome {
+                Ok(plugin) => {
+                    self.counters
+                        .insert(plugin.manifest.name.clone(), Arc::clone(&plugin.counters));
+                    record.loaded = Some(Arc::new(plugin));
+                    record.failure = None;
+                }
+                Err(reason) => {
+                    record.loaded = None;
+                    record.failure = Some((grants, reason));
+                }
             }
         }
     }
 
-    async fn load(&self, file: &Path, read: PluginFile) -> Found {
-        let PluginFile {
-            wasm,
-            digest,
-            manifest,
-            ..
-        } = read;
-        let refused = |manifest, reason: String| {
-            let digest = digest.clone();
-            Found::Other(Box::new(Other {
-                manifest,
-                digest,
-                refused: Some(reason),
-            }))
+    async fn load_one(
+        &self,
+        file: &Path,
+        record: &FileRecord,
+        grants: &Grants,
+    ) -> (PathBuf, Grants, Result<Loaded, String>) {
+        let outcome = async {
+            let head = record.head.as_ref().map_err(Clone::clone)?;
+            let manifest = head.manifest.clone()?;
+            let workshop = &self.workshop;
+            let component = match &record.loaded {
+                Some(plugin) => plugin.pre.component().clone(),
+                None => {
+                    let wasm = read_wasm(file.to_owned(), head.digest.clone()).await?;
+                    let compiled = workshop.compile(file, &head.digest, &wasm).await;
+                    compiled.map_err(|error| chain(&error))?
+                }
+            };
+            let counters = self.counters_of(&manifest.name);
+            let digest = head.digest.clone();
+            workshop
+                .link(&component, digest, manifest, grants.clone(), counters)
+                .map_err(|error| chain(&error))
         };
-        let manifest = match manifest {
-            Ok(manifest) => manifest,
-            Err(error) => return refused(None, chain(&error)),
-        };
-        if !manifest.is_for(&self.workshop.device.identity().device_type) {
-            return Found::Other(Box::new(Other {
-                manifest: Some(manifest),
-                digest,
-                refused: None,
-            }));
+        let outcome = outcome.await;
+        (file.to_owned(), grants.clone(), outcome)
+    }
+
+    fn counters_of(&self, name: &str) -> Arc<Counters> {
+        self.counters.get(name).cloned().unwrap_or_default()
+    }
+
+    /// The version before of a file, where the policy as it is now gives it what it needs.
+    fn still_granted(&self, plugin: &Arc<Loaded>, claims: &Claims) -> Option<Arc<Loaded>> {
+        let Manifest { name, .. } = &plugin.manifest;
+        if claims.doubled(name).is_some() {
+            return None;
         }
-        let counters = self
-            .counters
-            .get(&manifest.name)
-            .cloned()
-            .unwrap_or_default();
-        let known = manifest.clone();
-        match self
-            .workshop
-            .load(
-                file,
-                digest.clone(),
-                &wasm,
-                manifest,
-                &self.policy,
-                counters,
-            )
-            .await
-        {
-            Ok(loaded) => Found::New(Arc::new(loaded)),
-            Err(error) => refused(Some(known), chain(&error)),
+        let host_root = &self.workshop.host_root;
+        let grants = self.policy.of(name, &plugin.digest, host_root).ok()?;
+        if grants == plugin.around.grants {
+            return Some(Arc::clone(plugin));
         }
+        let linked = self.workshop.link(
+            plugin.pre.component(),
+            plugin.digest.clone(),
+            plugin.manifest.clone(),
+            grants,
+            Arc::clone(&plugin.counters),
+        );
+        linked.ok().map(Arc::new)
     }
 
     /// Puts the table together: those who serve stay as they are until the version that follows them
     /// fits in among the others.
-    fn assemble(
-        &self,
-        found: BTreeMap<PathBuf, Found>,
-        before: &Table,
-        another_policy: bool,
-    ) -> Table {
-        let mut serving: BTreeMap<PathBuf, Arc<Loaded>> = BTreeMap::new();
-        let mut others: BTreeMap<PathBuf, Other> = BTreeMap::new();
-        let mut waiting: Vec<(PathBuf, Arc<Loaded>)> = Vec::new();
-        for (file, found) in found {
-            let last = before.entries.get(&file).cloned().unwrap_or_default();
-            // With another policy an old version has links that may no longer be granted.
-            let mut keeps = !another_policy;
-            match found {
-                Found::Same => others.extend(last.other.map(|other| (file.clone(), other))),
-                Found::New(plugin) => waiting.push((file.clone(), plugin)),
-                Found::Other(other) => {
-                    // One that is for other boards from now on is not for this.
-                    keeps &= other.refused.is_some();
-                    others.insert(file.clone(), *other);
-                }
-            }
-            serving.extend(last.serving.filter(|_| keeps).map(|plugin| (file, plugin)));
-        }
-        // Those who served come first. One that waits for what another gives up comes after it.
-        waiting.sort_by_key(|(file, _)| {
-            before
-                .entries
-                .get(file)
-                .is_none_or(|entry| entry.serving.is_none())
-        });
-        loop {
-            let count = waiting.len();
-            waiting.retain(|(file, plugin)| {
-                let fits = self.fits(file, plugin, &serving).is_ok();
-                if fits {
-                    serving.insert(file.clone(), Arc::clone(plugin));
-                }
-                !fits
-            });
-            if waiting.len() == count {
-                break;
-            }
-        }
-        for (file, plugin) in waiting {
-            let refused = self.fits(&file, &plugin, &serving).err();
-            let (manifest, digest) = (Some(plugin.manifest.clone()), plugin.digest.clone());
-            others.insert(
-                file,
-                Other {
-                    manifest,
-                    digest,
-                    refused,
-                },
-            );
-        }
-        self.table(serving, others, before)
-    }
-
-    fn table(
-        &self,
-        serving: BTreeMap<PathBuf, Arc<Loaded>>,
-        mut others: BTreeMap<PathBuf, Other>,
-        before: &Table,
-    ) -> Table {
-        let mut table = Table {
-            policy_problem: self.policy_problem.clone(),
-            ..Table::empty()
-        };
-        for (file, plugin) in serving {
-            table.routes.add(&plugin, &plugin.manifest.routes);
-            for action in &plugin.manifest.provides {
-                // A board's own provider goes before a general one.
-                let general = table
-                    .providers
-                    .get(action)
-                    .is_none_or(|other| !other.manifest.is_for_some_boards());
-                if general {
-                    table.providers.insert(*action, Arc::clone(&plugin));
-                }
-            }
-            let entry = Entry {
-                other: others.remove(&file),
-                serving: Some(plugin),
+    fn assemble(&self, verdicts: Verdicts, claims: &Claims, before: &Table) -> Table {
+        let mut assembly = Assembly::new(before, &self.reserved);
+        for (file, verdict) in verdicts {
+            let Some(record) = self.files.get(&file) else {
+                continue;
             };
-            table.entries.insert(file, entry);
-        }
-        for (file, other) in others {
-            table.entries.insert(
-                file,
-                Entry {
-                    serving: None,
-                    other: Some(other),
+            let entry = before.entries.get(&file);
+            let last = entry.and_then(|entry| entry.serving.as_ref());
+            // One that is for other boards from now on is not for this.
+            let last = last.filter(|_| !matches!(verdict, Verdict::OtherBoard));
+            // The same content with other grants takes its own place.
+            let loaded = record.loaded.as_ref();
+            let last = last.filter(|last| loaded.is_none_or(|now| now.digest != last.digest));
+            let last = last.and_then(|last| self.still_granted(last, claims));
+            if let Some(last) = last {
+                assembly.keep(&file, last);
+            }
+            match verdict {
+                Verdict::Load(_) => match (&record.loaded, &record.failure) {
+                    (Some(plugin), _) => assembly.offer(file, Arc::clone(plugin)),
+                    (None, Some((_, reason))) => {
+                        assembly.set_aside(file, record.other(Some(reason.clone())));
+                    }
+                    (None, None) => {}
                 },
-            );
-        }
-        for (file, entry) in &table.entries {
-            log_change(file, before.entries.get(file), entry);
-        }
-        for file in before
-            .entries
-            .keys()
-            .filter(|file| !table.entries.contains_key(*file))
-        {
-            tracing::info!("plugin `{}` is gone", file.display());
-        }
-        table
-    }
-
-    /// Whether `plugin` from `file` has nothing that one of the others has, but for an older version
-    /// from the same file.
-    fn fits(
-        &self,
-        file: &Path,
-        plugin: &Loaded,
-        serving: &BTreeMap<PathBuf, Arc<Loaded>>,
-    ) -> Result<(), String> {
-        let manifest = &plugin.manifest;
-        self.reserved
-            .check(&manifest.routes)
-            .map_err(|error| error.to_string())?;
-        let others = serving.iter().filter(|(other, _)| *other != file);
-        for other in others.map(|(_, plugin)| &plugin.manifest) {
-            let name = &other.name;
-            if manifest.name == *name {
-                return Err(format!("another file has a plugin `{name}` already"));
-            }
-            overlap(&manifest.routes, name, &other.routes).map_err(|error| error.to_string())?;
-            let alike = manifest.is_for_some_boards() == other.is_for_some_boards();
-            let mut both = manifest.provides.iter();
-            if let Some(action) = both.find(|action| other.provides.contains(action))
-                && alike
-            {
-                let action = action.name();
-                return Err(format!(
-                    "`{action}` is also provided by the plugin `{name}`"
-                ));
+                Verdict::OtherBoard => assembly.set_aside(file, record.other(None)),
+                Verdict::Refused(reason) => assembly.set_aside(file, record.other(Some(reason))),
             }
         }
-        Ok(())
+        assembly.table(self.policy_problem.clone())
     }
 }
 
-/// An error with its causes, in one line but for what a cause spreads over more.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(cause.to_string().trim_end());
-        source = cause.source();
+impl FileRecord {
+    fn is_to_be_loaded(&self, grants: &Grants) -> bool {
+        let is_loaded = |plugin: &Arc<Loaded>| plugin.around.grants == *grants;
+        let has_failed = |(tried, _): &(Grants, String)| tried == grants;
+        !self.loaded.as_ref().is_some_and(is_loaded)
+            && !self.failure.as_ref().is_some_and(has_failed)
     }
-    text
+
+    /// What the report says of it where it is not what serves.
+    fn other(&self, refused: Option<String>) -> Other {
+        let head = self.head.as_ref().ok();
+        Other {
+            manifest: head.and_then(|head| head.manifest.clone().ok()),
+            digest: head.map(|head| head.digest.clone()).unwrap_or_default(),
+            refused,
+        }
+    }
 }

@@ -17,6 +17,7 @@ use crate::identify::Identify;
 use crate::linker::Linkers;
 use crate::loaded::{Loaded, Workshop};
 use crate::loader::Loader;
+use crate::policy::PolicyFiles;
 use crate::pool::Pool;
 use crate::routes::{Lookup, Reserved};
 use crate::spares::Spares;
@@ -112,11 +113,15 @@ impl Plugins {
         let identify = Identify::new(&actions);
         let changed = Arc::new(Notify::new());
         // Before the first look, so that nothing can change unnoticed in between.
-        let watch = Watch::start(&config.plugin_dirs, &config.policy, Arc::clone(&changed));
+        let policy_files = PolicyFiles {
+            owner: config.policy,
+            stock: config.stock_plugins,
+        };
+        let watch = Watch::start(&config.plugin_dirs, &policy_files, Arc::clone(&changed));
         let workshop = Arc::new(Workshop {
             pool: Arc::clone(&pool),
             cache: config.cache,
-            policy_path: config.policy,
+            policy_files,
             plugin_config: config.plugin_config,
             leds: config.host_root.join("sys/class/leds"),
             host_root: config.host_root,

@@ -1,11 +1,13 @@
-//! What this device lets its plugins have. Nothing is granted that is not written here.
+//! What this device lets its plugins have. Nothing is granted that is not written here, and what is written
+//! goes to the files that the section pins. A section that pins none is for the stock plugin of that name.
 //!
 //! ```toml
-//! [plugins.led-blink]
+//! [plugins.led-blink]         # a stock plugin
 //! grants = ["led"]
 //! leds = ["ACT"]              # only these LEDs; all where it is left out
 //!
-//! [plugins.tags]
+//! [plugins.acme-tags]
+//! sha256 = ["5f0c…"]          # these files and no others
 //! grants = ["cloud"]
 //! records = ["device_tag"]    # these kinds of records of the cloud; none where it is left out
 //!
@@ -30,14 +32,33 @@ use serde::{Deserialize, Deserializer};
 
 use crate::capability::Capability;
 use crate::limits::Asked;
+use crate::pins::{FileDigests, PinError};
+use crate::stock::StockPlugins;
 
 /// The largest policy file, in bytes.
 const SIZE: u64 = 1 << 20;
 
-/// The policy of the device.
+/// The policy of the device, with the stock plugins of its layout.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Policy {
+    files: PolicyFiles,
+    owner: OwnerPolicy,
+    stock: StockPlugins,
+}
+
+/// Where it is read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct PolicyFiles {
+    /// The owner's `policy.toml`.
+    pub(crate) owner: PathBuf,
+    /// The layout's `stock-plugins.toml`.
+    pub(crate) stock: PathBuf,
+}
+
+/// What the device's owner has written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Policy {
+struct OwnerPolicy {
     #[serde(default)]
     plugins: BTreeMap<String, Grants>,
 }
@@ -46,6 +67,8 @@ pub(crate) struct Policy {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Grants {
+    /// The files that get it; where it is left out, the stock plugin of that name.
+    pub(crate) sha256: Option<FileDigests>,
     #[serde(default)]
     pub(crate) grants: BTreeSet<Capability>,
     /// The LEDs that `led` gives; all of the device's where it is left out.
@@ -128,55 +151,107 @@ pub enum PolicyError {
 }
 
 impl Policy {
-    /// Reads the policy at `path`. One that is not there grants nothing.
-    pub(crate) fn read(path: &Path) -> Result<Policy, PolicyError> {
-        let failed = |source| PolicyError::Read {
-            path: path.to_owned(),
-            source,
-        };
-        match std::fs::metadata(path) {
-            Ok(meta) if meta.len() > SIZE => {
-                return Err(PolicyError::TooLarge {
-                    path: path.to_owned(),
-                });
-            }
-            Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                tracing::info!(
-                    "no policy at `{}`: plugins get no capability",
-                    path.display()
-                );
-                return Ok(Policy::default());
-            }
-            Err(error) => return Err(failed(error)),
-        }
-        Policy::parse(path, &std::fs::read_to_string(path).map_err(failed)?)
+    /// Reads the policy and the list of stock plugins. One that is not there grants or pins nothing.
+    pub(crate) fn read(files: &PolicyFiles) -> Result<Policy, PolicyError> {
+        let owner = read_text(&files.owner)?.unwrap_or_else(|| {
+            let path = files.owner.display();
+            tracing::info!("no policy at `{path}`: plugins get no capability");
+            String::new()
+        });
+        let stock = read_text(&files.stock)?.unwrap_or_default();
+        Policy::parse(files, &owner, &stock)
     }
 
-    fn parse(path: &Path, text: &str) -> Result<Policy, PolicyError> {
-        let policy: Policy = toml::from_str(text).map_err(|source| PolicyError::Parse {
+    fn parse(files: &PolicyFiles, owner: &str, stock: &str) -> Result<Policy, PolicyError> {
+        let parsed = |path: &Path, source| PolicyError::Parse {
             path: path.to_owned(),
             source: Box::new(source),
-        })?;
-        for (plugin, grants) in &policy.plugins {
+        };
+        let owner: OwnerPolicy =
+            toml::from_str(owner).map_err(|error| parsed(&files.owner, error))?;
+        let stock: StockPlugins =
+            toml::from_str(stock).map_err(|error| parsed(&files.stock, error))?;
+        for (plugin, grants) in &owner.plugins {
             if let Err(reason) = grants.check() {
                 return Err(PolicyError::Invalid {
-                    path: path.to_owned(),
+                    path: files.owner.clone(),
                     plugin: plugin.clone(),
                     reason,
                 });
             }
         }
-        Ok(policy)
+        Ok(Policy {
+            files: files.clone(),
+            owner,
+            stock,
+        })
     }
 
-    /// What the plugin of this name gets, with folders as this process sees them.
-    pub(crate) fn of(&self, plugin: &str, host_root: &Path) -> Grants {
-        let mut grants = self.plugins.get(plugin).cloned().unwrap_or_default();
+    /// What the file of this digest gets that claims this name, with folders as this process sees them.
+    ///
+    /// # Errors
+    /// Where the name is not pinned to the file.
+    pub(crate) fn of(
+        &self,
+        plugin: &str,
+        digest: &str,
+        host_root: &Path,
+    ) -> Result<Grants, PinError> {
+        let section = self.owner.plugins.get(plugin);
+        let (plugin, digest) = (plugin.to_owned(), digest.to_owned());
+        let policy = self.files.owner.clone();
+        match (
+            section.and_then(|section| section.sha256.as_ref()),
+            self.stock.get(&plugin),
+        ) {
+            (Some(files), _) if files.contain(&digest) => {}
+            (Some(_), _) => {
+                return Err(PinError::OtherFiles {
+                    plugin,
+                    digest,
+                    policy,
+                });
+            }
+            (None, Some(stock)) if stock.sha256.contain(&digest) => {}
+            (None, Some(_)) => {
+                return Err(PinError::NotStock {
+                    plugin,
+                    digest,
+                    stock: self.files.stock.clone(),
+                    policy,
+                });
+            }
+            (None, None) => {
+                return Err(PinError::NoFile {
+                    plugin,
+                    digest,
+                    policy,
+                });
+            }
+        }
+        let mut grants = section.cloned().unwrap_or_default();
+        // Which other files get the same is no matter of this one's.
+        grants.sha256 = None;
         for folder in &mut grants.files {
             folder.host = host_root.join(&folder.host);
         }
-        grants
+        Ok(grants)
+    }
+}
+
+/// The text of the file at `path`; none where there is no such file.
+fn read_text(path: &Path) -> Result<Option<String>, PolicyError> {
+    let failed = |source| PolicyError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    match std::fs::metadata(path) {
+        Ok(meta) if meta.len() > SIZE => Err(PolicyError::TooLarge {
+            path: path.to_owned(),
+        }),
+        Ok(_) => std::fs::read_to_string(path).map(Some).map_err(failed),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(error)),
     }
 }
 
@@ -215,73 +290,4 @@ impl Grants {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(text: &str) -> Result<Policy, String> {
-        Policy::parse(Path::new("policy.toml"), text).map_err(|error| {
-            let source = std::error::Error::source(&error)
-                .map(ToString::to_string)
-                .unwrap_or_default();
-            format!("{error}\n{source}")
-        })
-    }
-
-    #[test]
-    fn nothing_is_granted_that_is_not_written() {
-        let policy = parse("[plugins.a]\ngrants = [\"led\"]\nleds = [\"ACT\"]").unwrap();
-        assert_eq!(policy.of("b", Path::new("/")), Grants::default());
-        let granted = policy.of("a", Path::new("/")).grants;
-        assert_eq!(granted, BTreeSet::from([Capability::Led]));
-        assert_eq!(
-            Policy::read(Path::new("/nowhere/policy.toml")).unwrap(),
-            Policy::default()
-        );
-    }
-
-    #[test]
-    fn what_is_wrong_is_named_with_its_line() {
-        for (text, expected) in [
-            ("[plugins.a]\ngrant = [\"led\"]", "line 2, column 1"),
-            ("[plugins.a]\ngrant = [\"led\"]", "unknown field `grant`"),
-            ("[plugins.a]\n\ngrants = [\"gpio\"]", "line 3"),
-            ("[plugin.a]", "unknown field `plugin`"),
-            (
-                "[plugins.a]\nlimits = { memory_mib = 64 }",
-                "`[plugins.a]`: `memory_mib` is 64",
-            ),
-            ("[plugins.a]\nleds = []", "`leds` without granting \"led\""),
-            (
-                "[plugins.a]\nrecords = [\"device_tag\"]",
-                "`records` without granting \"cloud\"",
-            ),
-            (
-                "[plugins.a]\nfiles = [{ host = \"/a\", guest = \"/a\" }]",
-                "`files` without granting",
-            ),
-            (
-                "[plugins.a]\nunits = [\"a.service\"]",
-                "`units` without granting \"units\"",
-            ),
-            (
-                "[plugins.a]\ngrants = [\"units\"]\nunits = [\"*.service\"]",
-                "line 3",
-            ),
-            (
-                "[plugins.a]\ngrants = [\"units\"]\nunits = [\"a\"]",
-                "`a` is not the name of a unit",
-            ),
-            (
-                "[plugins.a]\ngrants = [\"files\"]\nfiles = [{ host = \"a/../..\", guest = \"/a\" }]",
-                "`a/../..` is neither an absolute path nor",
-            ),
-            (
-                "[plugins.a]\ngrants = [\"files\"]\nfiles = [{ host = \"\", guest = \"/a\" }]",
-                "`` is neither an absolute path nor",
-            ),
-        ] {
-            let error = parse(text).unwrap_err();
-            assert!(error.contains(expected), "{text}\n{error}");
-        }
-    }
-}
+mod tests;

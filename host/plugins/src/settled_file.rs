@@ -5,7 +5,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::manifest::{Manifest, ManifestError};
+use crate::failure::chain;
+use crate::manifest::Manifest;
 
 /// The largest plugin, in bytes.
 const SIZE: u64 = 64 << 20;
@@ -33,45 +34,64 @@ impl Stamp {
     }
 }
 
-/// A plugin's file, read.
-pub(crate) struct PluginFile {
-    pub(crate) stamp: Stamp,
-    pub(crate) wasm: Vec<u8>,
+/// What a file says of itself, and the digest that it is known by.
+#[derive(Clone)]
+pub(crate) struct FileHead {
     pub(crate) digest: String,
-    pub(crate) manifest: Result<Manifest, ManifestError>,
+    pub(crate) manifest: Result<Manifest, String>,
 }
 
-/// Reads a file once nobody changes it any more (`settle`).
-pub(crate) async fn read(file: PathBuf, settle: bool) -> Result<PluginFile, String> {
+/// Reads what a file says of itself once nobody changes it any more (`settle`).
+pub(crate) async fn read_head(file: PathBuf, settle: bool) -> Result<(Stamp, FileHead), String> {
     for _ in 0..LOOKS {
         let path = file.clone();
-        let read = tokio::task::spawn_blocking(move || PluginFile::read(&path)).await;
-        let read = read.unwrap_or_else(|_| Err("reading it was cut short".to_owned()))?;
+        let read = tokio::task::spawn_blocking(move || head(&path)).await;
+        let (stamp, size, head) = read.unwrap_or_else(|_| Err(cut_short()))?;
         if settle {
             tokio::time::sleep(SETTLED).await;
         }
-        let unchanged = Stamp::of(&file).is_ok_and(|now| now == read.stamp);
-        if unchanged && read.stamp.size == read.wasm.len() as u64 {
-            return Ok(read);
+        let unchanged = Stamp::of(&file).is_ok_and(|now| now == stamp);
+        if unchanged && stamp.size == size {
+            return Ok((stamp, head));
         }
     }
     Err("it changes all the time".to_owned())
 }
 
-impl PluginFile {
-    fn read(path: &Path) -> Result<PluginFile, String> {
-        let failed = |error: std::io::Error| format!("it cannot be read: {error}");
-        let stamp = Stamp::of(path).map_err(failed)?;
-        if stamp.size > SIZE {
-            return Err(format!("it has {} bytes, more than {SIZE}", stamp.size));
+/// Reads the file whose head was read before.
+///
+/// # Errors
+/// When it cannot be read, or has changed since.
+pub(crate) async fn read_wasm(file: PathBuf, digest: String) -> Result<Vec<u8>, String> {
+    let read = tokio::task::spawn_blocking(move || {
+        let wasm = bytes(&file)?.1;
+        if sandbox::digest(&wasm) == digest {
+            Ok(wasm)
+        } else {
+            Err("it has changed while it was loaded".to_owned())
         }
-        let wasm = fs::read(path).map_err(failed)?;
-        let (digest, manifest) = (sandbox::digest(&wasm), Manifest::of(&wasm));
-        Ok(PluginFile {
-            stamp,
-            wasm,
-            digest,
-            manifest,
-        })
+    });
+    read.await.unwrap_or_else(|_| Err(cut_short()))
+}
+
+fn cut_short() -> String {
+    "reading it was cut short".to_owned()
+}
+
+fn head(path: &Path) -> Result<(Stamp, u64, FileHead), String> {
+    let (stamp, wasm) = bytes(path)?;
+    let head = FileHead {
+        digest: sandbox::digest(&wasm),
+        manifest: Manifest::of(&wasm).map_err(|error| chain(&error)),
+    };
+    Ok((stamp, wasm.len() as u64, head))
+}
+
+fn bytes(path: &Path) -> Result<(Stamp, Vec<u8>), String> {
+    let failed = |error: std::io::Error| format!("it cannot be read: {error}");
+    let stamp = Stamp::of(path).map_err(failed)?;
+    if stamp.size > SIZE {
+        return Err(format!("it has {} bytes, more than {SIZE}", stamp.size));
     }
+    Ok((stamp, fs::read(path).map_err(failed)?))
 }

@@ -1,4 +1,4 @@
-//! Tells when plugin folders or the policy may have changed.
+//! Tells when plugin folders, the policy or the list of stock plugins may have changed.
 //!
 //! The kernel tells (inotify), so that an idle device is not woken. What has changed is not asked of the
 //! event but of the files: an event that was lost or that came twice does no harm.
@@ -13,37 +13,45 @@ use notify::event::{AccessKind, AccessMode, EventKind};
 use notify::{ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
 
+use crate::policy::PolicyFiles;
+
 /// How often in a row a folder may be another one when it is looked at again.
 const ATTEMPTS: usize = 16;
 
 /// Watches until it is dropped.
 pub(crate) struct Watch {
     watcher: RecommendedWatcher,
-    /// The plugin folders, and the policy's; absolute.
+    /// The plugin folders, and those of the policy and of the list of stock plugins; absolute.
     folders: Vec<PathBuf>,
     /// What the kernel was asked to watch.
     watched: Vec<PathBuf>,
 }
 
 impl Watch {
-    /// Notifies `changed` when a file of `folders`, or `policy`, was written, moved or removed, or when a
-    /// folder came or went; after that [`Watch::follow`] is to be called.
+    /// Notifies `changed` when a file of `folders`, or one of `policy`, was written, moved or removed, or when
+    /// a folder came or went; after that [`Watch::follow`] is to be called.
     pub(crate) fn start(
         folders: &[PathBuf],
-        policy: &Path,
+        policy: &PolicyFiles,
         changed: Arc<Notify>,
     ) -> notify::Result<Watch> {
-        let policy = std::path::absolute(policy)?;
         let mut all = Vec::new();
-        for folder in folders.iter().map(PathBuf::as_path).chain(policy.parent()) {
+        for folder in folders {
             all.push(std::path::absolute(folder)?);
         }
+        let mut names = Vec::new();
+        for file in [&policy.owner, &policy.stock] {
+            let file = std::path::absolute(file)?;
+            names.extend(file.file_name().map(ToOwned::to_owned));
+            all.extend(file.parent().map(ToOwned::to_owned));
+        }
         let ways = all.clone();
-        let policy_name = policy.file_name().map(ToOwned::to_owned);
         let matters = move |path: &PathBuf| {
             path.extension()
                 .is_some_and(|extension| extension == "wasm")
-                || path.file_name() == policy_name.as_deref()
+                || names
+                    .iter()
+                    .any(|name| path.file_name() == Some(name.as_os_str()))
                 || ways.iter().any(|folder| folder.starts_with(path))
         };
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {

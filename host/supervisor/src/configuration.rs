@@ -61,6 +61,8 @@ pub(crate) struct Configuration {
     pub(crate) docker_host: String,
     pub(crate) plugin_dirs: Vec<PathBuf>,
     pub(crate) policy: PathBuf,
+    /// The plugins that the layout ships with, and which files they are.
+    pub(crate) stock_plugins: PathBuf,
     pub(crate) host_root: PathBuf,
     pub(crate) device_type: PathBuf,
     pub(crate) config_json: PathBuf,
@@ -152,6 +154,8 @@ fn merge(flags: Flags, file: File, program: &Path) -> Result<Configuration> {
                 .collect::<Result<_, _>>()?,
         },
         policy: path(flags.policy, file.policy, || layout.join("policy.toml"))?,
+        // A part of the layout, as the compiler is: not for the owner to choose.
+        stock_plugins: layout.join("stock-plugins.toml"),
         device_type: path(flags.device_type, file.device_type, || {
             host_root.join("mnt/boot/device-type.json")
         })?,
@@ -286,6 +290,10 @@ mod tests {
         let configuration = merged(Flags::default(), "").unwrap();
         assert_eq!(configuration.plugin_dirs, [Path::new("/opt/dist/plugins")]);
         assert_eq!(configuration.policy, Path::new("/opt/dist/policy.toml"));
+        assert_eq!(
+            configuration.stock_plugins,
+            Path::new("/opt/dist/stock-plugins.toml")
+        );
         assert_eq!(
             configuration.compiler,
             Path::new("/opt/dist/bin/supervisor-compile")

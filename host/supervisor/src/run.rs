@@ -310,6 +310,7 @@ pub(crate) fn plugins_config(
     PluginsConfig {
         plugin_dirs: configuration.plugin_dirs.clone(),
         policy: configuration.policy.clone(),
+        stock_plugins: configuration.stock_plugins.clone(),
         cache,
         state_dir: configuration.state_dir.clone(),
         host_root: configuration.host_root.clone(),

@@ -9,8 +9,8 @@ use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use os::{Action, Journal, Rehearsal, UnitName, UnitState};
 use plugins::{
-    Body, BootComparison, BootConfigError, BootSetting, Cloud, Device, Found, Identity, NoCloud,
-    Plugins, PluginsConfig,
+    Body, BootComparison, BootConfigError, BootSetting, Cloud, Device, Found, Identity, Manifest,
+    NoCloud, Plugins, PluginsConfig,
 };
 use serde_json::Value;
 
@@ -88,7 +88,8 @@ impl Host {
         }
     }
 
-    /// With the plugin in this file, for example of [`crate::build`].
+    /// With the plugin in this file, for example of [`crate::build`]. It is pinned as a device's stock plugins
+    /// are; what it is granted, [`Host::policy`] says.
     #[must_use]
     pub fn plugin(mut self, component: impl Into<PathBuf>) -> Self {
         self.components.push(component.into());
@@ -189,6 +190,7 @@ impl Host {
                 .with_context(|| format!("cannot copy `{}`", component.display()))?;
         }
         std::fs::write(path("policy.toml"), &self.policy)?;
+        std::fs::write(path("stock-plugins.toml"), stock_plugins(&self.components)?)?;
         for (name, brightness, max) in &self.leds {
             let led = path("root/sys/class/leds").join(name);
             std::fs::create_dir_all(&led)?;
@@ -222,6 +224,7 @@ impl Host {
         let plugins = Plugins::start(PluginsConfig {
             plugin_dirs: vec![path("plugins")],
             policy: path("policy.toml"),
+            stock_plugins: path("stock-plugins.toml"),
             cache,
             state_dir: path("state"),
             host_root: path("root"),
@@ -476,6 +479,24 @@ impl Running {
         self.plugins.shutdown().await;
         self.folder
     }
+}
+
+/// The list of stock plugins of a layout that ships with these files. What is no plugin is not listed.
+fn stock_plugins(components: &[PathBuf]) -> Result<String> {
+    let mut plugins = toml::Table::new();
+    for component in components {
+        let wasm = std::fs::read(component)
+            .with_context(|| format!("cannot read `{}`", component.display()))?;
+        if let Ok(manifest) = Manifest::of(&wasm) {
+            let mut stock = toml::Table::new();
+            let files = toml::Value::Array(vec![sandbox::digest(&wasm).into()]);
+            stock.insert("sha256".to_owned(), files);
+            plugins.insert(manifest.name, stock.into());
+        }
+    }
+    let mut list = toml::Table::new();
+    list.insert("plugins".to_owned(), plugins.into());
+    Ok(list.to_string())
 }
 
 fn boot_settings(settings: &[(&str, &str)]) -> Vec<BootSetting> {

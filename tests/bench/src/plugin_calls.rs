@@ -172,6 +172,7 @@ impl PluginHost {
         let plugins = Plugins::start(PluginsConfig {
             plugin_dirs: vec![dist.join("plugins")],
             policy: dist.join("policy.toml"),
+            stock_plugins: dist.join("stock-plugins.toml"),
             cache,
             state_dir: folders.path().to_owned(),
             host_root: folders.path().join("host"),

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use os::{Journal, Rehearsal};
-use plugins::{Body, Device, Found, Identity, PluginReport, Plugins, PluginsConfig};
+use plugins::{Body, Device, Found, Identity, Manifest, PluginReport, Plugins, PluginsConfig};
 use sandbox::{Cache, Limits};
 
 /// The component that does what its path says, without a manifest.
@@ -172,9 +172,44 @@ pub(crate) fn setup() -> Setup {
     }
 }
 
+/// Lists the file as one that the layout ships with, beside those of the same name that are listed already.
+fn pin(root: &Path, content: &[u8]) {
+    let Ok(manifest) = Manifest::of(content) else {
+        return;
+    };
+    let list = root.join("stock-plugins.toml");
+    let text = fs::read_to_string(&list).unwrap_or_default();
+    let mut stock: toml::Table = text.parse().unwrap();
+    let plugins = stock.entry("plugins").or_insert(toml::Table::new().into());
+    let plugin = plugins
+        .as_table_mut()
+        .unwrap()
+        .entry(manifest.name)
+        .or_insert(toml::Table::new().into());
+    let files = plugin
+        .as_table_mut()
+        .unwrap()
+        .entry("sha256")
+        .or_insert(toml::Value::Array(Vec::new()));
+    let digest = toml::Value::from(sandbox::digest(content));
+    let files = files.as_array_mut().unwrap();
+    if !files.contains(&digest) {
+        files.push(digest);
+        // Renamed into place, so that no half of it is ever read.
+        fs::write(root.join("stock-plugins.new"), stock.to_string()).unwrap();
+        fs::rename(root.join("stock-plugins.new"), list).unwrap();
+    }
+}
+
 impl Setup {
-    /// Puts a file into the plugin folder.
+    /// Puts a file into the plugin folder that the layout ships with, as far as plugins can tell.
     pub(crate) fn file(self, name: &str, content: &[u8]) -> Setup {
+        pin(self.root.path(), content);
+        self.strange_file(name, content)
+    }
+
+    /// Puts a file into the plugin folder that nobody has pinned.
+    pub(crate) fn strange_file(self, name: &str, content: &[u8]) -> Setup {
         fs::write(self.root.path().join("plugins").join(name), content).unwrap();
         self
     }
@@ -212,6 +247,7 @@ impl Setup {
         let config = PluginsConfig {
             plugin_dirs: vec![root.join("plugins"), root.join("later/more")],
             policy: root.join("policy.toml"),
+            stock_plugins: root.join("stock-plugins.toml"),
             cache: cache(),
             state_dir,
             host_root: root.join("host"),
@@ -294,8 +330,14 @@ impl Fixture {
             .clone()
     }
 
-    /// Replaces a plugin as a careful installer does: written beside, then renamed.
+    /// Has the layout ship with this file.
+    pub(crate) fn pin(&self, content: &[u8]) {
+        pin(self.root.path(), content);
+    }
+
+    /// Replaces a plugin as a careful installer does: pinned, written beside, then renamed.
     pub(crate) fn replace(&self, name: &str, content: &[u8]) {
+        self.pin(content);
         let folder = self.path("plugins");
         let beside = folder.join("new");
         fs::write(&beside, content).unwrap();

@@ -14,5 +14,6 @@ mod fixture;
 mod grants;
 mod identify;
 mod limits;
+mod pins;
 mod reload;
 mod streams;

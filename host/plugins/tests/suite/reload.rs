@@ -117,6 +117,7 @@ async fn a_version_that_does_not_load_leaves_the_old_one_serving() {
 async fn plugins_come_and_go_with_their_files() {
     let device = setup().policy(&grant_all(&["a"])).start().await;
     assert!(device.plugins.report().is_empty());
+    device.pin(&version(1));
     // Written in place, slowly: only the whole file counts.
     {
         use std::io::Write as _;
@@ -140,6 +141,8 @@ async fn plugins_come_and_go_with_their_files() {
 #[tokio::test]
 async fn a_folder_may_come_later_go_and_come_again() {
     let device = setup().policy(&grant_all(&["a"])).start().await;
+    device.pin(&version(1));
+    device.pin(&version(2));
     let gone = |plugins: &plugins::Plugins| plugins.report().is_empty();
     let folder = device.path("later/more");
     // Step by step.

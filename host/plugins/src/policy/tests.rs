@@ -1,0 +1,157 @@
+//! What a policy says, and to which file.
+
+use super::*;
+
+fn files() -> PolicyFiles {
+    PolicyFiles {
+        owner: "policy.toml".into(),
+        stock: "stock-plugins.toml".into(),
+    }
+}
+
+fn parse_both(owner: &str, stock: &str) -> Result<Policy, String> {
+    Policy::parse(&files(), owner, stock).map_err(|error| {
+        let source = std::error::Error::source(&error)
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        format!("{error}\n{source}")
+    })
+}
+
+fn parse(text: &str) -> Result<Policy, String> {
+    parse_both(text, "")
+}
+
+fn pin(file: &[u8]) -> String {
+    format!("sha256 = [\"{}\"]\n", sandbox::digest(file))
+}
+
+/// What the policy grants `file`, which claims the name `plugin`.
+fn granted(policy: &Policy, plugin: &str, file: &[u8]) -> Result<BTreeSet<Capability>, PinError> {
+    let grants = policy.of(plugin, &sandbox::digest(file), Path::new("/"))?;
+    Ok(grants.grants)
+}
+
+#[test]
+fn nothing_is_granted_that_is_not_written() {
+    let stock = format!("[plugins.a]\n{}[plugins.b]\n{}", pin(b"a"), pin(b"b"));
+    let policy = parse_both("[plugins.a]\ngrants = [\"led\"]\nleds = [\"ACT\"]", &stock).unwrap();
+    assert_eq!(granted(&policy, "b", b"b"), Ok(BTreeSet::new()));
+    assert_eq!(
+        granted(&policy, "a", b"a"),
+        Ok(BTreeSet::from([Capability::Led]))
+    );
+    let nowhere = PolicyFiles {
+        owner: "/nowhere/policy.toml".into(),
+        stock: "/nowhere/stock-plugins.toml".into(),
+    };
+    let none = Policy::read(&nowhere).unwrap();
+    assert!(granted(&none, "a", b"a").is_err());
+}
+
+#[test]
+fn c1_a_name_is_pinned_to_files_and_gives_nothing_to_others() {
+    let owner = format!(
+        "[plugins.stock]\ngrants = [\"led\"]\n\
+         [plugins.theirs]\n{}grants = [\"store\"]\n\
+         [plugins.taken]\n{}grants = [\"files\"]\n\
+         [plugins.none]\nsha256 = []\n\
+         [plugins.old]\ngrants = [\"units\"]\n",
+        pin(b"theirs"),
+        pin(b"mine"),
+    );
+    let stock = format!(
+        "[plugins.stock]\n{}[plugins.taken]\n{}[plugins.none]\n{}",
+        pin(b"stock"),
+        pin(b"stock too"),
+        pin(b"stock as well"),
+    );
+    let policy = parse_both(&owner, &stock).unwrap();
+    for (plugin, file, expected) in [
+        ("stock", "stock", Ok(Capability::Led)),
+        (
+            "stock",
+            "evil",
+            Err("`stock` is a stock plugin, and this is another file"),
+        ),
+        ("theirs", "theirs", Ok(Capability::Store)),
+        (
+            "theirs",
+            "evil",
+            Err("pins other files of the plugin `theirs`"),
+        ),
+        // An owner who pins a file of their own means that one, and no longer the layout's.
+        ("taken", "mine", Ok(Capability::Files)),
+        (
+            "taken",
+            "stock too",
+            Err("pins other files of the plugin `taken`"),
+        ),
+        (
+            "none",
+            "stock as well",
+            Err("pins other files of the plugin `none`"),
+        ),
+        // A section of a policy that was written before there were pins.
+        ("old", "old", Err("pins no file of a plugin `old`")),
+        ("unknown", "evil", Err("pins no file of a plugin `unknown`")),
+    ] {
+        match (granted(&policy, plugin, file.as_bytes()), expected) {
+            (Ok(found), Ok(expected)) => assert_eq!(found, BTreeSet::from([expected])),
+            (Err(error), Err(expected)) => {
+                let error = error.to_string();
+                assert!(error.contains(expected), "{plugin}, {file}: {error}");
+                assert!(error.contains(&sandbox::digest(file.as_bytes())), "{error}");
+            }
+            (found, _) => panic!("{plugin}, {file}: {found:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_line() {
+    for (text, expected) in [
+        ("[plugins.a]\ngrant = [\"led\"]", "line 2, column 1"),
+        ("[plugins.a]\ngrant = [\"led\"]", "unknown field `grant`"),
+        ("[plugins.a]\n\ngrants = [\"gpio\"]", "line 3"),
+        ("[plugin.a]", "unknown field `plugin`"),
+        ("[plugins.a]\n\nsha256 = [\"*\"]", "line 3"),
+        ("[plugins.a]\nsha256 = [\"*\"]", "`*` is no SHA-256"),
+        (
+            "[plugins.a]\nlimits = { memory_mib = 64 }",
+            "`[plugins.a]`: `memory_mib` is 64",
+        ),
+        ("[plugins.a]\nleds = []", "`leds` without granting \"led\""),
+        (
+            "[plugins.a]\nrecords = [\"device_tag\"]",
+            "`records` without granting \"cloud\"",
+        ),
+        (
+            "[plugins.a]\nfiles = [{ host = \"/a\", guest = \"/a\" }]",
+            "`files` without granting",
+        ),
+        (
+            "[plugins.a]\nunits = [\"a.service\"]",
+            "`units` without granting \"units\"",
+        ),
+        (
+            "[plugins.a]\ngrants = [\"units\"]\nunits = [\"*.service\"]",
+            "line 3",
+        ),
+        (
+            "[plugins.a]\ngrants = [\"units\"]\nunits = [\"a\"]",
+            "`a` is not the name of a unit",
+        ),
+        (
+            "[plugins.a]\ngrants = [\"files\"]\nfiles = [{ host = \"a/../..\", guest = \"/a\" }]",
+            "`a/../..` is neither an absolute path nor",
+        ),
+        (
+            "[plugins.a]\ngrants = [\"files\"]\nfiles = [{ host = \"\", guest = \"/a\" }]",
+            "`` is neither an absolute path nor",
+        ),
+    ] {
+        let error = parse(text).unwrap_err();
+        assert!(error.contains(expected), "{text}\n{error}");
+    }
+}

@@ -1,0 +1,154 @@
+//! Whom a name in the policy stands for.
+
+use std::fs;
+
+use http::{Method, StatusCode};
+use plugins::{Found, PluginState};
+
+use crate::fixture::{ALL, Fixture, grant_all, manifest, plugin, setup, with_section};
+
+/// A plugin `a` that is not the one that the layout ships with: it differs in bytes and in nothing else.
+fn impostor() -> Vec<u8> {
+    with_section(&plugin(&manifest("a", ALL)), "stamp", b"another file")
+}
+
+fn states(device: &Fixture) -> Vec<(String, PluginState)> {
+    let name = |file: &str| file.rsplit('/').next().unwrap_or_default().to_owned();
+    let report = device.plugins.report();
+    let mut states: Vec<_> = report
+        .iter()
+        .map(|plugin| (name(&plugin.file), plugin.state))
+        .collect();
+    states.sort_by(|one, other| one.0.cmp(&other.0));
+    states
+}
+
+fn nobody_answers(device: &Fixture, path: &str) -> bool {
+    matches!(device.plugins.find(&Method::GET, path), Found::None)
+}
+
+#[tokio::test]
+async fn c1_a_file_gets_nothing_by_claiming_a_name_of_the_policy() {
+    let device = setup()
+        .strange_file("weather.wasm", &impostor())
+        .policy(&grant_all(&["a"]))
+        .start()
+        .await;
+    let report = device.report("a");
+    assert_eq!(report.state, PluginState::Refused);
+    assert!(report.grants.is_empty(), "{report:?}");
+    let refused = report.refused.unwrap();
+    for part in [
+        "pins no file of a plugin `a`".to_owned(),
+        sandbox::digest(&impostor()),
+        device.path("policy.toml").display().to_string(),
+    ] {
+        assert!(refused.contains(&part), "{refused}");
+    }
+    assert!(nobody_answers(&device, "/v3/a/hello"));
+
+    // Its owner trusts it.
+    let pin = format!("sha256 = [\"{}\"]\n", sandbox::digest(&impostor()));
+    fs::write(device.path("policy.toml"), grant_all(&["a"]) + &pin).unwrap();
+    device
+        .until("it serves", |plugins| {
+            plugins.report()[0].state == PluginState::Running
+        })
+        .await;
+    assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn c1_another_file_in_the_place_of_a_pinned_one_is_refused_and_the_one_before_serves_on() {
+    let device = setup().guest("a", "").start().await;
+    assert_eq!(device.get("/v3/a/store?set=3").await.0, StatusCode::OK);
+    let file = device.path("plugins/a.wasm");
+    fs::write(device.path("plugins/new"), impostor()).unwrap();
+    fs::rename(device.path("plugins/new"), &file).unwrap();
+    device
+        .until("it is refused", |plugins| {
+            plugins.report()[0].refused.is_some()
+        })
+        .await;
+    let report = device.report("a");
+    let refused = report.refused.unwrap();
+    assert!(
+        refused.contains("`a` is a stock plugin, and this is another file"),
+        "{refused}"
+    );
+    assert_eq!(report.state, PluginState::Running, "the pinned one");
+    assert_ne!(report.digest, sandbox::digest(&impostor()));
+    assert_eq!(device.get("/v3/a/store").await.1, "Some(3) [\"k\"]");
+}
+
+#[tokio::test]
+async fn c1_of_two_files_that_claim_a_name_neither_is_loaded_whatever_their_order() {
+    for second in ["00-first.wasm", "zz-last.wasm"] {
+        // Before the start.
+        let device = setup()
+            .guest("a", "")
+            .guest("b", "")
+            .strange_file(second, &impostor())
+            .start()
+            .await;
+        let refused: Vec<_> = device
+            .plugins
+            .report()
+            .into_iter()
+            .filter(|plugin| plugin.name == "a")
+            .map(|plugin| (plugin.state, plugin.refused.unwrap()))
+            .collect();
+        assert_eq!(refused.len(), 2);
+        for (state, refused) in refused {
+            assert_eq!(state, PluginState::Refused);
+            for file in ["plugins/a.wasm", second] {
+                assert!(refused.contains(&format!("{file}`")), "{refused}");
+            }
+        }
+        assert!(nobody_answers(&device, "/v3/a/hello"));
+        assert_eq!(device.get("/v3/b/hello").await.0, StatusCode::OK);
+        // One goes, the other is what it says.
+        fs::remove_file(device.path("plugins").join(second)).unwrap();
+        device
+            .until("the pinned one serves", |plugins| {
+                plugins.problems().is_empty()
+            })
+            .await;
+        assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
+
+        // While it serves.
+        fs::write(device.path("new"), impostor()).unwrap();
+        fs::rename(device.path("new"), device.path("plugins").join(second)).unwrap();
+        device
+            .until("neither serves", |plugins| plugins.problems().len() == 2)
+            .await;
+        let expected = [PluginState::Refused; 2];
+        let found: Vec<_> = states(&device)
+            .into_iter()
+            .filter(|(file, _)| file != "b.wasm")
+            .map(|(_, state)| state)
+            .collect();
+        assert_eq!(found, expected, "{second}");
+        assert!(nobody_answers(&device, "/v3/a/hello"));
+    }
+}
+
+/// A stock plugin that is for other boards serves nothing here, and its name is no more free for that.
+#[tokio::test]
+async fn c1_the_name_of_a_plugin_for_other_boards_is_not_free() {
+    let theirs = plugin(&manifest(
+        "a",
+        &format!("{ALL}\nboards = [\"raspberrypi*\"]"),
+    ));
+    let device = setup()
+        .policy(&grant_all(&["a"]))
+        .file("stock.wasm", &theirs)
+        .strange_file("weather.wasm", &impostor())
+        .start()
+        .await;
+    let expected = [
+        ("stock.wasm".to_owned(), PluginState::Refused),
+        ("weather.wasm".to_owned(), PluginState::Refused),
+    ];
+    assert_eq!(states(&device), expected);
+}
