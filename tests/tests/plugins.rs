@@ -29,14 +29,30 @@ const STOCK: &str = r#"
 /// That, and what the plugins of others get, of which the policy pins the files.
 fn policy() -> String {
     let mut policy = STOCK.to_owned();
-    for (name, file, grants) in [
-        ("greeter", "greeter", "grants = [\"device\"]"),
-        ("board-leds", "board_leds", "grants = [\"led\"]"),
-        ("led-guests", "led_guests", "grants = [\"led\"]"),
-        ("ticker", "ticker", ""),
+    for (name, file, gets) in [
+        (
+            "greeter",
+            "greeter",
+            "grants = [\"device\"]\nroutes = [\"/v3/greet/*\"]",
+        ),
+        (
+            "board-leds",
+            "board_leds",
+            "grants = [\"led\"]\nprovides = [\"identify\"]\nboards = [\"acme-*\"]",
+        ),
+        (
+            "led-guests",
+            "led_guests",
+            "grants = [\"led\"]\nroutes = [\"/v3/led-guests/*\"]",
+        ),
+        (
+            "ticker",
+            "ticker",
+            "routes = [\"/v3/ticks\", \"/v3/shout\"]",
+        ),
     ] {
         let digest = digest(&guest(file));
-        policy += &format!("[plugins.{name}]\nsha256 = [\"{digest}\"]\n{grants}\n");
+        policy += &format!("[plugins.{name}]\nsha256 = [\"{digest}\"]\n{gets}\n");
     }
     policy
 }
@@ -442,8 +458,9 @@ async fn a_changed_policy_takes_effect_without_a_restart() {
 
     let policy = device.folder.path().join("policy.toml");
     let pin = format!("sha256 = [\"{}\"]", digest(&guest("greeter")));
-    let withdrawn =
-        format!("[plugins.device-info]\ngrants = [\"device\"]\n[plugins.greeter]\n{pin}\n");
+    let withdrawn = format!(
+        "[plugins.device-info]\ngrants = [\"device\"]\n[plugins.greeter]\n{pin}\nroutes = [\"/v3/greet/*\"]\n"
+    );
     fs::write(&policy, withdrawn).unwrap();
     until("the grant to be withdrawn", || async {
         let report = device.report("greeter").await;
@@ -463,6 +480,66 @@ async fn a_changed_policy_takes_effect_without_a_restart() {
 
     fs::write(&policy, self::policy()).unwrap();
     device.until_status(path, 200).await;
+}
+
+/// What a plugin without a line in the policy tried: the stock one's name, its place and its routes.
+#[tokio::test]
+async fn c1_h1_a_file_that_nobody_trusts_takes_no_stock_plugins_place() {
+    let device = Device::with(&[stock("device_info")]).await;
+    // The greeter says that it is the plugin `tags`, of which no file is there.
+    let greeter = fs::read(guest("greeter")).unwrap();
+    let claims = rename_manifest(&greeter, "\"greeter\"", "\"tags\"");
+    fs::write(device.folder.path().join("00-tags.wasm"), claims).unwrap();
+    install(
+        &device.folder.path().join("00-tags.wasm"),
+        &device.plugins(),
+    );
+    // The policy pins this one.
+    install(&guest("ticker"), &device.plugins());
+    until("both to be looked at", || async {
+        let (tags, ticker) = (device.report("tags").await, device.report("ticker").await);
+        if tags["state"] == "refused" && ticker["state"] == "running" {
+            Ok(())
+        } else {
+            Err((tags, ticker))
+        }
+    })
+    .await;
+    let refused = device.report("tags").await["refused"].clone();
+    let expected = "`tags` is a stock plugin, and this is another file";
+    assert!(refused.as_str().unwrap().contains(expected), "{refused}");
+    let path = "/v3/greet/Ada?greeting=Hi";
+    assert_eq!(device.supervisor.get(path).await.status, 404);
+
+    // A policy cannot hand out what stock plugins answer.
+    let policy = device.folder.path().join("policy.toml");
+    fs::write(&policy, self::policy().replace("/v3/ticks", "/v2/device/*")).unwrap();
+    until("the policy to be refused", || async {
+        let log = device.supervisor.log();
+        if log.contains("the route `/v2/device/*` reaches below `/v1` or `/v2`") {
+            Ok(())
+        } else {
+            Err(log)
+        }
+    })
+    .await;
+    assert_eq!(device.supervisor.get("/v2/device/name").await.status, 200);
+}
+
+/// The component with another text in its manifest, filled up with spaces behind it, which TOML ignores.
+fn rename_manifest(component: &[u8], from: &str, to: &str) -> Vec<u8> {
+    let find = |bytes: &[u8], text: &str| {
+        let mut windows = bytes.windows(text.len());
+        windows
+            .position(|window| window == text.as_bytes())
+            .unwrap()
+    };
+    let mut copy = component.to_vec();
+    let section = find(&copy, "platform:manifest");
+    let at = section + find(&copy[section..], from);
+    let to = format!("{to:width$}", width = from.len());
+    copy[at..at + from.len()].copy_from_slice(to.as_bytes());
+    copy
 }
 
 #[test]

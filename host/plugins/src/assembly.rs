@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::loaded::Loaded;
+use crate::manifest::Manifest;
 use crate::routes::{Reserved, overlap};
 use crate::table::{Entry, Other, Table, log_change};
 
@@ -58,7 +59,7 @@ impl<'a> Assembly<'a> {
                 let general = table
                     .providers
                     .get(action)
-                    .is_none_or(|other| !other.manifest.is_for_some_boards());
+                    .is_none_or(|other| !other.is_boards_own);
                 if general {
                     table.providers.insert(*action, Arc::clone(&plugin));
                 }
@@ -130,18 +131,27 @@ impl<'a> Assembly<'a> {
             .check(&manifest.routes)
             .map_err(|error| error.to_string())?;
         let others = self.serving.iter().filter(|(other, _)| *other != file);
-        for other in others.map(|(_, plugin)| &plugin.manifest) {
-            let name = &other.name;
-            overlap(&manifest.routes, name, &other.routes).map_err(|error| error.to_string())?;
-            let alike = manifest.is_for_some_boards() == other.is_for_some_boards();
+        for (_, other) in others {
+            let Manifest {
+                name,
+                routes,
+                provides,
+                ..
+            } = &other.manifest;
+            overlap(&manifest.routes, name, routes).map_err(|error| error.to_string())?;
             let mut both = manifest.provides.iter();
-            if let Some(action) = both.find(|action| other.provides.contains(action))
-                && alike
+            if let Some(action) = both.find(|action| provides.contains(action))
+                && plugin.is_boards_own == other.is_boards_own
             {
                 let action = action.name();
-                return Err(format!(
-                    "`{action}` is also provided by the plugin `{name}`"
-                ));
+                let mut reason = format!("`{action}` is also provided by the plugin `{name}`");
+                if !plugin.is_boards_own {
+                    let own = &manifest.name;
+                    reason.push_str(&format!(
+                        "; `boards` in [plugins.{own}] of the policy names the boards on which this one goes before"
+                    ));
+                }
+                return Err(reason);
             }
         }
         Ok(())

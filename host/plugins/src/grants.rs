@@ -9,6 +9,8 @@ use std::path::Path;
 
 use crate::capability::{Capability, Import, of_import};
 use crate::manifest::{INTERFACE, Manifest, Need};
+use crate::policy::Grants;
+use crate::route_grants::is_of_stock_plugins;
 
 /// Why a plugin is not linked. Lists all that is missing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -16,6 +18,9 @@ pub(crate) enum GrantError {
     /// The component uses what its manifest does not ask for, or what no plugin can have.
     #[error("{}", .0.join("; "))]
     Imports(Vec<String>),
+    /// The policy does not let it answer or provide what its manifest says.
+    #[error("{}", .0.join("; "))]
+    RoutesAndActions(Vec<String>),
     /// The policy does not grant what the manifest asks for.
     #[error("{}", missing(plugin, capabilities, line, policy))]
     Missing {
@@ -49,6 +54,75 @@ fn missing(
     format!(
         "plugin `{plugin}` needs the {noun} {list}, which the policy `{policy}` does not grant; to grant it: {line}"
     )
+}
+
+/// Checks what the manifest says that it answers and provides. Takes no component, and so comes before anything
+/// is compiled.
+pub(crate) fn check_routes_and_actions(
+    manifest: &Manifest,
+    granted: &Grants,
+    policy: &Path,
+) -> Result<(), GrantError> {
+    let (plugin, policy) = (&manifest.name, policy.display());
+    let mut wrong = Vec::new();
+    let (mut of_stock, mut missing) = (Vec::new(), false);
+    let mut paths: Vec<&str> = Vec::new();
+    for route in &manifest.routes {
+        let path = route.pattern.as_str();
+        let is_granted = granted.routes.cover(&route.pattern);
+        if is_of_stock_plugins(&route.pattern) {
+            if !is_granted && !of_stock.contains(&path) {
+                of_stock.push(path);
+            }
+            continue;
+        }
+        missing |= !is_granted;
+        if !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    if !of_stock.is_empty() {
+        wrong.push(format!(
+            "plugin `{plugin}` answers {}, and only stock plugins answer below `/v1` and `/v2`",
+            quoted(&of_stock, '`')
+        ));
+    }
+    if missing {
+        wrong.push(format!(
+            "plugin `{plugin}` answers {}, which the policy `{policy}` does not let it; to let it: [plugins.{plugin}] routes = [{}]",
+            quoted(&paths, '`'),
+            quoted(&paths, '"')
+        ));
+    }
+    if manifest
+        .provides
+        .iter()
+        .any(|action| !granted.provides.contains(action))
+    {
+        let actions: Vec<_> = manifest
+            .provides
+            .iter()
+            .map(|action| action.name())
+            .collect();
+        wrong.push(format!(
+            "plugin `{plugin}` provides {}, which the policy `{policy}` does not let it; to let it: [plugins.{plugin}] provides = [{}]",
+            quoted(&actions, '`'),
+            quoted(&actions, '"')
+        ));
+    }
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        Err(GrantError::RoutesAndActions(wrong))
+    }
+}
+
+fn quoted(names: &[&str], quote: char) -> String {
+    let names: Vec<_> = names
+        .iter()
+        .map(|name| format!("{quote}{name}{quote}"))
+        .collect();
+    names.join(", ")
 }
 
 /// Checks a component that imports `imports`.
@@ -155,6 +229,41 @@ mod tests {
             refusal(&["led", "store", "clock"], &[led], &[Capability::Clock]),
             "plugin `x` needs the capabilities `led` (for led), `store` (for store), which the policy `policy.toml` \
              does not grant; to grant it: [plugins.x] grants = [\"store\", \"led\", \"clock\"]"
+        );
+    }
+
+    #[test]
+    fn h1_routes_and_actions_that_are_not_granted_are_listed_with_the_lines_that_grant_them() {
+        let manifest = Manifest::parse(
+            "name = \"x\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\nprovides = [\"identify\"]\n\
+             routes = [{ method = \"GET\", path = \"/v3/x\" }, { method = \"PUT\", path = \"/v3/x\" }, \
+             { method = \"GET\", path = \"/v2/x\" }, { method = \"GET\", path = \"/v3/y/:a\" }]",
+        )
+        .unwrap();
+        let refusal = |section: &str| {
+            let granted: Grants = toml::from_str(section).unwrap();
+            check_routes_and_actions(&manifest, &granted, Path::new("policy.toml"))
+                .map_or_else(|error| error.to_string(), |()| String::new())
+        };
+        let of_stock =
+            "plugin `x` answers `/v2/x`, and only stock plugins answer below `/v1` and `/v2`";
+        let routes = "plugin `x` answers `/v3/x`, `/v3/y/:a`, which the policy `policy.toml` does not let it; \
+             to let it: [plugins.x] routes = [\"/v3/x\", \"/v3/y/:a\"]";
+        let actions = "plugin `x` provides `identify`, which the policy `policy.toml` does not let it; \
+             to let it: [plugins.x] provides = [\"identify\"]";
+        assert_eq!(refusal(""), format!("{of_stock}; {routes}; {actions}"));
+        assert_eq!(
+            refusal("routes = [\"/v3/x\"]\nprovides = [\"identify\"]"),
+            format!("{of_stock}; {routes}")
+        );
+        assert_eq!(
+            refusal("routes = [\"/v3/*\"]\nprovides = [\"identify\"]"),
+            of_stock
+        );
+        assert_eq!(
+            refusal("routes = [\"/v3/*\", \"/v2/x\"]\nprovides = [\"identify\"]"),
+            "",
+            "as a stock plugin"
         );
     }
 

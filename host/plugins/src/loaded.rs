@@ -30,6 +30,8 @@ pub(crate) struct Loaded {
     /// SHA-256 of its file, in hexadecimal.
     pub(crate) digest: String,
     pub(crate) limits: Limits,
+    /// Whether the policy names this device's board for it: it goes before a provider for all boards.
+    pub(crate) is_boards_own: bool,
     pub(crate) around: Arc<Surroundings>,
     pub(crate) pre: InstancePre<Guest>,
     pub(crate) exports: ExportIndices,
@@ -240,6 +242,7 @@ impl Workshop {
             return Err(LoadError::NoAction(action.name()));
         }
         let limits = Limits::of(&manifest.limits, &grants.limits);
+        let is_boards_own = grants.boards.include(&self.device.identity().device_type);
         // However many a plugin asks for, others get their turn.
         let at_once = limits.concurrency.min((self.pool.slots() / 2).max(1));
         Ok(Loaded {
@@ -247,6 +250,7 @@ impl Workshop {
             manifest,
             digest,
             limits,
+            is_boards_own,
             pre,
             exports,
             calls: Arc::new(Semaphore::new(at_once)),

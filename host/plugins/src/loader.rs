@@ -15,6 +15,7 @@ use futures::stream::{self, StreamExt as _};
 use crate::assembly::Assembly;
 use crate::claims::Claims;
 use crate::failure::chain;
+use crate::grants;
 use crate::loaded::{Counters, Loaded, Workshop};
 use crate::manifest::Manifest;
 use crate::policy::{Grants, Policy};
@@ -208,16 +209,31 @@ impl Loader {
             if !manifest.is_for(&board) {
                 return Verdict::OtherBoard;
             }
-            let host_root = &self.workshop.host_root;
-            match self.policy.of(&manifest.name, &head.digest, host_root) {
+            match self.granted(manifest, &head.digest) {
                 Ok(grants) => Verdict::Load(Box::new(grants)),
-                Err(error) => Verdict::Refused(error.to_string()),
+                Err(reason) => Verdict::Refused(reason),
             }
         };
         let files = self.files.iter();
         files
             .map(|(file, record)| (file.clone(), verdict(record)))
             .collect()
+    }
+
+    /// What the policy gives the file of this digest, where that is all that its manifest claims.
+    fn granted(&self, manifest: &Manifest, digest: &str) -> Result<Grants, String> {
+        let Workshop {
+            host_root,
+            policy_files,
+            ..
+        } = &*self.workshop;
+        let grants = self
+            .policy
+            .of(&manifest.name, digest, host_root)
+            .map_err(|error| error.to_string())?;
+        grants::check_routes_and_actions(manifest, &grants, &policy_files.owner)
+            .map_err(|error| error.to_string())?;
+        Ok(grants)
     }
 
     /// Loads what may be loaded and is not, or was with other grants.
@@ -287,12 +303,10 @@ impl Loader {
 
     /// The version before of a file, where the policy as it is now gives it what it needs.
     fn still_granted(&self, plugin: &Arc<Loaded>, claims: &Claims) -> Option<Arc<Loaded>> {
-        let Manifest { name, .. } = &plugin.manifest;
-        if claims.doubled(name).is_some() {
+        if claims.doubled(&plugin.manifest.name).is_some() {
             return None;
         }
-        let host_root = &self.workshop.host_root;
-        let grants = self.policy.of(name, &plugin.digest, host_root).ok()?;
+        let grants = self.granted(&plugin.manifest, &plugin.digest).ok()?;
         if grants == plugin.around.grants {
             return Some(Arc::clone(plugin));
         }

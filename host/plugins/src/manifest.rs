@@ -9,6 +9,7 @@ use semver::Version;
 use serde::Deserialize;
 use wasmparser::{Parser, Payload};
 
+use crate::boards::glob;
 use crate::capability::Capability;
 use crate::limits::{Asked, LimitError};
 use crate::pattern::{Pattern, PatternError};
@@ -248,12 +249,6 @@ impl Manifest {
         })
     }
 
-    /// Whether it names boards rather than being for all.
-    #[must_use]
-    pub fn is_for_some_boards(&self) -> bool {
-        !self.boards.is_empty()
-    }
-
     /// Whether it is for devices of this type.
     #[must_use]
     pub fn is_for(&self, device_type: &str) -> bool {
@@ -374,29 +369,6 @@ fn method(text: &str, path: &str) -> Result<Method, ManifestError> {
             )))
         }
     }
-}
-
-/// Whether `text` fits `pattern`, in which `*` stands for any text.
-fn glob(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else {
-        return false;
-    };
-    let mut parts = parts.peekable();
-    if parts.peek().is_none() {
-        return rest.is_empty();
-    }
-    while let Some(part) = parts.next() {
-        if parts.peek().is_none() {
-            return rest.ends_with(part);
-        }
-        // The first place is the best one: it leaves the most for the parts that follow.
-        let Some(place) = rest.find(part) else {
-            return false;
-        };
-        rest = &rest[place + part.len()..];
-    }
-    true
 }
 
 #[cfg(test)]

@@ -114,6 +114,27 @@ impl Pattern {
                 })
     }
 
+    /// Whether it matches every path that `other` matches; with `below`, also by what a path of `other` begins
+    /// with.
+    pub(crate) fn covers(&self, other: &Pattern, below: bool) -> bool {
+        let (own, others) = (self.segments.len(), other.segments.len());
+        let fits = if below { own <= others } else { own == others };
+        let mut pairs = self.segments.iter().zip(&other.segments);
+        fits && pairs.all(|pair| match pair {
+            (Segment::Literal(one), Segment::Literal(two)) => one == two,
+            (Segment::Literal(_), Segment::Name(_)) => false,
+            (Segment::Name(_), _) => true,
+        })
+    }
+
+    /// Its first segment in lower case, where that is no `:name`.
+    pub(crate) fn first_literal(&self) -> Option<&str> {
+        match self.segments.first() {
+            Some(Segment::Literal(first)) => Some(first),
+            _ => None,
+        }
+    }
+
     /// Of the patterns that match a path, the one with the greatest rank is meant: it is literal where
     /// the others first have a `:name`.
     pub(crate) fn rank(&self) -> Vec<bool> {

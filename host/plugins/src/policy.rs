@@ -8,6 +8,7 @@
 //!
 //! [plugins.acme-tags]
 //! sha256 = ["5f0c…"]          # these files and no others
+//! routes = ["/v3/acme/*"]     # may answer these paths; none where it is left out
 //! grants = ["cloud"]
 //! records = ["device_tag"]    # these kinds of records of the cloud; none where it is left out
 //!
@@ -22,6 +23,11 @@
 //! # a path that is not absolute is below the host's root folder
 //! # files = [{ host = "mnt/boot/splash", guest = "/splash", create = true }]
 //! limits = { memory_mib = 8 }
+//!
+//! [plugins.acme-light]
+//! sha256 = ["93ab…"]
+//! provides = ["identify"]     # these actions; none where it is left out
+//! boards = ["acme-*"]         # on these it goes before whoever provides them on all boards
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,9 +36,12 @@ use std::path::{Component, Path, PathBuf};
 use os::UnitName;
 use serde::{Deserialize, Deserializer};
 
+use crate::boards::BoardPatterns;
 use crate::capability::Capability;
 use crate::limits::Asked;
+use crate::manifest::Action;
 use crate::pins::{FileDigests, PinError};
+use crate::route_grants::RouteGrants;
 use crate::stock::StockPlugins;
 
 /// The largest policy file, in bytes.
@@ -69,6 +78,15 @@ struct OwnerPolicy {
 pub(crate) struct Grants {
     /// The files that get it; where it is left out, the stock plugin of that name.
     pub(crate) sha256: Option<FileDigests>,
+    /// The paths that it may answer.
+    #[serde(default)]
+    pub(crate) routes: RouteGrants,
+    /// The actions that it may provide.
+    #[serde(default)]
+    pub(crate) provides: BTreeSet<Action>,
+    /// The boards on which it goes before a provider for all boards.
+    #[serde(default)]
+    pub(crate) boards: BoardPatterns,
     #[serde(default)]
     pub(crate) grants: BTreeSet<Capability>,
     /// The LEDs that `led` gives; all of the device's where it is left out.
@@ -198,6 +216,7 @@ impl Policy {
         host_root: &Path,
     ) -> Result<Grants, PinError> {
         let section = self.owner.plugins.get(plugin);
+        let mut grants = section.cloned().unwrap_or_default();
         let (plugin, digest) = (plugin.to_owned(), digest.to_owned());
         let policy = self.files.owner.clone();
         match (
@@ -212,7 +231,11 @@ impl Policy {
                     policy,
                 });
             }
-            (None, Some(stock)) if stock.sha256.contain(&digest) => {}
+            (None, Some(stock)) if stock.sha256.contain(&digest) => {
+                grants.routes.extend(&stock.routes);
+                grants.provides.extend(&stock.provides);
+                grants.boards.extend(&stock.boards);
+            }
             (None, Some(_)) => {
                 return Err(PinError::NotStock {
                     plugin,
@@ -229,7 +252,6 @@ impl Policy {
                 });
             }
         }
-        let mut grants = section.cloned().unwrap_or_default();
         // Which other files get the same is no matter of this one's.
         grants.sha256 = None;
         for folder in &mut grants.files {
@@ -258,6 +280,11 @@ fn read_text(path: &Path) -> Result<Option<String>, PolicyError> {
 impl Grants {
     fn check(&self) -> Result<(), String> {
         self.limits.check().map_err(|error| error.to_string())?;
+        if let Some(route) = self.routes.of_stock_plugins() {
+            return Err(format!(
+                "the route `{route}` reaches below `/v1` or `/v2`, where stock plugins answer and no others"
+            ));
+        }
         for folder in &self.files {
             let mut parts = folder.host.components();
             if parts.clone().next().is_none() || parts.any(|part| part == Component::ParentDir) {

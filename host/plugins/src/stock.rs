@@ -4,13 +4,21 @@
 //! ```toml
 //! [plugins.device-info]
 //! sha256 = ["5f0c…"]
+//! routes = ["/v2/device/name"]
+//!
+//! [plugins.led-blink]
+//! sha256 = ["93ab…"]
+//! provides = ["identify"]
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
+use crate::boards::BoardPatterns;
+use crate::manifest::Action;
 use crate::pins::FileDigests;
+use crate::route_grants::RouteGrants;
 
 /// The list of stock plugins.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -26,6 +34,15 @@ pub(crate) struct StockPlugins {
 pub(crate) struct StockPlugin {
     /// The files that it may be.
     pub(crate) sha256: FileDigests,
+    /// What it answers, below `/v1` and `/v2` as well.
+    #[serde(default)]
+    pub(crate) routes: RouteGrants,
+    /// The actions that it provides.
+    #[serde(default)]
+    pub(crate) provides: BTreeSet<Action>,
+    /// The boards on which it goes before a provider for all boards.
+    #[serde(default)]
+    pub(crate) boards: BoardPatterns,
 }
 
 impl StockPlugins {

@@ -88,8 +88,9 @@ impl Host {
         }
     }
 
-    /// With the plugin in this file, for example of [`crate::build`]. It is pinned as a device's stock plugins
-    /// are; what it is granted, [`Host::policy`] says.
+    /// With the plugin in this file, for example of [`crate::build`]. It is taken as a device's stock plugins
+    /// are: its file is pinned, and it may answer, provide and go before others as its manifest says. Which
+    /// capabilities it is granted, [`Host::policy`] says.
     #[must_use]
     pub fn plugin(mut self, component: impl Into<PathBuf>) -> Self {
         self.components.push(component.into());
@@ -489,8 +490,24 @@ fn stock_plugins(components: &[PathBuf]) -> Result<String> {
             .with_context(|| format!("cannot read `{}`", component.display()))?;
         if let Ok(manifest) = Manifest::of(&wasm) {
             let mut stock = toml::Table::new();
-            let files = toml::Value::Array(vec![sandbox::digest(&wasm).into()]);
-            stock.insert("sha256".to_owned(), files);
+            let routes = manifest
+                .routes
+                .iter()
+                .map(|route| route.pattern.to_string());
+            let actions = manifest
+                .provides
+                .iter()
+                .map(|action| action.name().to_owned());
+            // A board `*` is none that a plugin could go before others on.
+            let boards = manifest.boards.into_iter().filter(|board| board != "*");
+            for (key, values) in [
+                ("sha256", vec![sandbox::digest(&wasm)]),
+                ("routes", routes.collect()),
+                ("provides", actions.collect()),
+                ("boards", boards.collect()),
+            ] {
+                stock.insert(key.to_owned(), values.into());
+            }
             plugins.insert(manifest.name, stock.into());
         }
     }

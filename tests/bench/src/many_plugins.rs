@@ -118,7 +118,8 @@ fn write_plugins(folder: &Path, policy: &Path) -> Result<()> {
         let digest = sandbox::digest(&component);
         fs::write(folder.join(format!("{name}.wasm")), component)?;
         grants.push_str(&format!(
-            "[plugins.{name}]\nsha256 = [\"{digest}\"]\ngrants = [\"device\"]\n"
+            "[plugins.{name}]\nsha256 = [\"{digest}\"]\ngrants = [\"device\"]\n\
+             routes = [\"/v3/{name}\", \"/v3/also-{name}\"]\n"
         ));
     }
     fs::write(policy, grants)?;

@@ -116,6 +116,16 @@ fn what_is_wrong_is_named_with_its_line() {
         ("[plugins.a]\n\ngrants = [\"gpio\"]", "line 3"),
         ("[plugin.a]", "unknown field `plugin`"),
         ("[plugins.a]\n\nsha256 = [\"*\"]", "line 3"),
+        ("[plugins.a]\n\nroutes = [\"/v3/*/a\"]", "line 3"),
+        (
+            "[plugins.a]\nroutes = [\"/v2/a/*\"]",
+            "the route `/v2/a/*` reaches below `/v1` or `/v2`",
+        ),
+        (
+            "[plugins.a]\nprovides = [\"everything\"]",
+            "unknown variant `everything`",
+        ),
+        ("[plugins.a]\nboards = [\"*\"]", "`*` is no board"),
         ("[plugins.a]\nsha256 = [\"*\"]", "`*` is no SHA-256"),
         (
             "[plugins.a]\nlimits = { memory_mib = 64 }",
@@ -154,4 +164,29 @@ fn what_is_wrong_is_named_with_its_line() {
         let error = parse(text).unwrap_err();
         assert!(error.contains(expected), "{text}\n{error}");
     }
+}
+
+#[test]
+fn h1_routes_and_actions_are_the_sections_or_the_layouts_and_never_both_for_another_file() {
+    let stock = format!(
+        "[plugins.a]\n{}routes = [\"/v2/a\"]\nprovides = [\"identify\"]\n",
+        pin(b"stock")
+    );
+    let gets = |owner: &str, file: &[u8], route: &str| {
+        let policy = parse_both(owner, &stock).unwrap();
+        let grants = policy
+            .of("a", &sandbox::digest(file), Path::new("/"))
+            .unwrap();
+        let route = crate::Pattern::parse(route).unwrap();
+        (grants.routes.cover(&route), grants.provides.len())
+    };
+    assert_eq!(gets("", b"stock", "/v2/a"), (true, 1));
+    assert_eq!(gets("", b"stock", "/v3/a"), (false, 1));
+    let more = "[plugins.a]\nroutes = [\"/v3/a\"]";
+    assert_eq!(gets(more, b"stock", "/v2/a"), (true, 1));
+    assert_eq!(gets(more, b"stock", "/v3/a"), (true, 1));
+    // A file that the owner pins in its place has what the owner says alone.
+    let mine = format!("[plugins.a]\n{}routes = [\"/v3/a\"]", pin(b"mine"));
+    assert_eq!(gets(&mine, b"mine", "/v2/a"), (false, 0));
+    assert_eq!(gets(&mine, b"mine", "/v3/a"), (true, 0));
 }

@@ -172,7 +172,8 @@ pub(crate) fn setup() -> Setup {
     }
 }
 
-/// Lists the file as one that the layout ships with, beside those of the same name that are listed already.
+/// Lists the file as one that the layout ships with, beside those of the same name that are listed already:
+/// whatever it says that it answers and provides, it may.
 fn pin(root: &Path, content: &[u8]) {
     let Ok(manifest) = Manifest::of(content) else {
         return;
@@ -180,24 +181,47 @@ fn pin(root: &Path, content: &[u8]) {
     let list = root.join("stock-plugins.toml");
     let text = fs::read_to_string(&list).unwrap_or_default();
     let mut stock: toml::Table = text.parse().unwrap();
-    let plugins = stock.entry("plugins").or_insert(toml::Table::new().into());
-    let plugin = plugins
-        .as_table_mut()
-        .unwrap()
-        .entry(manifest.name)
-        .or_insert(toml::Table::new().into());
-    let files = plugin
-        .as_table_mut()
-        .unwrap()
-        .entry("sha256")
-        .or_insert(toml::Value::Array(Vec::new()));
-    let digest = toml::Value::from(sandbox::digest(content));
-    let files = files.as_array_mut().unwrap();
-    if !files.contains(&digest) {
-        files.push(digest);
+    let plugin = table(table(&mut stock, "plugins"), &manifest.name);
+    let routes = manifest.routes.iter();
+    let actions = manifest.provides.iter();
+    let before = plugin.clone();
+    add(plugin, "sha256", [sandbox::digest(content)]);
+    add(
+        plugin,
+        "routes",
+        routes.map(|route| route.pattern.to_string()),
+    );
+    add(
+        plugin,
+        "provides",
+        actions.map(|action| action.name().to_owned()),
+    );
+    add(plugin, "boards", manifest.boards);
+    if *plugin != before {
         // Renamed into place, so that no half of it is ever read.
         fs::write(root.join("stock-plugins.new"), stock.to_string()).unwrap();
         fs::rename(root.join("stock-plugins.new"), list).unwrap();
+    }
+}
+
+/// The table `key` of `parent`, made where it is not there.
+fn table<'a>(parent: &'a mut toml::Table, key: &str) -> &'a mut toml::Table {
+    let table = parent.entry(key).or_insert(toml::Table::new().into());
+    table.as_table_mut().unwrap()
+}
+
+/// Adds to the list `key` what is not in it yet.
+fn add(plugin: &mut toml::Table, key: &str, values: impl IntoIterator<Item = String>) {
+    let list = plugin
+        .entry(key)
+        .or_insert(toml::Value::Array(Vec::new()))
+        .as_array_mut()
+        .unwrap();
+    for value in values {
+        let value = toml::Value::from(value);
+        if !list.contains(&value) {
+            list.push(value);
+        }
     }
 }
 

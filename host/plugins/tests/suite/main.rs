@@ -16,4 +16,5 @@ mod identify;
 mod limits;
 mod pins;
 mod reload;
+mod routes_and_actions;
 mod streams;

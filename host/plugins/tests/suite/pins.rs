@@ -48,7 +48,8 @@ async fn c1_a_file_gets_nothing_by_claiming_a_name_of_the_policy() {
     assert!(nobody_answers(&device, "/v3/a/hello"));
 
     // Its owner trusts it.
-    let pin = format!("sha256 = [\"{}\"]\n", sandbox::digest(&impostor()));
+    let digest = sandbox::digest(&impostor());
+    let pin = format!("sha256 = [\"{digest}\"]\nroutes = [\"/v3/a/*\"]\n");
     fs::write(device.path("policy.toml"), grant_all(&["a"]) + &pin).unwrap();
     device
         .until("it serves", |plugins| {

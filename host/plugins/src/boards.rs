@@ -1,0 +1,83 @@
+//! Patterns of device types, in which `*` stands for any text.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Deserializer};
+
+/// The boards on which a plugin goes before one that provides the same on all boards.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct BoardPatterns(BTreeSet<String>);
+
+impl BoardPatterns {
+    /// Whether devices of this type are among them.
+    pub(crate) fn include(&self, device_type: &str) -> bool {
+        self.0.iter().any(|pattern| glob(pattern, device_type))
+    }
+
+    pub(crate) fn extend(&mut self, others: &BoardPatterns) {
+        self.0.extend(others.0.iter().cloned());
+    }
+}
+
+impl<'de> Deserialize<'de> for BoardPatterns {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let patterns = BTreeSet::<String>::deserialize(deserializer)?;
+        if let Some(pattern) = patterns.iter().find(|pattern| is_every_board(pattern)) {
+            return Err(serde::de::Error::custom(format!(
+                "`{pattern}` is no board: name those that the plugin is made for, or leave `boards` out"
+            )));
+        }
+        Ok(BoardPatterns(patterns))
+    }
+}
+
+/// Whether the pattern leaves nothing out, so that it names no board.
+fn is_every_board(pattern: &str) -> bool {
+    pattern.bytes().all(|byte| byte == b'*')
+}
+
+/// Whether `text` fits `pattern`, in which `*` stands for any text.
+pub(crate) fn glob(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else {
+        return false;
+    };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        // The first place is the best one: it leaves the most for the parts that follow.
+        let Some(place) = rest.find(part) else {
+            return false;
+        };
+        rest = &rest[place + part.len()..];
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    struct Section {
+        boards: BoardPatterns,
+    }
+
+    #[test]
+    fn h1_a_star_alone_is_no_board() {
+        let section: Section = toml::from_str("boards = [\"acme-*\", \"*-gateway\"]").unwrap();
+        assert!(section.boards.include("acme-1"));
+        assert!(section.boards.include("other-gateway"));
+        assert!(!section.boards.include("generic"));
+        for every in ["*", "**", ""] {
+            let text = format!("boards = [\"acme-*\", \"{every}\"]");
+            let error = toml::from_str::<Section>(&text).unwrap_err();
+            assert!(error.to_string().contains("is no board"), "{error}");
+        }
+    }
+}

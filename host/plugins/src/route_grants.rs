@@ -1,0 +1,149 @@
+//! The paths that the policy lets a plugin answer, with any method.
+//!
+//! `/v3/acme/*` is `/v3/acme` and all below it. Without `/*` it is that path alone, in which `:name` stands
+//! for any one segment.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer};
+
+use crate::pattern::{Pattern, PatternError};
+
+/// The first segments below which stock plugins answer and no others: clients take these endpoints for the
+/// device's own.
+const OF_STOCK_PLUGINS: [&str; 2] = ["v1", "v2"];
+
+/// Paths.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct RouteGrants(Vec<RouteGrant>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct RouteGrant {
+    pattern: Pattern,
+    /// Whether the paths below are meant as well.
+    below: bool,
+}
+
+impl RouteGrants {
+    /// Whether every path that a route matches is among them.
+    pub(crate) fn cover(&self, route: &Pattern) -> bool {
+        let mut grants = self.0.iter();
+        grants.any(|grant| grant.pattern.covers(route, grant.below))
+    }
+
+    pub(crate) fn extend(&mut self, others: &RouteGrants) {
+        for grant in &others.0 {
+            if !self.0.contains(grant) {
+                self.0.push(grant.clone());
+            }
+        }
+    }
+
+    /// The first that reaches to where only stock plugins answer.
+    pub(crate) fn of_stock_plugins(&self) -> Option<String> {
+        let mut grants = self.0.iter();
+        let grant = grants.find(|grant| is_of_stock_plugins(&grant.pattern))?;
+        Some(grant.to_string())
+    }
+}
+
+/// Whether the pattern matches a path that only stock plugins answer.
+pub(crate) fn is_of_stock_plugins(pattern: &Pattern) -> bool {
+    // A `:name` stands for any segment, and so for these.
+    pattern
+        .first_literal()
+        .is_none_or(|first| OF_STOCK_PLUGINS.contains(&first))
+}
+
+impl fmt::Display for RouteGrant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let below = if self.below { "/*" } else { "" };
+        write!(f, "{}{below}", self.pattern)
+    }
+}
+
+impl RouteGrant {
+    fn parse(text: &str) -> Result<RouteGrant, PatternError> {
+        let (path, below) = match text.strip_suffix("/*") {
+            Some(path) => (path, true),
+            None => (text, false),
+        };
+        Ok(RouteGrant {
+            pattern: Pattern::parse(path)?,
+            below,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for RouteGrants {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let texts = Vec::<String>::deserialize(deserializer)?;
+        let grants = texts.iter().map(|text| RouteGrant::parse(text));
+        let grants: Result<_, _> = grants.collect();
+        Ok(RouteGrants(grants.map_err(serde::de::Error::custom)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grant(text: &str) -> RouteGrants {
+        RouteGrants(vec![RouteGrant::parse(text).unwrap()])
+    }
+
+    #[test]
+    fn h1_a_route_is_covered_where_each_of_its_paths_is() {
+        for (granted, route, expected) in [
+            ("/v3/acme/*", "/v3/acme", true),
+            ("/v3/acme/*", "/V3/Acme/light/:id", true),
+            ("/v3/acme/*", "/v3/acme2", false),
+            ("/v3/acme/*", "/v3/:any", false),
+            ("/v3/acme/*", "/v3", false),
+            ("/v3/acme", "/v3/acme", true),
+            ("/v3/acme", "/v3/acme/light", false),
+            ("/v3/acme/:id", "/v3/acme/:what", true),
+            ("/v3/acme/:id", "/v3/acme/light", true),
+            ("/v3/acme/light", "/v3/acme/:id", false),
+            ("/v3/*", "/v3/anything/at/all", true),
+            ("/v3/*", "/v2/device/name", false),
+        ] {
+            let pattern = Pattern::parse(route).unwrap();
+            assert_eq!(
+                grant(granted).cover(&pattern),
+                expected,
+                "{granted} {route}"
+            );
+        }
+        assert!(!RouteGrants::default().cover(&Pattern::parse("/v3/acme").unwrap()));
+    }
+
+    #[test]
+    fn h1_the_paths_of_stock_plugins_are_told_apart() {
+        for (granted, expected) in [
+            ("/v3/acme/*", None),
+            ("/acme/*", None),
+            ("/v1/device/host-config", Some("/v1/device/host-config")),
+            ("/V2/acme/*", Some("/V2/acme/*")),
+            ("/v2/*", Some("/v2/*")),
+            ("/:any/device", Some("/:any/device")),
+        ] {
+            assert_eq!(grant(granted).of_stock_plugins().as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_no_path_is_refused() {
+        for text in [
+            "",
+            "*",
+            "/*",
+            "/v3/*/light",
+            "/v3/acme*",
+            "v3/acme/*",
+            "/v3//*",
+        ] {
+            assert!(RouteGrant::parse(text).is_err(), "{text}");
+        }
+    }
+}
