@@ -95,10 +95,15 @@ impl<'a> Assembly<'a> {
     /// Has those that wait serve where they fit in, and sets the others aside.
     fn let_in(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
-        // Those who served come first. One that waits for what another gives up comes after it.
-        waiting.sort_by_key(|(file, _)| {
+        // What served before comes first, then the next version of what did, and what is new last. One that waits for
+        // what another gives up comes after it.
+        waiting.sort_by_key(|(file, plugin)| {
             let entry = self.before.entries.get(file);
-            entry.is_none_or(|entry| entry.serving.is_none())
+            match entry.and_then(|entry| entry.serving.as_ref()) {
+                Some(before) if before.digest == plugin.digest => 0,
+                Some(_) => 1,
+                None => 2,
+            }
         });
         loop {
             let count = waiting.len();

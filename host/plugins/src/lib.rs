@@ -24,6 +24,7 @@ mod claims;
 mod config;
 mod exports;
 mod failure;
+mod file_record;
 mod grants;
 mod guest;
 mod identify;

@@ -1,56 +1,69 @@
 //! From files to the table that requests are looked up in.
 //!
-//! A lap reads the policy and what the files of all plugin folders say of themselves, decides by that alone
-//! which of them may be loaded, loads what has changed beside what serves, and puts together a new table. It
-//! is swapped in at once: a request sees the old one or the new one. A version that does not load, or that
-//! wants what another plugin has, leaves the old one serving, as long as the policy pins that.
+//! The policy is read, and the folders are listed, whenever one of them may have changed; that takes effect
+//! at once. What files say of themselves is read by tasks of their own, and so is what has to be compiled,
+//! so that nothing waits for a slow file. Who is loaded is decided by what the files say of themselves, before
+//! anything is compiled. With each piece of news a new table is put together and swapped in: a request
+//! sees the old one or the new one. A version that does not load, or that wants what another plugin has, leaves
+//! the old one serving, as long as the policy gives that what it has.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use futures::stream::{self, StreamExt as _};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use wasmtime::component::Component;
 
 use crate::assembly::Assembly;
 use crate::claims::Claims;
 use crate::failure::chain;
+use crate::file_record::{Failure, FileRecord, Task};
 use crate::grants;
 use crate::loaded::{Counters, Loaded, Workshop};
 use crate::manifest::Manifest;
 use crate::policy::{Grants, Policy};
 use crate::routes::Reserved;
-use crate::settled_file::{FileHead, Stamp, read_head, read_wasm};
-use crate::table::{Other, Table};
+use crate::settled_file::{FileHead, Stamp, plugin_files, read_head, read_wasm};
+use crate::table::Table;
 
-/// How many files are read or loaded at a time.
+/// How many files are read at a time, and how many are compiled: each is in memory as a whole.
 const AT_ONCE: usize = 4;
 
-/// Loads plugins, lap by lap.
+/// Loads plugins.
 pub(crate) struct Loader {
-    pub(crate) workshop: Arc<Workshop>,
-    pub(crate) folders: Vec<PathBuf>,
-    pub(crate) reserved: Reserved,
+    workshop: Arc<Workshop>,
+    folders: Vec<PathBuf>,
+    reserved: Reserved,
     counters: HashMap<String, Arc<Counters>>,
     policy: Policy,
     policy_problem: Option<String>,
-    /// The files of all folders, as they were last read.
     files: BTreeMap<PathBuf, FileRecord>,
+    tasks: JoinSet<News>,
+    /// Turns to read, and turns to compile: those who read do not wait for those who compile.
+    readers: Arc<Semaphore>,
+    compilers: Arc<Semaphore>,
+    /// Whether files may be being written while they are read.
+    settle: bool,
 }
 
-/// A file as it was last read, and what came of it.
-struct FileRecord {
-    /// None where it has to be read again.
-    stamp: Option<Stamp>,
-    head: Result<FileHead, String>,
-    /// Its content, loaded; also where another plugin keeps it from serving.
-    loaded: Option<Arc<Loaded>>,
-    /// Why its content does not load, with the grants that it was tried with.
-    failure: Option<(Grants, String)>,
+/// What a task has found out.
+enum News {
+    Read {
+        file: PathBuf,
+        read: Result<(Stamp, FileHead), String>,
+    },
+    Compiled {
+        file: PathBuf,
+        digest: String,
+        component: Result<Component, String>,
+    },
 }
 
 /// What a file gets, by what it says of itself.
 enum Verdict {
+    /// It is being read.
+    Unknown,
     /// It may be loaded.
     Load(Box<Grants>),
     /// It is for other boards than this.
@@ -58,9 +71,8 @@ enum Verdict {
     Refused(String),
 }
 
-type Verdicts = BTreeMap<PathBuf, Verdict>;
-
 impl Loader {
+    /// One that has looked at nothing yet.
     pub(crate) fn new(
         workshop: Arc<Workshop>,
         folders: Vec<PathBuf>,
@@ -74,17 +86,107 @@ impl Loader {
             policy: Policy::default(),
             policy_problem: None,
             files: BTreeMap::new(),
+            tasks: JoinSet::new(),
+            readers: Arc::new(Semaphore::new(AT_ONCE)),
+            compilers: Arc::new(Semaphore::new(AT_ONCE)),
+            // Nobody is writing yet when the device starts, and someone is waiting.
+            settle: false,
         }
     }
 
-    /// One lap: the table that is to follow `before`.
-    pub(crate) async fn lap(&mut self, before: &Table) -> Table {
+    /// From now on, takes a file for whole only once nobody changes it any more.
+    pub(crate) fn expect_writers(&mut self) {
+        self.settle = true;
+    }
+
+    /// Reads the policy, and notes which files are there; those that have changed begin to be read.
+    pub(crate) fn look(&mut self) {
         self.read_policy();
-        self.read_files(before).await;
+        let mut last = std::mem::take(&mut self.files);
+        for file in plugin_files(&self.folders) {
+            let mut record = last.remove(&file).unwrap_or_default();
+            if record.reading.is_some() {
+                record.read_again = true;
+            } else if record.stamp.is_none() || record.stamp != Stamp::of(&file).ok() {
+                self.begin_to_read(&file, &mut record);
+            }
+            self.files.insert(file, record);
+        }
+        // What is dropped here is gone, and the tasks that were at it end.
+    }
+
+    /// Whether something is being read or compiled.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.tasks.is_empty()
+    }
+
+    /// Waits until something was read or compiled, and takes note of it. Dropping the future loses nothing.
+    pub(crate) async fn progress(&mut self) {
+        match self.tasks.join_next().await {
+            Some(Ok(News::Read { file, read })) => {
+                let Some(mut record) = self.files.remove(&file) else {
+                    return;
+                };
+                record.reading = None;
+                record.read(read);
+                if std::mem::take(&mut record.read_again) {
+                    self.begin_to_read(&file, &mut record);
+                }
+                self.files.insert(file, record);
+            }
+            Some(Ok(News::Compiled {
+                file,
+                digest,
+                component,
+            })) => {
+                let record = self.files.get_mut(&file);
+                let Some(record) = record.filter(|record| record.digest() == Some(digest.as_str()))
+                else {
+                    return;
+                };
+                record.compiling = None;
+                match component {
+                    Ok(component) => record.component = Some(component),
+                    Err(reason) => record.failure = Some(Failure::Compile(reason)),
+                }
+            }
+            // The file is gone or another one.
+            Some(Err(error)) if error.is_cancelled() => {}
+            Some(Err(error)) => {
+                if let Ok(panic) = error.try_into_panic() {
+                    std::panic::resume_unwind(panic);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// Has what may be loaded loaded, by all that is known now. What has to be compiled begins to be.
+    pub(crate) fn advance(&mut self, before: &Table) {
         let claims = self.claims(before);
-        let verdicts = self.judge(&claims);
-        self.load(&verdicts).await;
+        self.load_what_may_be(&claims);
+    }
+
+    /// The table that is to follow `before`, by all that is known now. What has to be compiled for the next one
+    /// begins to be.
+    pub(crate) fn table(&mut self, before: &Table) -> Table {
+        let claims = self.claims(before);
+        let verdicts = self.load_what_may_be(&claims);
         self.assemble(verdicts, &claims, before)
+    }
+
+    fn load_what_may_be(&mut self, claims: &Claims) -> Vec<(PathBuf, Verdict)> {
+        let verdicts: Vec<_> = self
+            .files
+            .iter()
+            .map(|(file, record)| (file.clone(), self.judge(record, claims)))
+            .collect();
+        for (file, verdict) in &verdicts {
+            if let Verdict::Load(grants) = verdict {
+                self.load(file, grants);
+            }
+        }
+        verdicts
     }
 
     /// Reads the policy again.
@@ -105,119 +207,56 @@ impl Loader {
         }
     }
 
-    /// Reads what has changed in the folders since the last lap.
-    async fn read_files(&mut self, before: &Table) {
-        // Nobody is writing yet when the device starts, and someone is waiting.
-        let settle = !before.entries.is_empty();
-        let mut last = std::mem::take(&mut self.files);
-        let mut changed = Vec::new();
-        for file in self.paths() {
-            match last.remove(&file) {
-                Some(record) if record.stamp.is_some() && record.stamp == Stamp::of(&file).ok() => {
-                    self.files.insert(file, record);
-                }
-                _ => changed.push(file),
-            }
-        }
-        let reads: Vec<_> = changed
-            .into_iter()
-            .map(|file| async move {
-                let read = read_head(file.clone(), settle).await;
-                (file, read)
-            })
-            .collect();
-        // Each holds a whole file in memory while it is read.
-        let reads: Vec<_> = stream::iter(reads).buffered(AT_ONCE).collect().await;
-        for (file, read) in reads {
-            let (stamp, head) = match read {
-                Ok((stamp, head)) => (Some(stamp), Ok(head)),
-                Err(reason) => (None, Err(reason)),
-            };
-            let record = FileRecord {
-                stamp,
-                head,
-                loaded: None,
-                failure: None,
-            };
-            self.files.insert(file, record);
-        }
-    }
-
-    /// The files of all folders, those of the first folder first.
-    fn paths(&self) -> Vec<PathBuf> {
-        let mut files = Vec::new();
-        for folder in &self.folders {
-            let Ok(entries) = fs::read_dir(folder) else {
-                continue;
-            };
-            let mut names: Vec<_> = entries
-                .flatten()
-                .map(|entry| entry.path())
-                .filter(|path| {
-                    path.extension()
-                        .is_some_and(|extension| extension == "wasm")
-                })
-                .filter(|path| {
-                    !path
-                        .file_name()
-                        .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
-                })
-                .collect();
-            names.sort();
-            files.extend(names);
-        }
-        files
+    fn begin_to_read(&mut self, file: &Path, record: &mut FileRecord) {
+        let (file, turns, settle) = (file.to_owned(), Arc::clone(&self.readers), self.settle);
+        let task = self.tasks.spawn(async move {
+            let _turn = turns.acquire_owned().await;
+            let read = read_head(file.clone(), settle).await;
+            News::Read { file, read }
+        });
+        record.reading = Some(Task(task));
     }
 
     /// Which file claims which name: by what it says now, and by what serves from it still.
     fn claims(&self, before: &Table) -> Claims {
         let mut claims = Claims::default();
         for (file, record) in &self.files {
-            if let Ok(FileHead {
+            if let Some(Ok(FileHead {
                 manifest: Ok(manifest),
                 ..
-            }) = &record.head
+            })) = &record.head
             {
                 claims.add(&manifest.name, file);
             }
-            let serving = before
-                .entries
-                .get(file)
-                .and_then(|entry| entry.serving.as_ref());
-            if let Some(plugin) = serving {
+            let entry = before.entries.get(file);
+            if let Some(plugin) = entry.and_then(|entry| entry.serving.as_ref()) {
                 claims.add(&plugin.manifest.name, file);
             }
         }
         claims
     }
 
-    /// Decides what each file gets. Nothing is compiled for that.
-    fn judge(&self, claims: &Claims) -> Verdicts {
-        let verdict = |record: &FileRecord| -> Verdict {
-            let manifest = match &record.head {
-                Ok(head) => head.manifest.as_ref().map(|manifest| (head, manifest)),
-                Err(reason) => Err(reason),
-            };
-            let (head, manifest) = match manifest {
-                Ok(both) => both,
-                Err(reason) => return Verdict::Refused(reason.clone()),
-            };
-            if let Some(doubled) = claims.doubled(&manifest.name) {
-                return Verdict::Refused(doubled);
-            }
-            let board = self.workshop.device.identity().device_type;
-            if !manifest.is_for(&board) {
-                return Verdict::OtherBoard;
-            }
-            match self.granted(manifest, &head.digest) {
-                Ok(grants) => Verdict::Load(Box::new(grants)),
-                Err(reason) => Verdict::Refused(reason),
-            }
+    /// Decides what a file gets. Nothing is compiled for that.
+    fn judge(&self, record: &FileRecord, claims: &Claims) -> Verdict {
+        let head = match &record.head {
+            None => return Verdict::Unknown,
+            Some(Err(reason)) => return Verdict::Refused(reason.clone()),
+            Some(Ok(head)) => head,
         };
-        let files = self.files.iter();
-        files
-            .map(|(file, record)| (file.clone(), verdict(record)))
-            .collect()
+        let manifest = match &head.manifest {
+            Ok(manifest) => manifest,
+            Err(reason) => return Verdict::Refused(reason.clone()),
+        };
+        if let Some(doubled) = claims.doubled(&manifest.name) {
+            return Verdict::Refused(doubled);
+        }
+        if !manifest.is_for(&self.workshop.device.identity().device_type) {
+            return Verdict::OtherBoard;
+        }
+        match self.granted(manifest, &head.digest) {
+            Ok(grants) => Verdict::Load(Box::new(grants)),
+            Err(reason) => Verdict::Refused(reason),
+        }
     }
 
     /// What the policy gives the file of this digest, where that is all that its manifest claims.
@@ -236,69 +275,54 @@ impl Loader {
         Ok(grants)
     }
 
-    /// Loads what may be loaded and is not, or was with other grants.
-    async fn load(&mut self, verdicts: &Verdicts) {
-        let loads: Vec<_> = self
-            .files
-            .iter()
-            .filter_map(|(file, record)| match verdicts.get(file) {
-                Some(Verdict::Load(grants)) if record.is_to_be_loaded(grants) => {
-                    Some(self.load_one(file, record, grants))
-                }
-                _ => None,
-            })
-            .collect();
-        // Each holds a whole file in memory.
-        let loads: Vec<_> = stream::iter(loads).buffered(AT_ONCE).collect().await;
-        for (file, grants, outcome) in loads {
-            let Some(record) = self.files.get_mut(&file) else {
-                continue;
-            };
-            match outcome {
+    /// Has a file loaded that may be: linked at once where its native code is there, else compiled first.
+    fn load(&mut self, file: &Path, grants: &Grants) {
+        let Some(record) = self.files.get_mut(file) else {
+            return;
+        };
+        if record.loaded_with(grants).is_some() || record.failed_with(grants).is_some() {
+            return;
+        }
+        let Some(Ok(FileHead {
+            digest,
+            manifest: Ok(manifest),
+        })) = &record.head
+        else {
+            return;
+        };
+        if let Some(component) = &record.component {
+            let counters = self.counters.entry(manifest.name.clone()).or_default();
+            let linked = self.workshop.link(
+                component,
+                digest.clone(),
+                manifest.clone(),
+                grants.clone(),
+                Arc::clone(counters),
+            );
+            match linked {
                 Ok(plugin) => {
-                    self.counters
-                        .insert(plugin.manifest.name.clone(), Arc::clone(&plugin.counters));
                     record.loaded = Some(Arc::new(plugin));
                     record.failure = None;
                 }
-                Err(reason) => {
+                Err(error) => {
                     record.loaded = None;
-                    record.failure = Some((grants, reason));
+                    record.failure = Some(Failure::Link(Box::new(grants.clone()), chain(&error)));
                 }
             }
-        }
-    }
-
-    async fn load_one(
-        &self,
-        file: &Path,
-        record: &FileRecord,
-        grants: &Grants,
-    ) -> (PathBuf, Grants, Result<Loaded, String>) {
-        let outcome = async {
-            let head = record.head.as_ref().map_err(Clone::clone)?;
-            let manifest = head.manifest.clone()?;
-            let workshop = &self.workshop;
-            let component = match &record.loaded {
-                Some(plugin) => plugin.pre.component().clone(),
-                None => {
-                    let wasm = read_wasm(file.to_owned(), head.digest.clone()).await?;
-                    let compiled = workshop.compile(file, &head.digest, &wasm).await;
-                    compiled.map_err(|error| chain(&error))?
+        } else if record.compiling.is_none() {
+            let (workshop, turns) = (Arc::clone(&self.workshop), Arc::clone(&self.compilers));
+            let (file, digest) = (file.to_owned(), digest.clone());
+            let task = self.tasks.spawn(async move {
+                let _turn = turns.acquire_owned().await;
+                let component = compile(&workshop, &file, &digest).await;
+                News::Compiled {
+                    file,
+                    digest,
+                    component,
                 }
-            };
-            let counters = self.counters_of(&manifest.name);
-            let digest = head.digest.clone();
-            workshop
-                .link(&component, digest, manifest, grants.clone(), counters)
-                .map_err(|error| chain(&error))
-        };
-        let outcome = outcome.await;
-        (file.to_owned(), grants.clone(), outcome)
-    }
-
-    fn counters_of(&self, name: &str) -> Arc<Counters> {
-        self.counters.get(name).cloned().unwrap_or_default()
+            });
+            record.compiling = Some(Task(task));
+        }
     }
 
     /// The version before of a file, where the policy as it is now gives it what it needs.
@@ -322,7 +346,12 @@ impl Loader {
 
     /// Puts the table together: those who serve stay as they are until the version that follows them
     /// fits in among the others.
-    fn assemble(&self, verdicts: Verdicts, claims: &Claims, before: &Table) -> Table {
+    fn assemble(
+        &self,
+        verdicts: Vec<(PathBuf, Verdict)>,
+        claims: &Claims,
+        before: &Table,
+    ) -> Table {
         let mut assembly = Assembly::new(before, &self.reserved);
         for (file, verdict) in verdicts {
             let Some(record) = self.files.get(&file) else {
@@ -339,37 +368,34 @@ impl Loader {
             if let Some(last) = last {
                 assembly.keep(&file, last);
             }
-            match verdict {
-                Verdict::Load(_) => match (&record.loaded, &record.failure) {
-                    (Some(plugin), _) => assembly.offer(file, Arc::clone(plugin)),
-                    (None, Some((_, reason))) => {
-                        assembly.set_aside(file, record.other(Some(reason.clone())));
+            let was = || entry.and_then(|entry| entry.other.clone());
+            let other = match verdict {
+                Verdict::Load(grants) => match record.loaded_with(&grants) {
+                    Some(plugin) => {
+                        assembly.offer(file, Arc::clone(plugin));
+                        continue;
                     }
-                    (None, None) => {}
+                    None => match record.failed_with(&grants) {
+                        Some(reason) => Some(record.other(Some(reason.to_owned()))),
+                        // It is being compiled.
+                        None => was(),
+                    },
                 },
-                Verdict::OtherBoard => assembly.set_aside(file, record.other(None)),
-                Verdict::Refused(reason) => assembly.set_aside(file, record.other(Some(reason))),
+                Verdict::Unknown => was(),
+                Verdict::OtherBoard => Some(record.other(None)),
+                Verdict::Refused(reason) => Some(record.other(Some(reason))),
+            };
+            if let Some(other) = other {
+                assembly.set_aside(file, other);
             }
         }
         assembly.table(self.policy_problem.clone())
     }
 }
 
-impl FileRecord {
-    fn is_to_be_loaded(&self, grants: &Grants) -> bool {
-        let is_loaded = |plugin: &Arc<Loaded>| plugin.around.grants == *grants;
-        let has_failed = |(tried, _): &(Grants, String)| tried == grants;
-        !self.loaded.as_ref().is_some_and(is_loaded)
-            && !self.failure.as_ref().is_some_and(has_failed)
-    }
-
-    /// What the report says of it where it is not what serves.
-    fn other(&self, refused: Option<String>) -> Other {
-        let head = self.head.as_ref().ok();
-        Other {
-            manifest: head.and_then(|head| head.manifest.clone().ok()),
-            digest: head.map(|head| head.digest.clone()).unwrap_or_default(),
-            refused,
-        }
-    }
+/// The native code of the file of this digest.
+async fn compile(workshop: &Workshop, file: &Path, digest: &str) -> Result<Component, String> {
+    let wasm = read_wasm(file.to_owned(), digest.to_owned()).await?;
+    let compiled = workshop.compile(file, digest, &wasm).await;
+    compiled.map_err(|error| chain(&error))
 }

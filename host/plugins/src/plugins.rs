@@ -28,8 +28,8 @@ use crate::{
     PluginReport, PluginTally, PluginsConfig,
 };
 
-/// How long one look at the plugin folders may take: each compilation is limited in time.
-const LONGEST_LAP: Duration = Duration::from_secs(1800);
+/// How long plugins may be loaded without a pause: each compilation is limited in time.
+const LONGEST_LOAD: Duration = Duration::from_secs(1800);
 
 /// The plugins of this device. Cloning shares them.
 #[derive(Clone)]
@@ -43,8 +43,8 @@ struct Inner {
     identify: Identify,
     actions: Actions,
     reloading: Mutex<Option<JoinHandle<()>>>,
-    /// Since when the folders are being looked at.
-    lap: Arc<Mutex<Option<Instant>>>,
+    /// Since when files are being read or compiled without a pause.
+    busy_since: Arc<Mutex<Option<Instant>>>,
     /// Why changes of files are not noticed.
     watch_problem: Option<String>,
 }
@@ -141,12 +141,7 @@ impl Plugins {
             spares: Arc::new(Spares::start(Arc::clone(&pool))),
             pool,
         };
-        let mut loader = Loader::new(workshop, config.plugin_dirs, reserved);
-        let first = loader.lap(&Table::empty()).await;
-        actions.set_providers(&first.providers);
-        let table = Arc::new(RwLock::new(Arc::new(first)));
-
-        let (watch, watch_problem) = match watch {
+        let (mut watch, watch_problem) = match watch {
             Ok(watch) => (Some(watch), None),
             Err(error) => {
                 let problem = format!(
@@ -156,10 +151,16 @@ impl Plugins {
                 (None, Some(problem))
             }
         };
-        let lap = Arc::<Mutex<Option<Instant>>>::default();
+        let mut loader = Loader::new(workshop, config.plugin_dirs, reserved);
+        let first = first_table(&mut loader, watch.as_mut(), &changed).await;
+        loader.expect_writers();
+        actions.set_providers(&first.providers);
+        let table = Arc::new(RwLock::new(Arc::new(first)));
+
+        let busy_since = Arc::<Mutex<Option<Instant>>>::default();
         let reloading = watch.map(|watch| {
             let reload = Reload {
-                lap: Arc::clone(&lap),
+                busy_since: Arc::clone(&busy_since),
                 table: Arc::clone(&table),
                 actions: actions.clone(),
                 spares: Arc::clone(&caller.spares),
@@ -175,7 +176,7 @@ impl Plugins {
                 identify,
                 actions,
                 reloading,
-                lap,
+                busy_since,
                 watch_problem,
             }),
         })
@@ -289,13 +290,13 @@ impl Plugins {
         if has_ended == Some(true) {
             problems.push("the task that takes up changed plugins has ended".to_owned());
         }
-        let lap = *self
+        let busy_since = *self
             .inner
-            .lap
+            .busy_since
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some(since) = lap
-            && since.elapsed() > LONGEST_LAP
+        if let Some(since) = busy_since
+            && since.elapsed() > LONGEST_LOAD
         {
             let minutes = since.elapsed().as_secs() / 60;
             problems.push(format!("plugins are being loaded for {minutes} minutes"));
@@ -337,30 +338,76 @@ impl Drop for Inner {
     }
 }
 
-/// Loads again whenever something has changed.
+/// The table of a start: as soon as all files were read, and compiled where that was needed. What changes
+/// until then counts already.
+async fn first_table(
+    loader: &mut Loader,
+    mut watch: Option<&mut Watch>,
+    changed: &Notify,
+) -> Table {
+    // Whoever is loaded first is not to go before the others, so that each start ends with the same table.
+    let nothing = Table::empty();
+    loader.look();
+    loader.advance(&nothing);
+    while loader.is_busy() {
+        tokio::select! {
+            () = changed.notified() => {
+                if let Some(watch) = watch.as_deref_mut() {
+                    follow(watch);
+                }
+                loader.look();
+            }
+            () = loader.progress() => {}
+        }
+        loader.advance(&nothing);
+    }
+    loader.table(&nothing)
+}
+
+/// Watches the folders as they are now.
+fn follow(watch: &mut Watch) {
+    if let Err(error) = watch.follow() {
+        tracing::error!("some changes of plugins and policy are not noticed: {error}");
+    }
+}
+
+/// Puts another table in place whenever something has changed, or a file that has changed was read or compiled.
 struct Reload {
     table: Arc<RwLock<Arc<Table>>>,
     actions: Actions,
     spares: Arc<Spares>,
     loader: Loader,
-    lap: Arc<Mutex<Option<Instant>>>,
+    busy_since: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Reload {
     async fn run(mut self, mut watch: Watch, changed: Arc<Notify>) {
         loop {
-            changed.notified().await;
-            if let Err(error) = watch.follow() {
-                tracing::error!("some changes of plugins and policy are not noticed: {error}");
+            tokio::select! {
+                () = changed.notified() => {
+                    follow(&mut watch);
+                    self.loader.look();
+                }
+                () = self.loader.progress(), if self.loader.is_busy() => {}
             }
-            let before = Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner));
-            *self.lap.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-            let next = self.loader.lap(&before).await;
-            *self.lap.lock().unwrap_or_else(PoisonError::into_inner) = None;
-            self.actions.set_providers(&next.providers);
-            *self.table.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(next);
-            drop(before);
-            self.spares.forget_unloaded();
+            self.publish();
         }
+    }
+
+    fn publish(&mut self) {
+        let before = Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner));
+        let next = self.loader.table(&before);
+        self.actions.set_providers(&next.providers);
+        *self.table.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(next);
+        drop(before);
+        self.spares.forget_unloaded();
+        let mut busy_since = self
+            .busy_since
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *busy_since = self
+            .loader
+            .is_busy()
+            .then(|| busy_since.unwrap_or_else(Instant::now));
     }
 }

@@ -15,6 +15,22 @@ const SETTLED: Duration = Duration::from_millis(50);
 /// How often it is looked at until then.
 const LOOKS: u32 = 100;
 
+/// The files of plugins in `folders`. A folder that is not there has none.
+pub(crate) fn plugin_files(folders: &[PathBuf]) -> Vec<PathBuf> {
+    let is_plugin = |path: &PathBuf| {
+        let is_wasm = path
+            .extension()
+            .is_some_and(|extension| extension == "wasm");
+        let name = path.file_name().unwrap_or_default();
+        is_wasm && !name.as_encoded_bytes().starts_with(b".")
+    };
+    let entries = folders.iter().flat_map(fs::read_dir).flatten().flatten();
+    entries
+        .map(|entry| entry.path())
+        .filter(is_plugin)
+        .collect()
+}
+
 /// Tells whether a file may have changed.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Stamp {

@@ -59,11 +59,13 @@ fn compiler() -> PathBuf {
 /// One cache for all tests, so that each guest is compiled once; in cargo's folder for such, which stays.
 fn cache() -> Cache {
     static CACHE: OnceLock<Cache> = OnceLock::new();
-    let make = || {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-plugins");
-        Cache::new(folder, compiler(), Limits::default()).unwrap()
-    };
-    CACHE.get_or_init(make).clone()
+    CACHE.get_or_init(|| cache_with(compiler())).clone()
+}
+
+/// The same folder with another compiler.
+fn cache_with(compiler: PathBuf) -> Cache {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-plugins");
+    Cache::new(folder, compiler, Limits::default()).unwrap()
 }
 
 /// A manifest with one route for each method under `/v3/NAME`, and `more`.
@@ -148,6 +150,7 @@ pub(crate) struct Setup {
     pub(crate) root: tempfile::TempDir,
     pub(crate) os: Arc<Rehearsal>,
     config: String,
+    compiler: Option<PathBuf>,
     slots: usize,
     breaks: Arc<AtomicBool>,
 }
@@ -167,6 +170,7 @@ pub(crate) fn setup() -> Setup {
         os: Arc::new(Rehearsal::new(root.path().join("host"))),
         root,
         config: String::new(),
+        compiler: None,
         slots: 16,
         breaks: Arc::default(),
     }
@@ -258,6 +262,16 @@ impl Setup {
         self
     }
 
+    /// With a compiler that never ends. What another device has compiled before loads all the same.
+    pub(crate) fn compiler_that_hangs(mut self) -> Setup {
+        use std::os::unix::fs::PermissionsExt as _;
+        let program = self.root.path().join("compiler");
+        fs::write(&program, "#!/bin/sh\nexec /bin/sleep 600\n").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        self.compiler = Some(program);
+        self
+    }
+
     pub(crate) fn slots(mut self, slots: usize) -> Setup {
         self.slots = slots;
         self
@@ -272,7 +286,10 @@ impl Setup {
             plugin_dirs: vec![root.join("plugins"), root.join("later/more")],
             policy: root.join("policy.toml"),
             stock_plugins: root.join("stock-plugins.toml"),
-            cache: cache(),
+            cache: match self.compiler {
+                Some(compiler) => cache_with(compiler),
+                None => cache(),
+            },
             state_dir,
             host_root: root.join("host"),
             plugin_config: toml::from_str(&self.config).unwrap(),

@@ -216,6 +216,59 @@ async fn a_changed_policy_is_in_force_at_once() {
     assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
 }
 
+/// A file that takes for ever to compile, and after it what the owner wants at once.
+#[tokio::test]
+async fn a_changed_policy_and_a_removed_file_act_before_anything_is_compiled() {
+    let both = || setup().guest("a", "").guest("b", "").guest("c", "");
+    // Once with a compiler, so that these three are there in native code.
+    let warm = both().start().await;
+    assert_eq!(warm.plugins.problems(), [""; 0]);
+    drop(warm);
+    let device = both().compiler_that_hangs().start().await;
+    assert_eq!(device.plugins.problems(), [""; 0]);
+    let stamp = format!("{:?}", std::time::SystemTime::now());
+    let slow = plugin(&manifest("slow", ALL));
+    let slow = crate::fixture::with_section(&slow, "stamp", stamp.as_bytes());
+    // With the next change it is being compiled, or about to be.
+    device.replace("00-slow.wasm", &slow);
+
+    let policy = device.path("policy.toml");
+    fs::write(&policy, grant_all(&["b", "c", "slow"])).unwrap();
+    device
+        .until("the grants of a are withdrawn", |plugins| {
+            let report = plugins.report();
+            let a = report.iter().find(|plugin| plugin.name == "a");
+            a.is_some_and(|a| a.state == PluginState::Refused)
+        })
+        .await;
+    let found = |path: &str| device.plugins.find(&http::Method::GET, path);
+    assert!(matches!(found("/v3/a/hello"), plugins::Found::None));
+
+    fs::remove_file(device.path("plugins/b.wasm")).unwrap();
+    device
+        .until("b is gone", |plugins| {
+            plugins.report().iter().all(|plugin| plugin.name != "b")
+        })
+        .await;
+    assert!(matches!(found("/v3/b/hello"), plugins::Found::None));
+
+    fs::write(&policy, grant_all(&["a", "c", "slow"])).unwrap();
+    device
+        .until("a has its grants again", |plugins| {
+            let report = plugins.report();
+            let a = report.iter().find(|plugin| plugin.name == "a");
+            a.is_some_and(|a| a.state == PluginState::Running)
+        })
+        .await;
+    assert_eq!(device.get("/v3/c/hello").await.0, StatusCode::OK);
+    // All that time the file was not loaded, and not given up either.
+    let report = device.plugins.report();
+    assert!(
+        report.iter().all(|plugin| plugin.name != "slow"),
+        "{report:?}"
+    );
+}
+
 #[tokio::test]
 async fn a_runtime_that_takes_up_no_plugins_any_more_is_not_healthy() {
     let device = setup().guest("a", "").start().await;

@@ -1,0 +1,97 @@
+//! A plugin's file as it was last read, what came of it, and what is being done with it.
+
+use std::sync::Arc;
+
+use tokio::task::AbortHandle;
+use wasmtime::component::Component;
+
+use crate::loaded::Loaded;
+use crate::policy::Grants;
+use crate::settled_file::{FileHead, Stamp};
+use crate::table::Other;
+
+/// A file of a plugin folder.
+#[derive(Default)]
+pub(crate) struct FileRecord {
+    /// What it was like when it was read; none where it could not be read.
+    pub(crate) stamp: Option<Stamp>,
+    /// None until it is read for the first time.
+    pub(crate) head: Option<Result<FileHead, String>>,
+    /// Its content in native code.
+    pub(crate) component: Option<Component>,
+    /// Its content, linked; also where another plugin keeps it from serving.
+    pub(crate) loaded: Option<Arc<Loaded>>,
+    pub(crate) failure: Option<Failure>,
+    pub(crate) reading: Option<Task>,
+    /// Whether it may have changed since it began to be read.
+    pub(crate) read_again: bool,
+    pub(crate) compiling: Option<Task>,
+}
+
+/// Why a content does not load.
+pub(crate) enum Failure {
+    Compile(String),
+    /// With the grants that it was tried with.
+    Link(Box<Grants>, String),
+}
+
+/// A task that ends when nobody waits for it any more.
+pub(crate) struct Task(pub(crate) AbortHandle);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl FileRecord {
+    /// Takes what the file says of itself now. What was made of another content goes.
+    pub(crate) fn read(&mut self, read: Result<(Stamp, FileHead), String>) {
+        let (stamp, head) = match read {
+            Ok((stamp, head)) => (Some(stamp), Ok(head)),
+            Err(reason) => (None, Err(reason)),
+        };
+        let digest =
+            |head: &Result<FileHead, String>| head.as_ref().ok().map(|head| head.digest.clone());
+        if self.head.as_ref().and_then(digest) != digest(&head) {
+            self.component = None;
+            self.loaded = None;
+            self.compiling = None;
+        }
+        // Whoever writes a file anew has it tried anew.
+        self.failure = None;
+        self.stamp = stamp;
+        self.head = Some(head);
+    }
+
+    /// The digest of the file as it was last read.
+    pub(crate) fn digest(&self) -> Option<&str> {
+        let head = self.head.as_ref()?.as_ref().ok()?;
+        Some(&head.digest)
+    }
+
+    /// The plugin, if it is linked with these grants.
+    pub(crate) fn loaded_with(&self, grants: &Grants) -> Option<&Arc<Loaded>> {
+        let loaded = self.loaded.as_ref();
+        loaded.filter(|plugin| plugin.around.grants == *grants)
+    }
+
+    /// Why it does not load with these grants, as far as that is known.
+    pub(crate) fn failed_with(&self, grants: &Grants) -> Option<&str> {
+        match &self.failure {
+            Some(Failure::Compile(reason)) => Some(reason),
+            Some(Failure::Link(tried, reason)) if **tried == *grants => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// What the report says of it where it is not what serves.
+    pub(crate) fn other(&self, refused: Option<String>) -> Other {
+        let head = self.head.as_ref().and_then(|head| head.as_ref().ok());
+        Other {
+            manifest: head.and_then(|head| head.manifest.clone().ok()),
+            digest: head.map(|head| head.digest.clone()).unwrap_or_default(),
+            refused,
+        }
+    }
+}
