@@ -17,23 +17,26 @@ impl BoardPatterns {
     pub(crate) fn extend(&mut self, others: &BoardPatterns) {
         self.0.extend(others.0.iter().cloned());
     }
+
+    /// Whether the pattern leaves nothing out, so that it names no board.
+    pub(crate) fn is_every_board(pattern: &str) -> bool {
+        pattern.bytes().all(|byte| byte == b'*')
+    }
 }
 
 impl<'de> Deserialize<'de> for BoardPatterns {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let patterns = BTreeSet::<String>::deserialize(deserializer)?;
-        if let Some(pattern) = patterns.iter().find(|pattern| is_every_board(pattern)) {
+        if let Some(pattern) = patterns
+            .iter()
+            .find(|pattern| BoardPatterns::is_every_board(pattern))
+        {
             return Err(serde::de::Error::custom(format!(
                 "`{pattern}` is no board: name those that the plugin is made for, or leave `boards` out"
             )));
         }
         Ok(BoardPatterns(patterns))
     }
-}
-
-/// Whether the pattern leaves nothing out, so that it names no board.
-fn is_every_board(pattern: &str) -> bool {
-    pattern.bytes().all(|byte| byte == b'*')
 }
 
 /// Whether `text` fits `pattern`, in which `*` stands for any text.

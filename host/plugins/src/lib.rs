@@ -50,6 +50,7 @@ mod spares;
 mod stock;
 mod table;
 mod ticker;
+mod trust;
 mod wasi;
 mod watch;
 
@@ -67,3 +68,4 @@ pub use pattern::{Pattern, PatternError};
 pub use plugins::{Found, Plugins, RouteMatch, StartError};
 pub use policy::PolicyError;
 pub use report::{DescribedRoutes, PluginReport, PluginState, PluginTally, RouteReport};
+pub use trust::{TrustError, trust_lines};

@@ -80,6 +80,29 @@ impl Asked {
         Ok(())
     }
 
+    /// Those that are more than a plugin has that asks for none: how much, of what, and what others have.
+    pub(crate) fn beyond_defaults(&self) -> impl Iterator<Item = (u32, &'static str, u128)> {
+        let Limits {
+            memory,
+            cpu,
+            wall,
+            body,
+            concurrency,
+        } = DEFAULTS;
+        [
+            (self.memory_mib, "MiB of memory", (memory >> 20) as u128),
+            (self.cpu_ms, "ms of CPU time", cpu.as_millis()),
+            (self.wall_ms, "ms until its answer begins", wall.as_millis()),
+            (self.body_kib, "KiB of a body", (body >> 10) as u128),
+            (self.concurrency, "places at a time", concurrency as u128),
+        ]
+        .into_iter()
+        .filter_map(|(value, what, default)| {
+            let value = value.filter(|value| u128::from(*value) > default)?;
+            Some((value, what, default))
+        })
+    }
+
     /// These where they are set, else `others`.
     fn over(&self, others: Limits) -> Limits {
         let milliseconds = |value: u32| Duration::from_millis(value.into());

@@ -42,7 +42,7 @@ impl<'de> Deserialize<'de> for FileDigests {
 pub(crate) enum PinError {
     /// Nobody has pinned a file of that name.
     #[error(
-        "the policy `{}` pins no file of a plugin `{plugin}`; to trust this one: [plugins.{plugin}] sha256 = [\"{digest}\"]",
+        "the policy `{}` pins no file of a plugin `{plugin}`; to trust this one: [plugins.{plugin}] sha256 = [\"{digest}\"] (`supervisor plugins trust FILE` prints all that it needs)",
         policy.display()
     )]
     NoFile {

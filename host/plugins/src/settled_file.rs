@@ -103,7 +103,8 @@ fn head(path: &Path) -> Result<(Stamp, u64, FileHead), String> {
     Ok((stamp, wasm.len() as u64, head))
 }
 
-fn bytes(path: &Path) -> Result<(Stamp, Vec<u8>), String> {
+/// The whole file, with what tells whether it has changed since.
+pub(crate) fn bytes(path: &Path) -> Result<(Stamp, Vec<u8>), String> {
     let failed = |error: std::io::Error| format!("it cannot be read: {error}");
     let stamp = Stamp::of(path).map_err(failed)?;
     if stamp.size > SIZE {

@@ -54,6 +54,14 @@ pub(crate) enum PluginsCommand {
         "state_dir", "config", "plugin_dirs", "policy", "host_root", "device_type",
     ])))]
     List(Box<Flags>),
+    /// Prints what a plugin's file asks for, and the lines of the policy that give it to this file
+    #[command(mut_args(|flag| shown_where(flag, &["file", "config", "policy"])))]
+    Trust {
+        /// The plugin's file
+        file: PathBuf,
+        #[command(flatten)]
+        flags: Box<Flags>,
+    },
 }
 
 /// Every subcommand takes all flags, since all read one configuration; its help shows those that matter

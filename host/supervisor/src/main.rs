@@ -19,6 +19,7 @@ mod logging;
 mod memory;
 mod outlook;
 mod plugins_list;
+mod plugins_trust;
 mod power;
 mod registry_account;
 mod remove_services;
@@ -39,6 +40,9 @@ fn main() -> ExitCode {
         Command::Run(flags) => run(*flags),
         Command::ApiKey(ApiKeyCommand::Show(flags)) => api_key::show(*flags),
         Command::Plugins(PluginsCommand::List(flags)) => plugins_list::list(*flags),
+        Command::Plugins(PluginsCommand::Trust { file, flags }) => {
+            plugins_trust::trust(&file, *flags)
+        }
         Command::RemoveServices { flags, removal } => remove_services::remove(*flags, &removal),
         Command::WasmService { record } => return wasm_runner::run(&record),
     };

@@ -1,0 +1,221 @@
+//! What a file asks of its device, for the owner who is to decide: in plain words, and as the lines of the
+//! policy that give it.
+//!
+//! The file is a stranger's. Its texts are shown in comments alone, escaped, so that none of them passes for
+//! a line of the policy or for something else in a terminal.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::boards::BoardPatterns;
+use crate::capability::Capability;
+use crate::failure::chain;
+use crate::manifest::{Action, Manifest};
+use crate::route_grants::is_of_stock_plugins;
+use crate::settled_file::bytes;
+
+/// Why there is nothing to trust.
+#[derive(Debug, thiserror::Error)]
+#[error("`{file}` is no plugin that can be trusted: {reason}")]
+pub struct TrustError {
+    file: String,
+    reason: String,
+}
+
+/// What the plugin in `file` asks for, in comments, and the section of the policy that gives it to this file and to
+/// no other: TOML that can be added to `policy`. `stock_plugins` is the layout's list.
+///
+/// # Errors
+/// [`TrustError`] where the file cannot be read, or has no manifest that can be used.
+pub fn trust_lines(file: &Path, policy: &Path, stock_plugins: &Path) -> Result<String, TrustError> {
+    let failed = |reason| TrustError {
+        file: file.display().to_string(),
+        reason,
+    };
+    let (_, wasm) = bytes(file).map_err(failed)?;
+    let manifest = Manifest::of(&wasm).map_err(|error| failed(chain(&error)))?;
+    let mut lines = Lines::default();
+    lines.describe(&manifest);
+    let name = &manifest.name;
+    if has_section(stock_plugins, name) {
+        lines.comment(&format!(
+            "`{name}` is the name of a stock plugin: remove that one's file, or neither is loaded."
+        ));
+    }
+    if has_section(policy, name) {
+        lines.comment(&format!(
+            "The policy has a section [plugins.{name}] already: put these lines into it."
+        ));
+    }
+    lines.section(&manifest, &sandbox::digest(&wasm));
+    Ok(lines.0)
+}
+
+/// Whether the file has a table `[plugins.NAME]`. One that cannot be read has none, and is refused elsewhere.
+fn has_section(file: &Path, name: &str) -> bool {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let table: toml::Table = text.parse().unwrap_or_default();
+    let plugins = table.get("plugins").and_then(toml::Value::as_table);
+    plugins.is_some_and(|plugins| plugins.contains_key(name))
+}
+
+#[derive(Default)]
+struct Lines(String);
+
+impl Lines {
+    fn comment(&mut self, text: &str) {
+        self.line(&format!("# {}", plain(text)));
+    }
+
+    fn line(&mut self, text: &str) {
+        self.0.push_str(text);
+        self.0.push('\n');
+    }
+
+    fn list(&mut self, key: &str, values: &[String]) {
+        if !values.is_empty() {
+            let values: Vec<_> = values.iter().map(|value| format!("\"{value}\"")).collect();
+            self.line(&format!("{key} = [{}]", values.join(", ")));
+        }
+    }
+
+    /// What it asks for.
+    fn describe(&mut self, manifest: &Manifest) {
+        let Manifest { name, version, .. } = manifest;
+        self.comment(&format!("The plugin `{name}` {version} asks:"));
+        for route in &manifest.routes {
+            let mut text = format!("- to answer {} {}", route.method, route.pattern);
+            if is_of_stock_plugins(&route.pattern) {
+                text.push_str(", where only stock plugins answer: it will not be loaded");
+            }
+            self.comment(&text);
+        }
+        for action in &manifest.provides {
+            self.comment(&format!(
+                "- to {} (`{}`)",
+                of_action(*action),
+                action.name()
+            ));
+        }
+        for need in &manifest.capabilities {
+            let text = format!("- to {} (`{}`)", of_capability(need.name), need.name);
+            self.comment(&text);
+            self.comment(&format!("  because, in its maker's words: {}", need.reason));
+        }
+        for (value, what, default) in manifest.limits.beyond_defaults() {
+            self.comment(&format!(
+                "- for {value} {what} in a call, where others have {default}"
+            ));
+        }
+        if !manifest.boards.is_empty() {
+            let boards = manifest.boards.join(", ");
+            self.comment(&format!("It is made for boards of these types: {boards}"));
+        }
+    }
+
+    /// The lines that give it.
+    fn section(&mut self, manifest: &Manifest, digest: &str) {
+        self.line(&format!("[plugins.{}]", manifest.name));
+        self.list("sha256", &[digest.to_owned()]);
+        let mut paths: Vec<String> = Vec::new();
+        for route in &manifest.routes {
+            let path = route.pattern.to_string();
+            if !is_of_stock_plugins(&route.pattern) && !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        self.list("routes", &paths);
+        let actions = manifest
+            .provides
+            .iter()
+            .map(|action| action.name().to_owned());
+        let actions: Vec<_> = actions.collect();
+        self.list("provides", &actions);
+        if !actions.is_empty() {
+            let boards = manifest
+                .boards
+                .iter()
+                .filter(|board| is_board(board))
+                .cloned();
+            let boards: Vec<_> = boards.collect();
+            self.list("boards", &boards);
+        }
+        let needs = manifest.capabilities.iter().map(|need| need.name);
+        let grants: Vec<_> = needs.clone().map(|name| name.to_string()).collect();
+        self.list("grants", &grants);
+        for line in needs.filter_map(to_be_filled_in) {
+            self.line(line);
+        }
+    }
+}
+
+/// Whether it can stand in the policy as it is: a type of board, and not all of them.
+fn is_board(pattern: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._*".contains(&byte);
+    pattern.bytes().all(fits) && !BoardPatterns::is_every_board(pattern)
+}
+
+/// What only the owner knows of a capability.
+fn to_be_filled_in(capability: Capability) -> Option<&'static str> {
+    match capability {
+        Capability::Files => Some(
+            "files = []  # the folders, for example { host = \"mnt/data/x\", guest = \"/x\", write = true }",
+        ),
+        Capability::Units => Some("units = []  # the units, for example \"openvpn.service\""),
+        Capability::Cloud => {
+            Some("records = []  # the kinds of records, for example \"device_tag\"")
+        }
+        Capability::Led => Some("# leds = [\"ACT\"]  to give it these LEDs rather than all"),
+        _ => None,
+    }
+}
+
+fn of_action(action: Action) -> &'static str {
+    match action {
+        Action::Identify => "show people which device this is",
+        Action::ProxyRedirector => {
+            "read and write the proxy of the device's connections, with its password, for all who ask for that"
+        }
+        Action::BootConfig => "write the boot configuration of the board",
+    }
+}
+
+fn of_capability(capability: Capability) -> &'static str {
+    match capability {
+        Capability::Device => "read the device's uuid, name, type and state",
+        Capability::Store => "keep up to 1 MiB of data of its own",
+        Capability::Led => "take over LEDs",
+        Capability::Units => "see the state of units of the host, and restart them",
+        Capability::Journal => "read all of the host's journal",
+        Capability::Identify => "have the device show which one it is",
+        Capability::ProxyRedirector => {
+            "read and write the proxy of the device's connections, with its password"
+        }
+        Capability::Cloud => "read and set records of this device in its cloud",
+        Capability::UpdateLock => {
+            "hold the update locks of all apps, and take them from users by force"
+        }
+        Capability::HostName => "read and set the host's name",
+        Capability::Clock => "know the time of day",
+        Capability::Random => "have random numbers",
+        Capability::Files => "read folders of the host, and change them where you say so",
+    }
+}
+
+/// A text of the file without characters that end a line or turn a terminal's text round.
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for char in text.chars() {
+        let misleads = matches!(char,
+            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+        if char.is_control() || misleads {
+            let _ = write!(plain, "{}", char.escape_default());
+        } else {
+            plain.push(char);
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! What an owner is shown, and what comes of it.
+
+use super::*;
+use crate::grants::check_routes_and_actions;
+use crate::policy::{Policy, PolicyFiles};
+
+/// A component with nothing in it but a manifest.
+fn component(manifest: &str) -> Vec<u8> {
+    let name = crate::SECTION.as_bytes();
+    let mut section = vec![u8::try_from(name.len()).unwrap()];
+    section.extend(name);
+    section.extend(manifest.as_bytes());
+    let mut wasm = b"\0asm\x0d\0\x01\0\0".to_vec();
+    let mut length = section.len();
+    while length >= 0x80 {
+        wasm.push(u8::try_from(length & 0x7f).unwrap() | 0x80);
+        length >>= 7;
+    }
+    wasm.push(u8::try_from(length).unwrap());
+    wasm.extend(section);
+    wasm
+}
+
+struct Owner {
+    folder: tempfile::TempDir,
+    files: PolicyFiles,
+}
+
+impl Owner {
+    fn new() -> Owner {
+        let folder = tempfile::tempdir().unwrap();
+        let files = PolicyFiles {
+            owner: folder.path().join("policy.toml"),
+            stock: folder.path().join("stock-plugins.toml"),
+        };
+        Owner { folder, files }
+    }
+
+    fn lines(&self, wasm: &[u8]) -> Result<String, TrustError> {
+        let file = self.folder.path().join("acme.wasm");
+        std::fs::write(&file, wasm).unwrap();
+        trust_lines(&file, &self.files.owner, &self.files.stock)
+    }
+
+    /// The policy with these lines added.
+    fn policy(&self, lines: &str) -> Policy {
+        std::fs::write(&self.files.owner, lines).unwrap();
+        Policy::read(&self.files).unwrap()
+    }
+}
+
+const ACME: &str = r#"
+name = "acme"
+version = "1.2.3"
+interface = "1.0.0"
+provides = ["identify"]
+boards = ["acme-*", "*"]
+capabilities = [{ name = "led", reason = "flashes" }, { name = "files", reason = "logs" }]
+limits = { memory_mib = 32, cpu_ms = 10 }
+[[routes]]
+method = "GET"
+path = "/v3/acme/:id"
+[[routes]]
+method = "PUT"
+path = "/v3/acme/:id"
+"#;
+
+#[test]
+fn what_a_file_asks_for_is_said_in_words_and_given_by_the_lines_below() {
+    let owner = Owner::new();
+    let wasm = component(ACME);
+    let digest = sandbox::digest(&wasm);
+    let lines = owner.lines(&wasm).unwrap();
+    assert_eq!(
+        lines,
+        format!(
+            "# The plugin `acme` 1.2.3 asks:\n\
+             # - to answer GET /v3/acme/:id\n\
+             # - to answer PUT /v3/acme/:id\n\
+             # - to show people which device this is (`identify`)\n\
+             # - to take over LEDs (`led`)\n\
+             #   because, in its maker's words: flashes\n\
+             # - to read folders of the host, and change them where you say so (`files`)\n\
+             #   because, in its maker's words: logs\n\
+             # - for 32 MiB of memory in a call, where others have 16\n\
+             # It is made for boards of these types: acme-*, *\n\
+             [plugins.acme]\n\
+             sha256 = [\"{digest}\"]\n\
+             routes = [\"/v3/acme/:id\"]\n\
+             provides = [\"identify\"]\n\
+             boards = [\"acme-*\"]\n\
+             grants = [\"led\", \"files\"]\n\
+             # leds = [\"ACT\"]  to give it these LEDs rather than all\n\
+             files = []  # the folders, for example {{ host = \"mnt/data/x\", guest = \"/x\", write = true }}\n"
+        )
+    );
+    let policy = owner.policy(&lines);
+    let grants = policy.of("acme", &digest, Path::new("/")).unwrap();
+    let manifest = Manifest::of(&wasm).unwrap();
+    check_routes_and_actions(&manifest, &grants, Path::new("policy.toml")).unwrap();
+    assert!(grants.grants.contains(&Capability::Led));
+
+    // Asked again, it says where the lines go; and whose name that is.
+    std::fs::write(
+        &owner.files.stock,
+        format!("[plugins.acme]\nsha256 = [\"{digest}\"]"),
+    )
+    .unwrap();
+    let again = owner.lines(&wasm).unwrap();
+    assert!(
+        again.contains("# The policy has a section [plugins.acme] already"),
+        "{again}"
+    );
+    assert!(
+        again.contains("# `acme` is the name of a stock plugin"),
+        "{again}"
+    );
+}
+
+/// The lines are made to be added to a policy as they are.
+#[test]
+fn c1_no_text_of_a_file_becomes_a_line_of_the_policy() {
+    let owner = Owner::new();
+    let evil = r"\n[plugins.evil]\ngrants = [\u0022files\u0022]\n\u2028\u202e\u001b[2J";
+    let wasm = component(&format!(
+        "name = \"acme\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\nprovides = [\"identify\"]\n\
+         boards = [\"{evil}\", \"acme\\\"]\"]\ncapabilities = [{{ name = \"led\", reason = \"{evil}\" }}]\n"
+    ));
+    let lines = owner.lines(&wasm).unwrap();
+    let table: toml::Table = lines.parse().unwrap();
+    let plugins = table["plugins"].as_table().unwrap();
+    assert_eq!(plugins.keys().collect::<Vec<_>>(), ["acme"], "{lines}");
+    assert!(plugins["acme"].get("boards").is_none(), "{lines}");
+    let only_plain = |char: char| char == '\n' || (' '..='~').contains(&char);
+    assert!(lines.chars().all(only_plain), "{lines}");
+    owner.policy(&lines);
+}
+
+#[test]
+fn what_is_no_plugin_is_refused() {
+    let owner = Owner::new();
+    for (wasm, expected) in [
+        (&b"not wasm"[..], "not a WebAssembly component"),
+        (
+            &b"\0asm\x0d\0\x01\0"[..],
+            "it has no section `platform:manifest`",
+        ),
+    ] {
+        let error = owner.lines(wasm).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+        assert!(error.contains("acme.wasm"), "{error}");
+    }
+}
