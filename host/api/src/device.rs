@@ -104,6 +104,9 @@ pub trait Endpoints: Send + Sync + 'static {
     /// What keeps plugins as a whole from working, one sentence each (device behaviour 6.7).
     fn problems(&self) -> Vec<String>;
 
+    /// Whether plugins' files need not be pinned to their names: the device is a developer's.
+    fn allow_unpinned(&self) -> bool;
+
     /// Whether plugins have been loaded; until then there may be more than `find` and `report` know.
     fn are_loaded(&self) -> bool;
 

@@ -236,6 +236,10 @@ impl Endpoints for FakeEndpoints {
         self.problems.lock().unwrap().clone()
     }
 
+    fn allow_unpinned(&self) -> bool {
+        false
+    }
+
     fn are_loaded(&self) -> bool {
         self.waited.load(Ordering::Relaxed)
     }

@@ -14,6 +14,9 @@ pub struct PluginsConfig {
     pub policy: PathBuf,
     /// The list of the plugins that the layout ships with; without it there are none.
     pub stock_plugins: PathBuf,
+    /// Whether files get what the policy gives to the names that they claim without being pinned to them: for
+    /// developers.
+    pub allow_unpinned: bool,
     /// Where compiled plugins are kept.
     pub cache: sandbox::Cache,
     /// The supervisor's folder of state; `leds/` in it holds what LEDs showed before a plugin took them.

@@ -1,5 +1,6 @@
 //! What stands behind one instance: the data of its store.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use wasmtime::ResourceLimiter;
@@ -39,6 +40,18 @@ pub(crate) struct Surroundings {
     pub(crate) leds: Leds,
     pub(crate) identify: Identify,
     pub(crate) actions: Actions,
+}
+
+impl Surroundings {
+    /// Whose stored data the plugin reads and writes: what a pinned file has kept is not an unpinned one's.
+    pub(crate) fn data_owner(&self) -> Cow<'_, str> {
+        if self.grants.unpinned {
+            // No manifest can claim such a name.
+            Cow::Owned(format!("{} (unpinned)", self.name))
+        } else {
+            Cow::Borrowed(&self.name)
+        }
+    }
 }
 
 /// The data of an instance's store.

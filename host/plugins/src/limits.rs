@@ -103,6 +103,20 @@ impl Asked {
         })
     }
 
+    /// These, none of them more than a plugin has that asks for none.
+    pub(crate) fn within_defaults(&self) -> Asked {
+        let least = |value: Option<u32>, default: u128| {
+            value.map(|value| u32::try_from(default).map_or(value, |default| value.min(default)))
+        };
+        Asked {
+            memory_mib: least(self.memory_mib, (DEFAULTS.memory >> 20) as u128),
+            cpu_ms: least(self.cpu_ms, DEFAULTS.cpu.as_millis()),
+            wall_ms: least(self.wall_ms, DEFAULTS.wall.as_millis()),
+            body_kib: least(self.body_kib, (DEFAULTS.body >> 10) as u128),
+            concurrency: least(self.concurrency, DEFAULTS.concurrency as u128),
+        }
+    }
+
     /// These where they are set, else `others`.
     fn over(&self, others: Limits) -> Limits {
         let milliseconds = |value: u32| Duration::from_millis(value.into());
@@ -149,6 +163,15 @@ mod tests {
             ..DEFAULTS
         };
         assert_eq!(limits, expected);
+    }
+
+    #[test]
+    fn an_unpinned_file_asks_for_less_than_the_defaults_or_for_them() {
+        let limits = asked("memory_mib = 32\ncpu_ms = 5\nconcurrency = 16").within_defaults();
+        assert_eq!(
+            limits,
+            asked("memory_mib = 16\ncpu_ms = 5\nconcurrency = 8")
+        );
     }
 
     #[test]

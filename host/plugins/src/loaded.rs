@@ -141,6 +141,8 @@ pub(crate) struct Workshop {
     pub(crate) pool: Arc<Pool>,
     pub(crate) cache: sandbox::Cache,
     pub(crate) policy_files: PolicyFiles,
+    /// Whether files get what the policy gives their names without being pinned.
+    pub(crate) allow_unpinned: bool,
     pub(crate) plugin_config: toml::Table,
     /// What relative folders of the policy are below.
     pub(crate) host_root: PathBuf,
@@ -241,7 +243,13 @@ impl Workshop {
         if let Some(action) = provides.find(|action| !exports.have(**action)) {
             return Err(LoadError::NoAction(action.name()));
         }
-        let limits = Limits::of(&manifest.limits, &grants.limits);
+        // More than others have belongs to a file that somebody has looked at.
+        let asked = if grants.unpinned {
+            manifest.limits.within_defaults()
+        } else {
+            manifest.limits.clone()
+        };
+        let limits = Limits::of(&asked, &grants.limits);
         let is_boards_own = grants.boards.include(&self.device.identity().device_type);
         // However many a plugin asks for, others get their turn.
         let at_once = limits.concurrency.min((self.pool.slots() / 2).max(1));

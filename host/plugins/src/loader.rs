@@ -264,12 +264,13 @@ impl Loader {
         let Workshop {
             host_root,
             policy_files,
+            allow_unpinned,
             ..
         } = &*self.workshop;
-        let grants = self
-            .policy
-            .of(&manifest.name, digest, host_root)
-            .map_err(|error| error.to_string())?;
+        let grants = match self.policy.of(&manifest.name, digest, host_root) {
+            Err(_) if *allow_unpinned => self.policy.without_pin(&manifest.name, host_root),
+            pinned => pinned.map_err(|error| error.to_string())?,
+        };
         grants::check_routes_and_actions(manifest, &grants, &policy_files.owner)
             .map_err(|error| error.to_string())?;
         Ok(grants)

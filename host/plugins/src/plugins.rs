@@ -28,6 +28,9 @@ use crate::{
     PluginReport, PluginTally, PluginsConfig,
 };
 
+/// What a person should know of a device of a developer's.
+const UNPINNED: &str = "developer mode (--allow-unpinned): any file in a plugin folder gets what the policy gives to \
+     the name that it claims; no device of others should run like this";
 /// How long plugins may be loaded without a pause: each compilation is limited in time.
 const LONGEST_LOAD: Duration = Duration::from_secs(1800);
 
@@ -45,6 +48,7 @@ struct Inner {
     reloading: Mutex<Option<JoinHandle<()>>>,
     /// Since when files are being read or compiled without a pause.
     busy_since: Arc<Mutex<Option<Instant>>>,
+    allow_unpinned: bool,
     /// Why changes of files are not noticed.
     watch_problem: Option<String>,
 }
@@ -106,12 +110,16 @@ impl Plugins {
     /// [`StartError`]. A plugin that does not load is reported and skipped.
     pub async fn start(config: PluginsConfig) -> Result<Plugins, StartError> {
         let reserved = Reserved::new(&config.core_routes)?;
+        if config.allow_unpinned {
+            tracing::warn!("{UNPINNED}");
+        }
         let pool =
             Pool::new(config.slots).map_err(|error| StartError::Engine(format!("{error:#}")))?;
         let pool = Arc::new(pool);
         let actions = Actions::new(&pool);
         let identify = Identify::new(&actions);
         let changed = Arc::new(Notify::new());
+        let allow_unpinned = config.allow_unpinned;
         // Before the first look, so that nothing can change unnoticed in between.
         let policy_files = PolicyFiles {
             owner: config.policy,
@@ -122,6 +130,7 @@ impl Plugins {
             pool: Arc::clone(&pool),
             cache: config.cache,
             policy_files,
+            allow_unpinned: config.allow_unpinned,
             plugin_config: config.plugin_config,
             leds: config.host_root.join("sys/class/leds"),
             host_root: config.host_root,
@@ -177,6 +186,7 @@ impl Plugins {
                 actions,
                 reloading,
                 busy_since,
+                allow_unpinned,
                 watch_problem,
             }),
         })
@@ -269,8 +279,17 @@ impl Plugins {
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
         let mut problems = self.inner.table().problems();
+        if self.inner.allow_unpinned {
+            problems.insert(0, UNPINNED.to_owned());
+        }
         problems.extend(self.inner.watch_problem.clone());
         problems
+    }
+
+    /// Whether files need not be pinned to get what the policy gives to the names that they claim.
+    #[must_use]
+    pub fn allow_unpinned(&self) -> bool {
+        self.inner.allow_unpinned
     }
 
     /// What keeps plugins as a whole from working, in sentences: for the device's health. A plugin that does

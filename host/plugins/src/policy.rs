@@ -42,7 +42,7 @@ use crate::limits::Asked;
 use crate::manifest::Action;
 use crate::pins::{FileDigests, PinError};
 use crate::route_grants::RouteGrants;
-use crate::stock::StockPlugins;
+use crate::stock::{StockPlugin, StockPlugins};
 
 /// The largest policy file, in bytes.
 const SIZE: u64 = 1 << 20;
@@ -102,6 +102,9 @@ pub(crate) struct Grants {
     pub(crate) files: Vec<Folder>,
     #[serde(default)]
     pub(crate) limits: Asked,
+    /// Whether the file gets it unpinned, since the supervisor does not ask for pins.
+    #[serde(skip)]
+    pub(crate) unpinned: bool,
 }
 
 /// A folder of the host that a plugin sees.
@@ -216,48 +219,62 @@ impl Policy {
         host_root: &Path,
     ) -> Result<Grants, PinError> {
         let section = self.owner.plugins.get(plugin);
-        let mut grants = section.cloned().unwrap_or_default();
+        let own = section.and_then(|section| section.sha256.as_ref());
+        let stock = self.stock.get(plugin);
+        match (own, stock) {
+            (Some(files), _) if files.contain(digest) => {
+                return Ok(self.gives(plugin, None, host_root));
+            }
+            (None, Some(stock)) if stock.sha256.contain(digest) => {
+                return Ok(self.gives(plugin, Some(stock), host_root));
+            }
+            _ => {}
+        }
         let (plugin, digest) = (plugin.to_owned(), digest.to_owned());
         let policy = self.files.owner.clone();
-        match (
-            section.and_then(|section| section.sha256.as_ref()),
-            self.stock.get(&plugin),
-        ) {
-            (Some(files), _) if files.contain(&digest) => {}
-            (Some(_), _) => {
-                return Err(PinError::OtherFiles {
-                    plugin,
-                    digest,
-                    policy,
-                });
-            }
-            (None, Some(stock)) if stock.sha256.contain(&digest) => {
-                grants.routes.extend(&stock.routes);
-                grants.provides.extend(&stock.provides);
-                grants.boards.extend(&stock.boards);
-            }
-            (None, Some(_)) => {
-                return Err(PinError::NotStock {
-                    plugin,
-                    digest,
-                    stock: self.files.stock.clone(),
-                    policy,
-                });
-            }
-            (None, None) => {
-                return Err(PinError::NoFile {
-                    plugin,
-                    digest,
-                    policy,
-                });
-            }
+        Err(match (own, stock) {
+            (Some(_), _) => PinError::OtherFiles {
+                plugin,
+                digest,
+                policy,
+            },
+            (None, Some(_)) => PinError::NotStock {
+                plugin,
+                digest,
+                stock: self.files.stock.clone(),
+                policy,
+            },
+            (None, None) => PinError::NoFile {
+                plugin,
+                digest,
+                policy,
+            },
+        })
+    }
+
+    /// What a file gets that claims this name, where nobody asks for pins: what is written for the name, be it for
+    /// another file.
+    pub(crate) fn without_pin(&self, plugin: &str, host_root: &Path) -> Grants {
+        Grants {
+            unpinned: true,
+            ..self.gives(plugin, self.stock.get(plugin), host_root)
         }
+    }
+
+    fn gives(&self, plugin: &str, stock: Option<&StockPlugin>, host_root: &Path) -> Grants {
+        let section = self.owner.plugins.get(plugin);
+        let mut grants = section.cloned().unwrap_or_default();
         // Which other files get the same is no matter of this one's.
         grants.sha256 = None;
+        if let Some(stock) = stock {
+            grants.routes.extend(&stock.routes);
+            grants.provides.extend(&stock.provides);
+            grants.boards.extend(&stock.boards);
+        }
         for folder in &mut grants.files {
             folder.host = host_root.join(&folder.host);
         }
-        Ok(grants)
+        grants
     }
 }
 

@@ -20,6 +20,9 @@ pub struct PluginReport {
     pub digest: String,
     /// Whether it serves.
     pub state: PluginState,
+    /// Whether the file that serves is pinned to its name by nobody, which developer mode lets pass.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unpinned: bool,
     /// Why the file as it is now was refused. With the state `running`, an older version serves on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,

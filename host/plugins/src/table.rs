@@ -146,7 +146,9 @@ fn report(file: &Path, entry: &Entry) -> PluginReport {
         .serving
         .as_ref()
         .map(|plugin| &plugin.around.grants.grants);
+    let serving = entry.serving.as_ref();
     PluginReport {
+        unpinned: serving.is_some_and(|plugin| plugin.around.grants.unpinned),
         name: manifest.map_or(stem, |manifest| manifest.name.clone()),
         file: file.display().to_string(),
         version: manifest.map(|manifest| manifest.version.to_string()),
@@ -196,7 +198,13 @@ pub(crate) fn log_change(file: &Path, before: Option<&Entry>, now: &Entry) {
         && before.and_then(digest) != Some(Arc::as_ptr(plugin))
     {
         let Manifest { name, version, .. } = &plugin.manifest;
-        tracing::info!("plugin `{name}` {version} is loaded from `{file}`");
+        if plugin.around.grants.unpinned {
+            tracing::warn!(
+                "developer mode: plugin `{name}` {version} is loaded from `{file}`, which nobody has pinned to that name"
+            );
+        } else {
+            tracing::info!("plugin `{name}` {version} is loaded from `{file}`");
+        }
     }
     if let Some(now_other) = &now.other
         && before.and_then(other) != other(now)

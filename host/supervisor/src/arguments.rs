@@ -51,7 +51,7 @@ pub(crate) enum ApiKeyCommand {
 pub(crate) enum PluginsCommand {
     /// Lists the plugins: of the running supervisor, else those that it would load
     #[command(mut_args(|flag| shown_where(flag, &[
-        "state_dir", "config", "plugin_dirs", "policy", "host_root", "device_type",
+        "state_dir", "config", "plugin_dirs", "policy", "allow_unpinned", "host_root", "device_type",
     ])))]
     List(Box<Flags>),
     /// Prints what a plugin's file asks for, and the lines of the policy that give it to this file
@@ -133,6 +133,17 @@ pub(crate) struct Flags {
     /// What plugins may do [default: `policy.toml` beside the program's folder] [config: policy]
     #[arg(long, value_name = "FILE", env = "SUPERVISOR_POLICY")]
     pub(crate) policy: Option<PathBuf>,
+
+    /// For developers: a plugin's file gets what the policy gives to the name that it claims, without being
+    /// pinned to it [default: false] [config: allow_unpinned]
+    #[arg(
+        long,
+        value_name = "BOOL",
+        env = "SUPERVISOR_ALLOW_UNPINNED",
+        num_args = 0..=1,
+        default_missing_value = "true"
+    )]
+    pub(crate) allow_unpinned: Option<bool>,
 
     /// The configuration file; no other is read [default: none]
     #[arg(long, value_name = "FILE", env = "SUPERVISOR_CONFIG")]

@@ -191,6 +191,8 @@ pub(crate) struct Around<'a> {
     pub(crate) branding: &'a Branding,
     pub(crate) host_root: &'a Path,
     pub(crate) state_dir: &'a Path,
+    /// Whether plugins' files need not be pinned, which the cloud's people are told.
+    pub(crate) allow_unpinned: bool,
     /// Cancelled when the supervisor is to be started anew, since the device is another one now.
     pub(crate) begin_again: &'a CancellationToken,
     pub(crate) stop: &'a CancellationToken,

@@ -63,6 +63,7 @@ pub(crate) struct Configuration {
     pub(crate) policy: PathBuf,
     /// The plugins that the layout ships with, and which files they are.
     pub(crate) stock_plugins: PathBuf,
+    pub(crate) allow_unpinned: bool,
     pub(crate) host_root: PathBuf,
     pub(crate) device_type: PathBuf,
     pub(crate) config_json: PathBuf,
@@ -93,6 +94,7 @@ struct File {
     docker_host: Option<String>,
     plugin_dirs: Vec<PathBuf>,
     policy: Option<PathBuf>,
+    allow_unpinned: Option<bool>,
     host_root: Option<PathBuf>,
     device_type: Option<PathBuf>,
     config_json: Option<PathBuf>,
@@ -156,6 +158,10 @@ fn merge(flags: Flags, file: File, program: &Path) -> Result<Configuration> {
         policy: path(flags.policy, file.policy, || layout.join("policy.toml"))?,
         // A part of the layout, as the compiler is: not for the owner to choose.
         stock_plugins: layout.join("stock-plugins.toml"),
+        allow_unpinned: flags
+            .allow_unpinned
+            .or(file.allow_unpinned)
+            .unwrap_or(false),
         device_type: path(flags.device_type, file.device_type, || {
             host_root.join("mnt/boot/device-type.json")
         })?,
@@ -294,6 +300,7 @@ mod tests {
             configuration.stock_plugins,
             Path::new("/opt/dist/stock-plugins.toml")
         );
+        assert!(!configuration.allow_unpinned);
         assert_eq!(
             configuration.compiler,
             Path::new("/opt/dist/bin/supervisor-compile")

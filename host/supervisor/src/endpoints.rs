@@ -109,6 +109,11 @@ impl api::Endpoints for PluginEndpoints {
         }
     }
 
+    fn allow_unpinned(&self) -> bool {
+        self.plugins()
+            .is_some_and(|plugins| plugins.allow_unpinned())
+    }
+
     fn are_loaded(&self) -> bool {
         !matches!(&*self.state.borrow(), State::Loading)
     }

@@ -181,7 +181,10 @@ fn row(plugin: &Value) -> [String; 7] {
     [
         word("name"),
         word("version"),
-        word("state"),
+        match plugin["unpinned"].as_bool() {
+            Some(true) => format!("{}, unpinned", word("state")),
+            _ => word("state"),
+        },
         word("calls"),
         word("failures"),
         list("grants", text),

@@ -244,6 +244,7 @@ impl Parts {
             branding,
             host_root: &configuration.host_root,
             state_dir: &configuration.state_dir,
+            allow_unpinned: configuration.allow_unpinned,
             begin_again,
             stop: stopping,
         })?;
@@ -311,6 +312,7 @@ pub(crate) fn plugins_config(
         plugin_dirs: configuration.plugin_dirs.clone(),
         policy: configuration.policy.clone(),
         stock_plugins: configuration.stock_plugins.clone(),
+        allow_unpinned: configuration.allow_unpinned,
         cache,
         state_dir: configuration.state_dir.clone(),
         host_root: configuration.host_root.clone(),

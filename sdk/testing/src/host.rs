@@ -226,6 +226,7 @@ impl Host {
             plugin_dirs: vec![path("plugins")],
             policy: path("policy.toml"),
             stock_plugins: path("stock-plugins.toml"),
+            allow_unpinned: false,
             cache,
             state_dir: path("state"),
             host_root: path("root"),

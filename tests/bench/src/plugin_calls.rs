@@ -173,6 +173,7 @@ impl PluginHost {
             plugin_dirs: vec![dist.join("plugins")],
             policy: dist.join("policy.toml"),
             stock_plugins: dist.join("stock-plugins.toml"),
+            allow_unpinned: false,
             cache,
             state_dir: folders.path().to_owned(),
             host_root: folders.path().join("host"),

@@ -20,10 +20,16 @@ pub(crate) const ROUTES: &[Route] = &[Route {
 
 /// The plugins.
 #[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 struct Plugins {
     status: &'static str,
     /// The supervisor's own version; `/v2/version` gives the level of the API.
     version: &'static str,
+    /// In developer mode, where files need not be pinned to get what the policy gives to the names that they
+    /// claim: true. Else it is left out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(default)]
+    allow_unpinned: bool,
     /// One object for each.
     #[schemars(with = "Vec<serde_json::Map<String, Value>>")]
     plugins: Value,
@@ -34,6 +40,7 @@ async fn plugins(api: Api) -> Outcome {
     Ok(answer::json(&Plugins {
         status: "success",
         version: env!("CARGO_PKG_VERSION"),
+        allow_unpinned: api.endpoints.allow_unpinned(),
         plugins: api.endpoints.report(),
     }))
 }

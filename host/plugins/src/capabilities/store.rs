@@ -44,7 +44,8 @@ async fn run<R: Send + 'static>(
     operation: impl FnOnce(&dyn PluginData, &str) -> Result<R, DataError> + Send + 'static,
 ) -> Result<R, StoreError> {
     let around = accessor.with(|mut access| Arc::clone(&access.get().around));
-    let done = tokio::task::spawn_blocking(move || operation(&*around.data, &around.name)).await;
+    let done =
+        tokio::task::spawn_blocking(move || operation(&*around.data, &around.data_owner())).await;
     match done {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(DataError::TooLarge(what))) => Err(StoreError::TooLarge(what)),

@@ -151,6 +151,7 @@ pub(crate) struct Setup {
     pub(crate) os: Arc<Rehearsal>,
     config: String,
     compiler: Option<PathBuf>,
+    allow_unpinned: bool,
     slots: usize,
     breaks: Arc<AtomicBool>,
 }
@@ -171,6 +172,7 @@ pub(crate) fn setup() -> Setup {
         root,
         config: String::new(),
         compiler: None,
+        allow_unpinned: false,
         slots: 16,
         breaks: Arc::default(),
     }
@@ -262,6 +264,12 @@ impl Setup {
         self
     }
 
+    /// Pinned or not, files get what the policy gives to the names that they claim.
+    pub(crate) fn allow_unpinned(mut self) -> Setup {
+        self.allow_unpinned = true;
+        self
+    }
+
     /// With a compiler that never ends. What another device has compiled before loads all the same.
     pub(crate) fn compiler_that_hangs(mut self) -> Setup {
         use std::os::unix::fs::PermissionsExt as _;
@@ -286,6 +294,7 @@ impl Setup {
             plugin_dirs: vec![root.join("plugins"), root.join("later/more")],
             policy: root.join("policy.toml"),
             stock_plugins: root.join("stock-plugins.toml"),
+            allow_unpinned: self.allow_unpinned,
             cache: match self.compiler {
                 Some(compiler) => cache_with(compiler),
                 None => cache(),

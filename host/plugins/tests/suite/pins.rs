@@ -153,3 +153,45 @@ async fn c1_the_name_of_a_plugin_for_other_boards_is_not_free() {
     ];
     assert_eq!(states(&device), expected);
 }
+
+#[tokio::test]
+async fn c1_developers_go_without_pins_and_everybody_sees_it() {
+    let routes = "routes = [\"/v3/a/*\"]\nsha256 = []\n";
+    let device = setup()
+        .policy(&(grant_all(&["a"]) + routes))
+        .strange_file("weather.wasm", &impostor())
+        .allow_unpinned()
+        .start()
+        .await;
+    let report = device.report("a");
+    assert_eq!(
+        (report.state, report.unpinned),
+        (PluginState::Running, true)
+    );
+    assert!(device.plugins.allow_unpinned());
+    let problems = device.plugins.problems();
+    assert!(problems[0].contains("--allow-unpinned"), "{problems:?}");
+    assert_eq!(device.get("/v3/a/store?set=3").await.0, StatusCode::OK);
+    assert_eq!(device.get("/v3/a/store").await.1, "Some(3) [\"k\"]");
+
+    // What it has stored is not the pinned plugin's.
+    device.pin(&impostor());
+    fs::write(device.path("policy.toml"), grant_all(&["a"])).unwrap();
+    device
+        .until("it is pinned", |plugins| {
+            let report = plugins.report();
+            report[0].state == PluginState::Running && !report[0].unpinned
+        })
+        .await;
+    assert_eq!(device.get("/v3/a/store").await.1, "None []");
+    // And two of a name are two.
+    fs::write(device.path("new"), plugin(&manifest("a", ALL))).unwrap();
+    fs::rename(device.path("new"), device.path("plugins/zz.wasm")).unwrap();
+    device
+        .until("neither serves", |plugins| {
+            let report = plugins.report();
+            let states = report.iter().map(|plugin| plugin.state);
+            report.len() == 2 && states.eq([PluginState::Refused; 2])
+        })
+        .await;
+}

@@ -27,9 +27,13 @@ pub(crate) struct DeviceState {
     os_version: Option<String>,
     os_variant: Option<String>,
     supervisor_version: String,
+    allow_unpinned: bool,
     sensors: Mutex<Sensors>,
     seen: tokio::sync::Mutex<Seen>,
 }
+
+/// What a device says of itself that takes any file for a plugin; the cloud keeps 50 characters.
+const DEVELOPER_MODE: &str = "Developer mode: plugins are not pinned";
 
 /// What tells of changes.
 struct Seen {
@@ -60,6 +64,7 @@ impl DeviceState {
             os_version: board.os_version.clone(),
             os_variant: variant,
             supervisor_version: around.branding.api_level.clone(),
+            allow_unpinned: around.allow_unpinned,
             sensors: Mutex::new(Sensors::new(around.host_root, around.state_dir)),
             seen: tokio::sync::Mutex::new(Seen {
                 status: reconciler.watch(),
@@ -74,7 +79,12 @@ impl DeviceState {
         let mut put = |name: &str, value: Value| {
             fields.insert(name.to_owned(), value);
         };
-        put("status", "Idle".into());
+        let status = if self.allow_unpinned {
+            DEVELOPER_MODE
+        } else {
+            "Idle"
+        };
+        put("status", status.into());
         put("provisioning_progress", Value::Null);
         put("provisioning_state", "".into());
         put("os_version", self.os_version.clone().into());
