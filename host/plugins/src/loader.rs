@@ -78,12 +78,13 @@ impl Loader {
         folders: Vec<PathBuf>,
         reserved: Reserved,
     ) -> Loader {
+        let policy = Policy::empty(workshop.policy_files.clone());
         Loader {
             workshop,
             folders,
             reserved,
             counters: HashMap::new(),
-            policy: Policy::default(),
+            policy,
             policy_problem: None,
             files: BTreeMap::new(),
             tasks: JoinSet::new(),

@@ -172,6 +172,14 @@ pub enum PolicyError {
 }
 
 impl Policy {
+    /// One that gives nothing to anybody: in force until one was read.
+    pub(crate) fn empty(files: PolicyFiles) -> Policy {
+        Policy {
+            files,
+            ..Policy::default()
+        }
+    }
+
     /// Reads the policy and the list of stock plugins. One that is not there grants or pins nothing.
     pub(crate) fn read(files: &PolicyFiles) -> Result<Policy, PolicyError> {
         let owner = read_text(&files.owner)?.unwrap_or_else(|| {
