@@ -526,6 +526,78 @@ async fn c1_h1_a_file_that_nobody_trusts_takes_no_stock_plugins_place() {
     assert_eq!(device.supervisor.get("/v2/device/name").await.status, 200);
 }
 
+/// As an owner installs a third party's plugin.
+#[tokio::test]
+async fn what_trust_prints_is_all_that_a_plugin_needs() {
+    let device = Device::with(&[]).await;
+    let policy = device.folder.path().join("policy.toml");
+    fs::write(&policy, STOCK).unwrap();
+    install(&guest("greeter"), &device.plugins());
+    until("it to be refused", || async {
+        let report = device.report("greeter").await;
+        match report["refused"].as_str() {
+            Some(refused) if refused.contains("pins no file of a plugin `greeter`") => Ok(()),
+            _ => Err(report),
+        }
+    })
+    .await;
+    let (file, at) = (guest("greeter"), policy.display().to_string());
+    let words = [
+        "plugins",
+        "trust",
+        file.to_str().unwrap(),
+        "--policy",
+        at.as_str(),
+    ];
+    let shown = device.supervisor.subcommand(&words);
+    assert!(shown.status.success(), "{shown:?}");
+    assert!(
+        shown.stdout.starts_with("# The plugin `greeter`"),
+        "{}",
+        shown.stdout
+    );
+    fs::write(&policy, format!("{STOCK}{}", shown.stdout)).unwrap();
+    device.until_status("/v3/greet/Ada?greeting=Hi", 200).await;
+    let shown = device.supervisor.subcommand(&words);
+    assert!(
+        shown
+            .stdout
+            .contains("has a section [plugins.greeter] already"),
+        "{}",
+        shown.stdout
+    );
+}
+
+#[tokio::test]
+async fn c1_developer_mode_is_seen_in_the_list_and_in_the_log() {
+    let plugins = [guest("greeter"), stock("device_info")];
+    let device = Device::on_board("unknown", &plugins, "allow_unpinned = true").await;
+    let answer = device.supervisor.json("/v3/plugins").await;
+    assert_eq!(answer["allowUnpinned"], true);
+    assert!(device.report("greeter").await["unpinned"].is_null());
+    // The policy pins another file to the name from now on, which does not matter here.
+    let other = policy().replace(&digest(&guest("greeter")), &"0".repeat(64));
+    fs::write(device.folder.path().join("policy.toml"), other).unwrap();
+    until("it to be unpinned", || async {
+        let report = device.report("greeter").await;
+        if report["unpinned"] == true && report["state"] == "running" {
+            Ok(())
+        } else {
+            Err(report)
+        }
+    })
+    .await;
+    let log = device.supervisor.log();
+    for line in [
+        "developer mode (--allow-unpinned): any file in a plugin folder",
+        "developer mode: plugin `greeter`",
+    ] {
+        assert!(log.contains(line), "{line}: {log}");
+    }
+    let answer = Device::with(&[]).await.supervisor.json("/v3/plugins").await;
+    assert!(answer["allowUnpinned"].is_null(), "{answer}");
+}
+
 /// The component with another text in its manifest, filled up with spaces behind it, which TOML ignores.
 fn rename_manifest(component: &[u8], from: &str, to: &str) -> Vec<u8> {
     let find = |bytes: &[u8], text: &str| {

@@ -101,6 +101,19 @@ async fn the_cloud_is_told_how_the_device_is_and_then_what_changes() {
 }
 
 #[tokio::test]
+async fn c1_developer_mode_is_told_to_the_cloud() {
+    let cloud = RecordedCloud::start(&guest("guest")).await;
+    let device = Supervisor::on_wasm()
+        .config_json(cloud.config_json())
+        .argument("--allow-unpinned=true");
+    let device = device.start().await;
+    until_told(&cloud, &device, |told| {
+        told["status"] == "Developer mode: plugins are not pinned"
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn variables_say_whether_measures_and_apps_are_told() {
     let cloud = RecordedCloud::start(&guest("guest")).await;
     cloud.change(|device| {
