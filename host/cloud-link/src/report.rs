@@ -1,18 +1,18 @@
 //! Tells the cloud how the device is (device behaviour 7.4): what differs from what it has taken last, at most
 //! every 10 s, and measures alone at most every 5 min.
 //!
-//! What the cloud has taken is kept in a file of the volatile folder: a supervisor that is started again tells
+//! What the cloud has taken is kept in a file of the supervisor's folder in `/run`: a supervisor that is started again tells
 //! nothing twice, a device that was rebooted tells all. While the cloud does not take it the state is drawn
 //! anew for each try, so that nothing piles up.
 
 mod changes;
 mod told;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use secure_fs::SecureFile;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
@@ -46,7 +46,7 @@ pub fn report(
     sink: Arc<dyn Sink>,
     reporting: Arc<dyn Reporting>,
     device: Arc<dyn Device>,
-    cache: Option<PathBuf>,
+    cache: Option<SecureFile>,
     ready: CancellationToken,
     stop: CancellationToken,
 ) {

@@ -1,16 +1,15 @@
 //! The hand-over of a service: the new container runs beside the old one until it says that it has taken
 //! over (device behaviour 5.5).
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use model::{ServiceKey, ServiceState};
+use model::{AppId, ServiceKey, ServiceName, ServiceState};
 use plan::{ContainerRef, StartService};
 
-use crate::UpdateLocks;
 use crate::messages::Message;
 use crate::steps::{self, Outcome, World};
 use crate::view::Effect;
+use crate::{Locks, UpdateLocks};
 
 /// Between two looks for the file: what clients of the reference system are used to.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -31,9 +30,12 @@ pub(crate) async fn hand_over(
     start: StartService,
     locks: &UpdateLocks,
 ) -> Outcome {
-    let files = world.locks.handover_files(locks.app(), &service.service);
-    // One from an earlier time says nothing of this one.
-    forget(&files).await;
+    let signs = Signs {
+        locks: world.locks.clone(),
+        app: locks.app(),
+        service: service.service.clone(),
+    };
+    signs.forget().await;
     if let Some(name) = over.rename {
         steps::rename(world, service, over.old, name, locks).await?;
     }
@@ -49,7 +51,7 @@ pub(crate) async fn hand_over(
         ServiceState::AwaitingHandover,
     ));
     world.log(format!("Handing over service '{}'", service.service));
-    if tokio::time::timeout(over.timeout, until_one_of(&files))
+    if tokio::time::timeout(over.timeout, signs.until_given())
         .await
         .is_err()
     {
@@ -59,7 +61,7 @@ pub(crate) async fn hand_over(
             service.service
         ));
     }
-    forget(&files).await;
+    signs.forget().await;
     steps::kill(world, service, over.old, over.grace, locks).await?;
     world.log(format!("Handed over service '{}'", service.service));
     Ok(())
@@ -84,26 +86,35 @@ async fn remove_failed(world: &World, engine: model::EngineKind, name: &str) {
     }
 }
 
-/// A file counts whatever it is, as a lock does.
-async fn until_one_of(files: &[PathBuf]) {
-    let mut looks = tokio::time::interval(LOOK_AGAIN);
-    loop {
-        looks.tick().await;
-        for file in files {
-            if tokio::fs::symlink_metadata(file).await.is_ok() {
+/// The files by which a new container says that it has taken over.
+struct Signs {
+    locks: Locks,
+    app: AppId,
+    service: ServiceName,
+}
+
+impl Signs {
+    async fn until_given(&self) {
+        let mut looks = tokio::time::interval(LOOK_AGAIN);
+        loop {
+            looks.tick().await;
+            if self.blocking(Locks::is_handed_over).await.unwrap_or(false) {
                 return;
             }
         }
     }
-}
 
-async fn forget(files: &[PathBuf]) {
-    for file in files {
-        // A folder by that name stays, and says at once that it has been handed over.
-        if let Err(error) = tokio::fs::remove_file(file).await
-            && error.kind() != std::io::ErrorKind::NotFound
-        {
-            tracing::warn!(%error, "failed to remove `{}`", file.display());
-        }
+    async fn forget(&self) {
+        self.blocking(Locks::forget_handover).await;
+    }
+
+    /// `None` where the supervisor is stopping.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        what: fn(&Locks, AppId, &ServiceName) -> T,
+    ) -> Option<T> {
+        let (locks, app, service) = (self.locks.clone(), self.app, self.service.clone());
+        let done = tokio::task::spawn_blocking(move || what(&locks, app, &service));
+        done.await.ok()
     }
 }

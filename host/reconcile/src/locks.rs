@@ -12,7 +12,8 @@
 //! What marks a lock as ours is its content, a random id of this device, and not who owns the file: a
 //! service that runs as any user keeps its own lock. The content is written before the file gets its
 //! name, so a kill at any moment leaves no lock that looks like a user's. The folder of a service is
-//! writable by that service, so nothing in it is trusted or followed.
+//! writable by that service, so nothing in it is trusted or followed. Everybody can write into `/tmp`, so the
+//! folders above are trusted only where they are this supervisor's own ([`secure_fs`]).
 
 mod all;
 mod boot;
@@ -20,24 +21,25 @@ mod file;
 mod folders;
 mod leases;
 mod shown;
+mod tree;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::{AppId, Branding, ServiceName};
+use rustix::fs::AtFlags;
 use store::Store;
 use tokio::sync::Notify;
 
 pub use all::AllLocks;
 pub(crate) use all::Locking;
-use file::LockPath;
-use folders::folders;
+use file::LockFile;
+use folders::unreadable;
 use leases::Leases;
+use tree::{LockTree, ServiceFolder};
 pub(crate) use watch::until_removed;
 
 /// Lock folders that are looked at when what a killed supervisor left is cleared.
@@ -98,9 +100,7 @@ pub enum LockError {
 #[derive(Debug, Clone)]
 pub struct Locks {
     host_root: PathBuf,
-    services: PathBuf,
-    /// Where locks are written before they get their name: a folder that no service sees.
-    drafts: PathBuf,
+    tree: Arc<LockTree>,
     marker: String,
     names: Vec<String>,
     /// Files by which a new container says that it has taken over.
@@ -125,7 +125,7 @@ struct Held {
 #[must_use = "the locks are released as soon as this is dropped"]
 pub struct UpdateLocks {
     app: AppId,
-    held: BTreeMap<ServiceName, Vec<LockPath>>,
+    held: BTreeMap<ServiceName, Vec<LockFile>>,
     registry: Arc<Held>,
 }
 
@@ -144,8 +144,7 @@ impl Locks {
         }
         Locks {
             host_root: host_root.to_owned(),
-            services: folder.join("services"),
-            drafts: folder.join("lock-drafts"),
+            tree: Arc::new(LockTree::new(folder)),
             marker: marker.to_owned(),
             names,
             handed_over,
@@ -158,30 +157,46 @@ impl Locks {
     /// The folder of one service, that is mounted into it.
     #[must_use]
     pub fn folder(&self, app: AppId, service: &ServiceName) -> PathBuf {
-        self.services.join(app.to_string()).join(service.as_str())
+        self.tree.service_path(app, service)
     }
 
-    /// The files of which a new container makes one when it has taken over (device behaviour 5.5). They
-    /// are in the folder of the locks, which both containers see.
-    pub(crate) fn handover_files(&self, app: AppId, service: &ServiceName) -> Vec<PathBuf> {
-        let folder = self.folder(app, service);
-        let names = self.handed_over.iter();
-        names.map(|name| folder.join(name)).collect()
+    /// Removes the files by which a new container says that it has taken over (device behaviour 5.5), so that one
+    /// from an earlier time says nothing of this one. They are in the folder of the locks, which both containers see.
+    /// A folder by that name stays, and says at once that it has been handed over. Blocks.
+    pub(crate) fn forget_handover(&self, app: AppId, service: &ServiceName) {
+        let failed = |name: &str, error: io::Error| {
+            let path = self.folder(app, service).join(name);
+            tracing::warn!(%error, "failed to remove `{}`", path.display());
+        };
+        let folder = match self.tree.service(app, service) {
+            Ok(Some(folder)) => folder,
+            Ok(None) => return,
+            Err(error) => return failed("", error),
+        };
+        for name in &self.handed_over {
+            match rustix::fs::unlinkat(&*folder, name, AtFlags::empty()) {
+                Ok(()) | Err(rustix::io::Errno::NOENT) => {}
+                Err(error) => failed(name, error.into()),
+            }
+        }
+    }
+
+    /// Whether a new container has said that it has taken over. A file counts whatever it is, as a lock does. Blocks.
+    pub(crate) fn is_handed_over(&self, app: AppId, service: &ServiceName) -> bool {
+        let Ok(Some(folder)) = self.tree.service(app, service) else {
+            return false;
+        };
+        let mut names = self.handed_over.iter();
+        names.any(|name| rustix::fs::statat(&*folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok())
     }
 
     /// Makes sure that the folder of a service is there and that any user in the service can put a
     /// lock into it.
     ///
     /// # Errors
-    /// Where it cannot be made, or is no folder.
+    /// Where it cannot be made, is no folder, or stands in one that others can write into.
     pub fn prepare(&self, app: AppId, service: &ServiceName) -> io::Result<()> {
-        let folder = self.folder(app, service);
-        fs::create_dir_all(&folder)?;
-        // Not followed: the mode of whatever a link names is none of our business.
-        if !fs::symlink_metadata(&folder)?.is_dir() {
-            return Err(io::Error::from(io::ErrorKind::NotADirectory));
-        }
-        fs::set_permissions(&folder, fs::Permissions::from_mode(0o1777))
+        self.tree.make_service(app, service).map(drop)
     }
 
     /// As [`Self::take`], for the services that have a lock folder as well, wanted or not, but those of
@@ -220,31 +235,21 @@ impl Locks {
         let mut guard = self.reserve(app, services)?;
         let mut leases = self.leases.lock();
         for service in services {
-            let folder = self.folder(app, service);
-            let failed = |source| LockError::Failed {
-                path: folder.clone(),
-                source,
-            };
-            self.prepare(app, service).map_err(failed)?;
-            for name in &self.names {
-                let path = LockPath::new(folder.join(name), self.marker.clone());
-                if policy == LockPolicy::Override && !path.is_ours() {
-                    path.clear();
+            let folder = self.tree.make_service(app, service);
+            let folder = folder.map_err(unreadable(self.folder(app, service)))?;
+            for file in self.lock_files(&folder) {
+                if policy == LockPolicy::Override && !file.is_ours() {
+                    file.clear();
                 }
-                let taken = path
-                    .take(&self.drafts)
-                    .map_err(|source| LockError::Failed {
-                        path: path.path().to_owned(),
-                        source,
-                    })?;
+                let taken = file.take(&self.tree).map_err(unreadable(file.path()))?;
                 if !taken {
                     return Err(LockError::Locked {
                         app,
                         service: service.clone(),
-                        path: path.path().to_owned(),
+                        path: file.path(),
                     });
                 }
-                guard.held.entry(service.clone()).or_default().push(path);
+                guard.held.entry(service.clone()).or_default().push(file);
             }
             // Whoever held it over the API gave it back as a file, or was overridden.
             self.leases.forget(&mut leases, app, service);
@@ -266,15 +271,24 @@ impl Locks {
     ) -> Vec<(ServiceName, PathBuf)> {
         let mut held = Vec::new();
         for service in services {
-            let folder = self.folder(app, service);
-            for name in &self.names {
-                let path = LockPath::new(folder.join(name), self.marker.clone());
-                if fs::symlink_metadata(path.path()).is_ok() && !path.is_ours() {
-                    held.push((service.clone(), path.path().to_owned()));
+            let Ok(Some(folder)) = self.tree.service(app, service) else {
+                continue;
+            };
+            for file in self.lock_files(&folder) {
+                if file.look().is_ok() && !file.is_ours() {
+                    held.push((service.clone(), file.path()));
                 }
             }
         }
         held
+    }
+
+    /// The locks that can stand in the folder of a service, with this device's marker.
+    fn lock_files(&self, folder: &Arc<ServiceFolder>) -> Vec<LockFile> {
+        let names = self.names.iter();
+        names
+            .map(|name| LockFile::new(folder, name, &self.marker))
+            .collect()
     }
 
     /// Notes that this process is about to hold the locks: without that, a second operation would
@@ -301,12 +315,16 @@ impl Locks {
     /// Removes every lock that a killed supervisor of this device left. For the start, before any is
     /// taken.
     pub fn sweep(&self) {
-        let _ = fs::remove_dir_all(&self.drafts);
-        let below = |folder: PathBuf| folders(&folder).unwrap_or_default();
-        let services = below(self.services.clone()).into_iter().flat_map(below);
-        for folder in services.take(MAX_SWEPT) {
-            for name in &self.names {
-                LockPath::new(folder.join(name), self.marker.clone()).release();
+        self.tree.clear_drafts();
+        let apps = self.apps_on_disk().unwrap_or_default().into_iter();
+        let services = apps.flat_map(|app| {
+            // A folder that cannot be read keeps its locks, and its app as it is.
+            let services = self.services_of_app_on_disk(app).unwrap_or_default();
+            services.into_iter().map(move |service| (app, service))
+        });
+        for (app, service) in services.take(MAX_SWEPT) {
+            if let Ok(Some(folder)) = self.tree.service(app, &service) {
+                self.lock_files(&folder).iter().for_each(LockFile::release);
             }
         }
     }
@@ -328,8 +346,8 @@ impl UpdateLocks {
 
 impl Drop for UpdateLocks {
     fn drop(&mut self) {
-        for path in self.held.values().flatten() {
-            path.release();
+        for file in self.held.values().flatten() {
+            file.release();
         }
         let mut registry = lock(&self.registry.services);
         for service in self.held.keys() {

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use secure_fs::{Access, SecureDir};
 
 use crate::migrations::{known_version, migrate};
 use crate::store::{Identity, Loaded};
@@ -41,7 +42,7 @@ pub struct Opened {
 
 impl Store {
     /// Opens the store in `folder`, which is made if it is not there (for its owner alone, as is the
-    /// file: keys are in it). The folder stays locked until the last clone is dropped.
+    /// file: keys are in it; one that somebody else owns is refused). The folder stays locked until the last clone is dropped.
     ///
     /// A file that is not a sound database of ours is renamed, with the date and a number in its name, and an empty
     /// store takes its place. Of the files that were set aside so the newest few are kept.
@@ -50,11 +51,8 @@ impl Store {
     /// [`StoreError::InUse`] where another supervisor has the folder, [`StoreError::Newer`] where a
     /// newer one wrote the file, else what the operating system or SQLite said.
     pub fn open(folder: &Path) -> Result<Opened, StoreError> {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)
-            .map_err(file_error("make", folder))?;
+        SecureDir::open(folder, Access::Private)
+            .map_err(|error| file_error("use the state folder", folder)(error.into()))?;
         let lock = lock(folder)?;
         let path = folder.join(FILE_NAME);
         let (loaded, set_aside) = match connect(&path) {

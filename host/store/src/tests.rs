@@ -541,3 +541,24 @@ fn many_threads_share_one_store() {
         "all got the one key that was made"
     );
 }
+
+#[test]
+fn h2_a_state_folder_of_somebody_else_is_refused_and_a_loose_one_tightened() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("state");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
+    drop(Store::open(&folder).unwrap());
+    let mode = std::fs::metadata(&folder).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    // Nobody else can give a folder away.
+    if chown(&folder, Some(65534), Some(65534)).is_ok() {
+        let refused = Store::open(&folder).unwrap_err();
+        let why = std::error::Error::source(&refused).unwrap().to_string();
+        assert!(
+            why.contains("belongs to the user 65534"),
+            "{refused}: {why}"
+        );
+    }
+}

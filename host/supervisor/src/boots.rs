@@ -1,34 +1,34 @@
 //! The boots of the host: which one this is, and whether something that was configured waits for the next
 //! (device behaviour 4.8).
 
-use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use model::{BootId, Branding};
+use model::BootId;
+use secure_fs::SecureFile;
 
 /// Where the kernel names the boot.
 const BOOT_ID: &str = "proc/sys/kernel/random/boot_id";
-/// The mark, in the supervisor's volatile folder: it holds the boot in which it was made, so that one which
-/// outlives a boot says nothing.
-const MARK: &str = "reboot-after-apply";
 /// The longest of either file, in bytes.
 const LONGEST: u64 = 256;
 
 /// The boots of one host.
 pub(crate) struct Boots {
     host_root: PathBuf,
-    mark: PathBuf,
+    /// Holds the boot in which it was made, so that one which outlives a boot says nothing. `None` where it cannot
+    /// be kept.
+    mark: Option<SecureFile>,
     /// Boots that were only rehearsed; from then on it is as if they had been.
     rehearsed: AtomicU32,
 }
 
 impl Boots {
-    pub(crate) fn new(host_root: &Path, branding: &Branding) -> Self {
+    pub(crate) fn new(host_root: &Path, mark: Option<SecureFile>) -> Self {
         Boots {
             host_root: host_root.to_owned(),
-            mark: host_root.join(branding.host_folder()).join(MARK),
+            mark,
             rehearsed: AtomicU32::new(0),
         }
     }
@@ -47,8 +47,11 @@ impl Boots {
 
     /// Whether something was configured in this boot that takes effect with the next.
     pub(crate) fn is_reboot_due(&self) -> bool {
-        let this = self.current();
-        this.is_some() && read_short(&self.mark).as_deref() == this.as_ref().map(BootId::as_str)
+        let (Some(this), Some(mark)) = (self.current(), &self.mark) else {
+            return false;
+        };
+        let held = mark.read(LONGEST).ok().flatten();
+        held.is_some_and(|held| held.trim_ascii() == this.as_str().as_bytes())
     }
 
     /// Says so from now on.
@@ -58,19 +61,17 @@ impl Boots {
                 "the kernel does not say which boot this is",
             ));
         };
-        let folder = self.mark.parent().unwrap_or(&self.mark);
-        fs::create_dir_all(folder)?;
-        let beside = self.mark.with_extension("new");
-        let mut file = File::create(&beside)?;
-        file.write_all(boot.as_str().as_bytes())?;
-        file.sync_all()?;
-        drop(file);
-        fs::rename(beside, &self.mark)
+        match &self.mark {
+            Some(mark) => mark.replace(boot.as_str().as_bytes()),
+            None => Err(io::Error::other(
+                "the supervisor has no folder of its own in `/run`: its log says why",
+            )),
+        }
     }
 
     /// Takes it back: nothing was configured after all.
     pub(crate) fn require_none(&self) {
-        let _ = fs::remove_file(&self.mark);
+        let _ = self.mark.as_ref().map(SecureFile::remove);
     }
 
     /// The host only said that it would reboot: it is taken for done.
@@ -90,13 +91,23 @@ fn read_short(path: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use model::Branding;
+
     use super::*;
+    use crate::run_folder::RunFolder;
+
+    fn boots(root: &Path) -> Boots {
+        let folder = RunFolder::open(root, &Branding::default());
+        Boots::new(root, folder.reboot_mark())
+    }
 
     fn boot(root: &Path, id: &str) -> Boots {
         let file = root.join(BOOT_ID);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, format!("{id}\n")).unwrap();
-        Boots::new(root, &Branding::default())
+        boots(root)
     }
 
     #[test]
@@ -110,9 +121,7 @@ mod tests {
         // The supervisor is started again, then the host.
         assert!(boot(root.path(), "one").is_reboot_due());
         assert!(!boot(root.path(), "two").is_reboot_due());
-        let mark = root
-            .path()
-            .join("tmp/platform-supervisor/reboot-after-apply");
+        let mark = root.path().join("run/supervisor/reboot-after-apply");
         fs::write(mark, "").unwrap();
         assert!(!boot(root.path(), "one").is_reboot_due());
     }
@@ -134,7 +143,7 @@ mod tests {
     #[test]
     fn the_kernel_names_the_boot_where_the_host_root_does_not() {
         let root = tempfile::tempdir().unwrap();
-        let boots = Boots::new(root.path(), &Branding::default());
+        let boots = boots(root.path());
         assert_eq!(boots.current().unwrap().as_str().len(), 36);
     }
 }

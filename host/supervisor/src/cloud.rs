@@ -23,6 +23,7 @@ use model::compose::CloudAccess;
 use os::ConfigJson;
 use plugins::CloudRefusal;
 use reconcile::{Reconciler, SetTargetError};
+use secure_fs::SecureFile;
 use serde_json::{Map, Value};
 use store::{Store, TargetSource};
 use tokio::sync::watch;
@@ -34,9 +35,6 @@ use log_lines::LogLines;
 use newcomer::Newcomer;
 use proxy::Proxy;
 use state::DeviceState;
-
-/// What the cloud has taken of the device's state, in the supervisor's volatile folder.
-const REPORTED: &str = "state-report-cache";
 
 /// Lines that wait for the cloud, in the state folder.
 const LOGS: &str = "logs-for-cloud";
@@ -106,7 +104,6 @@ impl Membership {
             stop,
             ..
         } = around;
-        let volatile = around.host_root.join(branding.host_folder());
         let Some(identity) = self.identity else {
             return Ok(Cloud {
                 link: None,
@@ -149,7 +146,7 @@ impl Membership {
             client.clone(),
             Arc::new(DeviceState::new(&around)),
             follower.clone(),
-            Some(volatile.join(REPORTED)),
+            around.reported.clone(),
             ready.clone(),
             stop.clone(),
         );
@@ -190,6 +187,8 @@ pub(crate) struct Around<'a> {
     pub(crate) host_settings: &'a HostSettings,
     pub(crate) branding: &'a Branding,
     pub(crate) host_root: &'a Path,
+    /// Where to keep what the cloud has taken.
+    pub(crate) reported: Option<SecureFile>,
     pub(crate) state_dir: &'a Path,
     /// Whether plugins' files need not be pinned, which the cloud's people are told.
     pub(crate) allow_unpinned: bool,

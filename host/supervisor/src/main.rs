@@ -24,6 +24,7 @@ mod power;
 mod registry_account;
 mod remove_services;
 mod run;
+mod run_folder;
 mod systemd;
 mod variables;
 

@@ -28,6 +28,7 @@ use crate::host_name::HostName;
 use crate::host_settings::HostSettings;
 use crate::power::Power;
 use crate::registry_account;
+use crate::run_folder::RunFolder;
 use crate::variables::Variables;
 use crate::{engines, happenings, listeners, systemd};
 
@@ -78,6 +79,7 @@ async fn device(configuration: &Configuration) -> Result<Ending> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
 
+    let run_folder = RunFolder::open(&configuration.host_root, &configuration.branding);
     // A broken database is set aside and said so by the store itself.
     let Opened { mut store, .. } = Store::open(&configuration.state_dir)?;
     address::forget(&configuration.state_dir);
@@ -93,6 +95,7 @@ async fn device(configuration: &Configuration) -> Result<Ending> {
     let around = Around {
         host: &host,
         membership,
+        run_folder: &run_folder,
         addresses: &addresses,
         begin_again: &begin_again,
         stopping: &stopping,
@@ -154,6 +157,7 @@ struct Parts {
 struct Around<'a> {
     host: &'a Host,
     membership: Membership,
+    run_folder: &'a RunFolder,
     addresses: &'a [SocketAddr],
     begin_again: &'a CancellationToken,
     stopping: &'a CancellationToken,
@@ -168,6 +172,7 @@ impl Parts {
         let Around {
             host,
             membership,
+            run_folder,
             addresses,
             begin_again,
             stopping,
@@ -202,7 +207,8 @@ impl Parts {
             own_app: configuration.own_app.clone(),
             ..HostFacts::default()
         };
-        let boots = Arc::new(Boots::new(&configuration.host_root, branding));
+        let boots = Boots::new(&configuration.host_root, run_folder.reboot_mark());
+        let boots = Arc::new(boots);
         let events = Events::default();
         let power = Power {
             os: host.os.clone(),
@@ -226,7 +232,7 @@ impl Parts {
         })?;
         let vpn = configuration.vpn_unit.clone();
         let vpn = Some(vpn).filter(|_| membership.managed);
-        let variables = Variables::new(host.os.clone(), vpn, &configuration.host_root, branding);
+        let variables = Variables::new(host.os.clone(), vpn, run_folder.variables());
         variables.follow(&reconciler, stopping);
         let facts = Arc::new(DeviceFacts::new(
             api_port,
@@ -243,6 +249,7 @@ impl Parts {
             host_settings: &host_settings,
             branding,
             host_root: &configuration.host_root,
+            reported: run_folder.reported(),
             state_dir: &configuration.state_dir,
             allow_unpinned: configuration.allow_unpinned,
             begin_again,

@@ -2,15 +2,14 @@
 //! on the local network, and a copy of the variables for programs of the host (device behaviour 4.1 and 4.8).
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Branding, Settings};
+use model::Settings;
 use os::{HostOs, OsError, UnitName};
 use reconcile::{InForce, Reconciler};
+use secure_fs::SecureFile;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -19,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 const VPN_REST: Duration = Duration::from_secs(3600);
 /// When what failed is tried again.
 const RETRY: Duration = Duration::from_secs(60);
-/// The copy of the variables, in the supervisor's volatile folder.
-const COPY: &str = "target-state-config";
+/// The longest copy that is compared, in bytes; another is written anew.
+const LONGEST: u64 = 4 << 20;
 /// The units that tell the host's name on the local network.
 const DISCOVERY: [&str; 2] = ["avahi-daemon.service", "avahi-daemon.socket"];
 
@@ -29,7 +28,8 @@ pub(crate) struct Variables {
     os: Arc<dyn HostOs>,
     /// `None` on a device without a cloud: its VPN is nobody's business here.
     vpn: Option<UnitName>,
-    copy: PathBuf,
+    /// The copy of the variables, for programs of the host that run as root.
+    copy: Option<SecureFile>,
     switched: Option<Instant>,
     discoverable: Option<bool>,
 }
@@ -38,13 +38,12 @@ impl Variables {
     pub(crate) fn new(
         os: Arc<dyn HostOs>,
         vpn: Option<UnitName>,
-        host_root: &Path,
-        branding: &Branding,
+        copy: Option<SecureFile>,
     ) -> Self {
         Variables {
             os,
             vpn,
-            copy: host_root.join(branding.host_folder()).join(COPY),
+            copy,
             switched: None,
             discoverable: None,
         }
@@ -133,13 +132,13 @@ impl Variables {
     }
 
     async fn copy(&self, now: &InForce) {
-        let Some(variables) = now.variables.clone() else {
+        let (Some(variables), Some(copy)) = (now.variables.clone(), &self.copy) else {
             return;
         };
-        let path = self.copy.clone();
-        let written = tokio::task::spawn_blocking(move || write(&path, &variables)).await;
+        let to = copy.clone();
+        let written = tokio::task::spawn_blocking(move || write(&to, &variables)).await;
         if let Ok(Err(error)) = written {
-            tracing::warn!(%error, "failed to write `{}`", self.copy.display());
+            tracing::warn!(%error, "failed to write `{}`", copy.path().display());
         }
     }
 }
@@ -163,29 +162,30 @@ async fn switch(os: &dyn HostOs, unit: &UnitName, on: bool) -> Result<(), OsErro
 }
 
 /// Writes the copy in one step; one that says the same stays.
-fn write(path: &Path, variables: &BTreeMap<String, String>) -> io::Result<()> {
+fn write(copy: &SecureFile, variables: &BTreeMap<String, String>) -> io::Result<()> {
     let text = serde_json::to_vec(variables).map_err(io::Error::other)?;
-    if fs::read(path).is_ok_and(|before| before == text) {
-        return Ok(());
+    match copy.read(LONGEST) {
+        Ok(Some(before)) if before == text => Ok(()),
+        _ => copy.replace(&text),
     }
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let beside = path.with_extension("new");
-    File::create(&beside)?.write_all(&text)?;
-    fs::rename(beside, path)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use model::Branding;
     use os::{Action, Rehearsal, UnitState};
 
     use super::*;
+    use crate::run_folder::RunFolder;
 
     fn on(root: &Path) -> (Arc<Rehearsal>, UnitName, Variables) {
         let os = Arc::new(Rehearsal::new(root));
         let vpn: UnitName = "openvpn.service".parse().unwrap();
-        let variables = Variables::new(os.clone(), Some(vpn.clone()), root, &Branding::default());
+        let copy = RunFolder::open(root, &Branding::default()).variables();
+        let variables = Variables::new(os.clone(), Some(vpn.clone()), copy);
         (os, vpn, variables)
     }
 
@@ -230,9 +230,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let (_, _, variables) = on(root.path());
         variables.copy(&InForce::default()).await;
-        let path = root
-            .path()
-            .join("tmp/platform-supervisor/target-state-config");
+        let path = root.path().join("run/supervisor/target-state-config");
         assert!(!path.exists(), "nobody has said anything");
         let set = [("SUPERVISOR_DELTA".to_owned(), "1".to_owned())];
         let now = InForce {

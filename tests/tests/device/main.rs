@@ -15,6 +15,7 @@ mod disk_space;
 mod docker;
 mod events;
 mod features;
+mod folders;
 mod hostile_cloud;
 mod kills;
 mod layout;

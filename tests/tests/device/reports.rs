@@ -85,9 +85,7 @@ async fn the_cloud_is_told_how_the_device_is_and_then_what_changes() {
     }
     device.kill().await;
     let before = cloud.reports().len();
-    let cache = device
-        .host_root()
-        .join("tmp/platform-supervisor/state-report-cache");
+    let cache = device.host_root().join("run/supervisor/state-report-cache");
     std::fs::remove_file(cache).unwrap();
     device.start_again().await;
     until("all to be told again", || async {

@@ -88,7 +88,7 @@ async fn variables_are_written_into_config_txt_and_followed_by_one_reboot() {
     let config = &shown["state"]["local"]["config"];
     assert_eq!(config["HOST_CONFIG_gpu_mem"], "16");
     assert_eq!(config["HOST_CONFIG_dtparam"], "\"i2c_arm=on\",\"spi=on\"");
-    let mark = "tmp/platform-supervisor/reboot-after-apply";
+    let mark = "run/supervisor/reboot-after-apply";
     assert!(!device.host_root().join(mark).exists());
 
     device
@@ -264,7 +264,7 @@ async fn the_clouds_variables_are_written_and_logind_is_told() {
     })
     .await;
     assert_eq!(boot(&device, "config.txt").unwrap(), WRITTEN);
-    let mark = "tmp/platform-supervisor/reboot-after-apply";
+    let mark = "run/supervisor/reboot-after-apply";
     assert!(
         device.host_root().join(mark).exists(),
         "until it has booted"

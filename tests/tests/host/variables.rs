@@ -47,7 +47,7 @@ async fn programs_of_the_host_find_a_copy_of_the_variables() {
     let device = Supervisor::on_wasm().start().await;
     let path = device
         .host_root()
-        .join("tmp/platform-supervisor/target-state-config");
+        .join("run/supervisor/target-state-config");
     let config = json!({ "PLATFORM_SUPERVISOR_DELTA": "1", "HOST_SPLASH_image": "x" });
     device.set_target(&with_config(config)).await;
     until("the copy to be written", || async {

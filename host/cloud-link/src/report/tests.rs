@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use futures::FutureExt;
 use http::StatusCode;
 use model::DeviceUuid;
+use secure_fs::{Access, SecureDir};
 use tokio::sync::Notify;
 
 use super::*;
@@ -100,7 +101,8 @@ fn begin(folder: &tempfile::TempDir, state: Value) -> (Arc<World>, tokio_util::s
     });
     let (ready, stop) = (CancellationToken::new(), CancellationToken::new());
     ready.cancel();
-    let cache = folder.path().join("cache");
+    let cache = SecureDir::open(folder.path(), Access::Private).unwrap();
+    let cache = cache.file("cache");
     report(
         world.clone(),
         world.clone(),

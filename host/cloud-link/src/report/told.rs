@@ -1,10 +1,8 @@
 //! What the cloud has taken of the device's state, over a restart of the supervisor and not over a reboot.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::io;
 
+use secure_fs::SecureFile;
 use serde_json::{Map, Value, json};
 
 /// The longest file that is read, in bytes.
@@ -12,24 +10,24 @@ const LONGEST: u64 = 4 << 20;
 
 /// What was taken, and where that is kept.
 pub(super) struct Told {
-    /// None where it is in memory alone.
-    path: Option<PathBuf>,
+    /// None where it is in memory alone. The key of the API is in it.
+    file: Option<SecureFile>,
     uuid: String,
     fields: Map<String, Value>,
 }
 
 impl Told {
-    /// What the file at `path` says of this device; nothing where it says something else, or nothing that can
+    /// What `file` says of this device; nothing where it says something else, or nothing that can
     /// be read: then the cloud is told all once more.
-    pub(super) async fn read(path: Option<PathBuf>, uuid: &str) -> Told {
+    pub(super) async fn read(file: Option<SecureFile>, uuid: &str) -> Told {
         let mut fields = Map::new();
-        if let Some(from) = path.clone() {
+        if let Some(from) = file.clone() {
             let of = uuid.to_owned();
             let read = tokio::task::spawn_blocking(move || read(&from, &of));
             fields = read.await.ok().flatten().unwrap_or_default();
         }
         Told {
-            path,
+            file,
             uuid: uuid.to_owned(),
             fields,
         }
@@ -42,20 +40,18 @@ impl Told {
     /// The cloud has these as well.
     pub(super) async fn take(&mut self, changes: Map<String, Value>) {
         self.fields.extend(changes);
-        let Some(path) = &self.path else { return };
+        let Some(file) = &self.file else { return };
         let text = json!({ self.uuid.as_str(): self.fields }).to_string();
-        let to = path.clone();
-        let written = tokio::task::spawn_blocking(move || write(&to, &text)).await;
-        if let Ok(Err(error)) = written {
-            tracing::warn!(%error, "failed to write `{}`", path.display());
+        let to = file.clone();
+        let writing = move || -> io::Result<()> { to.replace(text.as_bytes()) };
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(writing).await {
+            tracing::warn!(%error, "failed to write `{}`", file.path().display());
         }
     }
 }
 
-fn read(path: &Path, uuid: &str) -> Option<Map<String, Value>> {
-    let mut text = Vec::new();
-    let file = File::open(path).ok()?;
-    file.take(LONGEST).read_to_end(&mut text).ok()?;
+fn read(file: &SecureFile, uuid: &str) -> Option<Map<String, Value>> {
+    let text = file.read(LONGEST).ok()??;
     let mut held: Map<String, Value> = serde_json::from_slice(&text).ok()?;
     match held.remove(uuid)? {
         Value::Object(fields) => Some(fields),
@@ -63,21 +59,12 @@ fn read(path: &Path, uuid: &str) -> Option<Map<String, Value>> {
     }
 }
 
-/// In one step, and for its owner alone: the key of the API is in it.
-fn write(path: &Path, text: &str) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let beside = path.with_extension("new");
-    let mut options = OpenOptions::new();
-    let options = options.write(true).create(true).truncate(true).mode(0o600);
-    options.open(&beside)?.write_all(text.as_bytes())?;
-    fs::rename(beside, path)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
+
+    use secure_fs::{Access, SecureDir};
 
     use super::*;
 
@@ -85,15 +72,17 @@ mod tests {
     async fn what_was_taken_is_read_back_by_the_same_device_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/state-report-cache");
-        let mut told = Told::read(Some(path.clone()), "one").await;
+        let run = SecureDir::open(&folder.path().join("a"), Access::Private).unwrap();
+        let file = run.file("state-report-cache");
+        let mut told = Told::read(Some(file.clone()), "one").await;
         assert!(told.fields().is_empty());
         let fields = |value: Value| value.as_object().unwrap().clone();
         told.take(fields(json!({ "a": 1, "b": 2 }))).await;
         told.take(fields(json!({ "b": 3 }))).await;
-        let same = Told::read(Some(path.clone()), "one").await;
+        let same = Told::read(Some(file.clone()), "one").await;
         assert_eq!(Value::Object(same.fields), json!({ "a": 1, "b": 3 }));
         assert!(
-            Told::read(Some(path.clone()), "other")
+            Told::read(Some(file.clone()), "other")
                 .await
                 .fields()
                 .is_empty()
@@ -105,7 +94,7 @@ mod tests {
         for damaged in ["", "[]", "{\"one\":1}", "{\"one\":"] {
             fs::write(&path, damaged).unwrap();
             assert!(
-                Told::read(Some(path.clone()), "one")
+                Told::read(Some(file.clone()), "one")
                     .await
                     .fields()
                     .is_empty()

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,7 +51,9 @@ impl Locks {
         let one = one.map_err(|_| LockError::AllBusy)?;
         let locks = self.clone();
         let found = tokio::task::spawn_blocking(move || locks.services_on_disk(apps.as_ref()));
-        let found = found.await.map_err(|_| stopping(&self.services))??;
+        let found = found
+            .await
+            .map_err(|_| stopping(self.tree.services_path()))??;
         let mut guards = Vec::new();
         for (app, services) in found {
             guards.push(self.take_until(app, services, policy, deadline).await?);
@@ -76,7 +78,7 @@ impl Locks {
             let (locks, wanted) = (self.clone(), services.clone());
             let taking = move || locks.take(app, &wanted, policy);
             let taken = tokio::task::spawn_blocking(taking).await;
-            match taken.map_err(|_| stopping(&self.services))? {
+            match taken.map_err(|_| stopping(self.tree.services_path()))? {
                 Err(busy @ LockError::Busy { .. }) => {
                     let waited = tokio::time::timeout_at(deadline, released).await;
                     waited.map_err(|_| busy)?;
@@ -87,9 +89,9 @@ impl Locks {
     }
 }
 
-fn stopping(path: &Path) -> LockError {
+fn stopping(path: PathBuf) -> LockError {
     LockError::Failed {
-        path: path.to_owned(),
+        path,
         source: io::Error::other("the supervisor is stopping"),
     }
 }

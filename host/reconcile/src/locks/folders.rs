@@ -2,11 +2,12 @@
 //! and not an empty one.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use model::{AppId, ServiceName};
+use rustix::fs::FileType;
+use secure_fs::SecureDir;
 
 use super::{LockError, Locks};
 
@@ -33,12 +34,11 @@ impl Locks {
 
     /// The apps that have a folder.
     pub(super) fn apps_on_disk(&self) -> Result<BTreeSet<AppId>, LockError> {
-        let entries = entries(&self.services).map_err(unreadable(&self.services))?;
-        let apps = entries.iter().filter_map(|entry| {
-            let name = entry.file_name()?.to_str()?;
+        let found = self.tree.services().and_then(entries);
+        let found = found.map_err(unreadable(self.tree.services_path()))?;
+        let apps = found.into_iter().filter_map(|(name, kind)| {
             let app = AppId(name.parse().ok()?);
-            let is_link = fs::symlink_metadata(entry).is_ok_and(|about| about.is_symlink());
-            (app.to_string() == name && !is_link).then_some(app)
+            (app.to_string() == name && kind != FileType::Symlink).then_some(app)
         });
         Ok(apps.collect())
     }
@@ -51,33 +51,22 @@ impl Locks {
         &self,
         app: AppId,
     ) -> Result<BTreeSet<ServiceName>, LockError> {
-        let folder = self.services.join(app.to_string());
-        let folders = folders(&folder).map_err(unreadable(&folder))?;
-        let names = folders
-            .iter()
-            .filter_map(|folder| folder.file_name()?.to_str()?.parse().ok());
-        Ok(names.collect())
+        let found = self.tree.app(app).and_then(entries);
+        let found = found.map_err(unreadable(self.tree.app_path(app)))?;
+        let folders = found
+            .into_iter()
+            .filter(|(_, kind)| *kind == FileType::Directory);
+        Ok(folders.filter_map(|(name, _)| name.parse().ok()).collect())
     }
 }
 
-/// The real folders in `folder`, none where it is missing; a link to a folder is none.
-pub(super) fn folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut found = entries(folder)?;
-    found.retain(|path| fs::symlink_metadata(path).is_ok_and(|about| about.is_dir()));
-    Ok(found)
-}
-
-fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
-    entries.map(|entry| Ok(entry?.path())).collect()
-}
-
-fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> LockError {
-    move |source| LockError::Failed {
-        path: path.to_owned(),
-        source,
+fn entries(folder: Option<SecureDir>) -> io::Result<Vec<(String, FileType)>> {
+    match folder {
+        Some(folder) => secure_fs::read_dir_names(&folder),
+        None => Ok(Vec::new()),
     }
+}
+
+pub(super) fn unreadable(path: PathBuf) -> impl FnOnce(io::Error) -> LockError {
+    move |source| LockError::Failed { path, source }
 }

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use model::{ApiLock, AppId, LockHolder, LockRefusal, LockRequest, ServiceName, UpdateLock};
@@ -16,8 +16,9 @@ use store::{LockRecord, Store};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::file::{LockPath, random_name};
+use super::file::{LockFile, random_name};
 use super::shown::{Standing, look};
+use super::tree::ServiceFolder;
 use super::{Locks, boot, lock};
 use crate::clock::now_ms;
 use crate::observe::chain;
@@ -115,8 +116,8 @@ impl Locks {
     pub(crate) fn lease(&self, request: &LockRequest) -> Result<UpdateLock, LockRefusal> {
         let (app, service) = (request.app, &request.service);
         let mut kept = self.leases.lock();
-        self.prepare(app, service)
-            .map_err(failed(self.folder(app, service)))?;
+        let folder = self.tree.make_service(app, service);
+        let folder = folder.map_err(failed(self.folder(app, service)))?;
         let key = (app, service.clone());
         let file = self.lease_path(app, service);
         let earlier = kept.get(&key).filter(|lease| self.stands(lease)).cloned();
@@ -142,8 +143,8 @@ impl Locks {
         };
         self.store_lock(&record)?;
         if earlier.is_none() {
-            let path = LockPath::new(file.clone(), record.token.clone());
-            let placed = path.take(&self.drafts).map_err(failed(file.clone()));
+            let path = LockFile::new(&folder, &self.names[0], &record.token);
+            let placed = path.take(&self.tree).map_err(failed(file.clone()));
             record.is_placed = true;
             let placed = match placed {
                 Ok(true) => self.store_lock(&record),
@@ -180,8 +181,7 @@ impl Locks {
         let lease = kept.get(&(app, service.clone())).cloned();
         if let Some(lease) = lease {
             let stood = self.stands(&lease);
-            let path = LockPath::new(self.lease_path(app, service), lease.record.token.clone());
-            path.release();
+            self.release(&lease);
             self.leases.forget(&mut kept, app, service);
             if stood {
                 return Ok(());
@@ -220,23 +220,28 @@ impl Locks {
     fn recall(&self, mut record: LockRecord) -> Result<Option<Lease>, LockRefusal> {
         let (app, service) = (record.app, record.service.clone());
         let file = self.lease_path(app, &service);
-        let path = LockPath::new(file.clone(), record.token.clone());
+        let folder = self.tree.service(app, &service);
+        let folder = folder.map_err(failed(self.folder(app, &service)))?;
+        let lock_in =
+            |folder: &Arc<ServiceFolder>| LockFile::new(folder, &self.names[0], &record.token);
+        let path = folder.as_ref().map(lock_in);
         let left = self.leases.left(&record);
         let same_boot = self.leases.is_of_this_boot(&record);
-        let stands = path.is_ours();
+        let stands = path.as_ref().is_some_and(LockFile::is_ours);
         let goes_on = match same_boot {
             // A file that was there and is not was removed by hand.
             true => stands || !record.is_placed,
             false => record.survives_reboot,
         };
         if left.is_zero() || !goes_on {
-            path.release();
+            path.iter().for_each(LockFile::release);
             return Ok(None);
         }
         if !stands {
-            self.prepare(app, &service)
-                .map_err(failed(self.folder(app, &service)))?;
-            if !path.take(&self.drafts).map_err(failed(file))? {
+            let folder = self.tree.make_service(app, &service);
+            let folder = folder.map_err(failed(self.folder(app, &service)))?;
+            let path = lock_in(&folder);
+            if !path.take(&self.tree).map_err(failed(file))? {
                 tracing::warn!(
                     "the update lock of `{service}` was not put back: another one stands in its place"
                 );
@@ -268,8 +273,7 @@ impl Locks {
                 next = Some(next.map_or(lease.until, |next| next.min(lease.until)));
                 continue;
             }
-            let path = LockPath::new(self.lease_path(app, service), lease.record.token.clone());
-            path.release();
+            self.release(&lease);
             self.leases.forget(&mut kept, app, service);
         }
         (files, next)
@@ -319,9 +323,13 @@ impl Locks {
         own: Option<&Lease>,
     ) -> Result<(), LockRefusal> {
         let own = own.map(Lease::token);
+        let folder = self.tree.service(app, service);
+        let Some(folder) = folder.map_err(failed(self.folder(app, service)))? else {
+            return Ok(());
+        };
         for name in &self.names {
-            let path = self.folder(app, service).join(name);
-            match look(&path, &self.marker, own) {
+            let path = folder.path().join(name);
+            match look(&folder, name, &self.marker, own) {
                 Ok(Standing::Nothing | Standing::Leased) => {}
                 Ok(Standing::Supervisor) => {
                     return Err(LockRefusal::HeldBySupervisor(format!(
@@ -347,8 +355,21 @@ impl Locks {
 
     /// Whether the file of a lock is still there.
     fn stands(&self, lease: &Lease) -> bool {
-        let file = self.lease_path(lease.record.app, &lease.record.service);
-        LockPath::new(file, lease.record.token.clone()).is_ours()
+        self.lease_file(lease).is_some_and(|file| file.is_ours())
+    }
+
+    /// Removes the file of a lock, if it is there.
+    fn release(&self, lease: &Lease) {
+        if let Some(file) = self.lease_file(lease) {
+            file.release();
+        }
+    }
+
+    /// The file of a lock; `None` where its folder is gone, or cannot be trusted.
+    fn lease_file(&self, lease: &Lease) -> Option<LockFile> {
+        let record = &lease.record;
+        let folder = self.tree.service(record.app, &record.service).ok()??;
+        Some(LockFile::new(&folder, &self.names[0], &record.token))
     }
 
     fn lease_path(&self, app: AppId, service: &ServiceName) -> PathBuf {

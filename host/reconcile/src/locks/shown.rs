@@ -1,14 +1,15 @@
 //! Who holds what, as it can be read from the lock folders.
 
-use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::sync::Arc;
 
 use model::{AppId, LockHolder, LockKind, ServiceName, UpdateLock};
+use rustix::fs::{FileType, Stat};
 
-use super::file::LockPath;
+use super::file::LockFile;
 use super::leases::Lease;
+use super::tree::ServiceFolder;
 use super::{LockError, Locks, MAX_SWEPT};
 use crate::observe::chain;
 
@@ -21,20 +22,25 @@ pub(super) enum Standing {
     /// The one whose token was given.
     Leased,
     /// A user's: whatever else.
-    Other(Metadata),
+    Other(LockKind),
 }
 
-/// Looks at one path, without following it.
-pub(super) fn look(path: &Path, marker: &str, token: Option<&str>) -> io::Result<Standing> {
-    let about = match fs::symlink_metadata(path) {
+/// Looks at the lock `name` of a service, without following it.
+pub(super) fn look(
+    folder: &Arc<ServiceFolder>,
+    name: &str,
+    marker: &str,
+    token: Option<&str>,
+) -> io::Result<Standing> {
+    let about = match LockFile::new(folder, name, marker).look() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Standing::Nothing),
         about => about?,
     };
-    let holds = |content: &str| LockPath::new(path.to_owned(), content.to_owned()).is_ours();
+    let holds = |content: &str| LockFile::new(folder, name, content).is_ours();
     Ok(match token {
         _ if holds(marker) => Standing::Supervisor,
         Some(token) if holds(token) => Standing::Leased,
-        _ => Standing::Other(about),
+        _ => Standing::Other(kind(&about)),
     })
 }
 
@@ -52,7 +58,7 @@ impl Locks {
             let services = match self.services_of_app_on_disk(app) {
                 Ok(services) => services,
                 Err(error) => {
-                    let path = self.services.join(app.to_string());
+                    let path = self.tree.app_path(app);
                     found.push(self.unreadable(app, None, &path, chain(&error)));
                     continue;
                 }
@@ -75,16 +81,25 @@ impl Locks {
         lease: Option<&Lease>,
         found: &mut Vec<UpdateLock>,
     ) {
+        let folder = match self.tree.service(app, service) {
+            Ok(Some(folder)) => folder,
+            Ok(None) => return,
+            Err(error) => {
+                let path = self.folder(app, service);
+                found.push(self.unreadable(app, Some(service), &path, error.to_string()));
+                return;
+            }
+        };
         for name in &self.names {
-            let path = self.folder(app, service).join(name);
-            let holder = match look(&path, &self.marker, lease.map(Lease::token)) {
+            let path = folder.path().join(name);
+            let holder = match look(&folder, name, &self.marker, lease.map(Lease::token)) {
                 Ok(Standing::Nothing) => continue,
                 Ok(Standing::Supervisor) => LockHolder::Supervisor,
                 Ok(Standing::Leased) => match lease {
                     Some(lease) => LockHolder::Api(lease.shown()),
                     None => continue,
                 },
-                Ok(Standing::Other(about)) => LockHolder::File(kind(&about)),
+                Ok(Standing::Other(kind)) => LockHolder::File(kind),
                 Err(error) => {
                     let why = error.to_string();
                     found.push(self.unreadable(app, Some(service), &path, why));
@@ -93,7 +108,7 @@ impl Locks {
             };
             let since_ms = match (&holder, lease) {
                 (LockHolder::Api(_), Some(lease)) => Some(lease.taken_at()),
-                _ => since(&path),
+                _ => LockFile::new(&folder, name, &self.marker).since(),
             };
             found.push(UpdateLock {
                 app,
@@ -130,20 +145,11 @@ impl Locks {
     }
 }
 
-fn kind(about: &Metadata) -> LockKind {
-    let kind = about.file_type();
-    match () {
-        () if kind.is_file() => LockKind::File,
-        () if kind.is_dir() => LockKind::Folder,
-        () if kind.is_symlink() => LockKind::Link,
-        () => LockKind::Other,
+fn kind(about: &Stat) -> LockKind {
+    match FileType::from_raw_mode(about.st_mode) {
+        FileType::RegularFile => LockKind::File,
+        FileType::Directory => LockKind::Folder,
+        FileType::Symlink => LockKind::Link,
+        _ => LockKind::Other,
     }
-}
-
-/// When the file was made, or last written where the file system keeps no more than that.
-fn since(path: &Path) -> Option<i64> {
-    let about = fs::symlink_metadata(path).ok()?;
-    let at = about.created().or_else(|_| about.modified()).ok()?;
-    let since = at.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    i64::try_from(since.as_millis()).ok()
 }

@@ -1,10 +1,13 @@
 mod leases;
 
-use std::os::unix::fs::symlink;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 
 use super::*;
 
 const APP: AppId = AppId(7);
+/// A user without any right. Who owns a folder is tried by root alone.
+const NOBODY: u32 = 65534;
 
 pub(super) struct Host {
     pub(super) root: tempfile::TempDir,
@@ -373,4 +376,85 @@ fn services_that_are_gone_keep_their_app_locked_where_the_whole_folder_counts() 
         LockPolicy::Respect,
     );
     assert!(more.unwrap().is_none());
+}
+
+#[test]
+fn h2_a_tree_that_somebody_else_made_first_is_moved_away_whole() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let host = host();
+    let top = host.root.path().join("tmp/platform-supervisor");
+    let service = top.join("services/7/web");
+    fs::create_dir_all(&service).unwrap();
+    fs::write(service.join("updates.lock"), "").unwrap();
+    for folder in ["", "services", "services/7", "services/7/web"] {
+        chown(top.join(folder), Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+    drop(host.take(&["web"]).unwrap());
+    for folder in ["", "services", "services/7"] {
+        let about = fs::symlink_metadata(top.join(folder)).unwrap();
+        assert_eq!((about.uid(), about.mode() & 0o7777), (0, 0o755), "{folder}");
+    }
+    let beside = fs::read_dir(host.root.path().join("tmp")).unwrap();
+    assert_eq!(beside.count(), 2, "what was there, and ours");
+}
+
+#[test]
+fn h2_an_apps_folder_of_somebody_else_counts_as_locked() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let host = host();
+    host.locks.prepare(APP, &"web".parse().unwrap()).unwrap();
+    let app = host
+        .path("web")
+        .parent()
+        .unwrap()
+        .parent()
+        .unwrap()
+        .to_owned();
+    chown(&app, Some(NOBODY), Some(NOBODY)).unwrap();
+    let refused = host.take(&["web"]).unwrap_err();
+    let LockError::Failed { source, .. } = &refused else {
+        panic!("{refused:?}");
+    };
+    let why = source.to_string();
+    assert!(why.contains("belongs to the user 65534"), "{why}");
+}
+
+#[test]
+fn h2_the_folder_of_a_service_that_became_a_link_keeps_the_mode_of_what_it_names() {
+    let host = host();
+    host.locks.prepare(APP, &"web".parse().unwrap()).unwrap();
+    let victim = host.root.path().join("victim");
+    fs::create_dir(&victim).unwrap();
+    fs::set_permissions(&victim, fs::Permissions::from_mode(0o755)).unwrap();
+    let folder = host.path("web").parent().unwrap().to_owned();
+    fs::remove_dir(&folder).unwrap();
+    symlink(&victim, &folder).unwrap();
+    assert!(host.locks.prepare(APP, &"web".parse().unwrap()).is_err());
+    for policy in [LockPolicy::Respect, LockPolicy::Override] {
+        let refused = host.locks.take(APP, &names(&["web"]), policy);
+        assert!(matches!(refused, Err(LockError::Failed { .. })));
+    }
+    let mode = fs::metadata(&victim).unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o755);
+    assert_eq!(fs::read_dir(&victim).unwrap().count(), 0);
+}
+
+#[test]
+fn h2_our_lock_is_written_where_it_was_opened_although_its_path_changes() {
+    let host = host();
+    let web: ServiceName = "web".parse().unwrap();
+    let folder = host.locks.tree.make_service(APP, &web).unwrap();
+    let victim = host.root.path().join("victim");
+    fs::create_dir(&victim).unwrap();
+    let path = host.path("web").parent().unwrap().to_owned();
+    fs::rename(&path, path.with_file_name("moved")).unwrap();
+    symlink(&victim, &path).unwrap();
+    let lock = LockFile::new(&folder, "updates.lock", "marker");
+    assert!(lock.take(&host.locks.tree).unwrap());
+    assert!(path.with_file_name("moved").join("updates.lock").is_file());
+    assert_eq!(fs::read_dir(&victim).unwrap().count(), 0);
 }

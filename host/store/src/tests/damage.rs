@@ -230,7 +230,9 @@ fn a_folder_that_cannot_be_used_is_named() {
     fs::write(&file, "").unwrap();
     let refused = Store::open(&file).unwrap_err();
     assert!(
-        refused.to_string().starts_with("failed to make `"),
+        refused
+            .to_string()
+            .starts_with("failed to use the state folder `"),
         "{refused}"
     );
 

@@ -1,0 +1,177 @@
+//! What is in a folder, by its name there.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+
+use crate::SecureDir;
+
+/// A file by its name in a folder; it may not be there.
+#[derive(Debug, Clone)]
+pub struct SecureFile {
+    folder: SecureDir,
+    name: String,
+}
+
+impl SecureFile {
+    /// Where it is, for messages.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join(&self.name)
+    }
+
+    /// As [`SecureDir::read`].
+    ///
+    /// # Errors
+    /// As [`SecureDir::read`].
+    pub fn read(&self, longest: u64) -> io::Result<Option<Vec<u8>>> {
+        self.folder.read(&self.name, longest)
+    }
+
+    /// As [`SecureDir::replace`].
+    ///
+    /// # Errors
+    /// As [`SecureDir::replace`].
+    pub fn replace(&self, bytes: &[u8]) -> io::Result<()> {
+        self.folder.replace(&self.name, bytes)
+    }
+
+    /// As [`SecureDir::remove`].
+    ///
+    /// # Errors
+    /// As [`SecureDir::remove`].
+    pub fn remove(&self) -> io::Result<()> {
+        self.folder.remove(&self.name)
+    }
+}
+
+impl SecureDir {
+    /// The file `name` in this folder, there or not.
+    #[must_use]
+    pub fn file(&self, name: &str) -> SecureFile {
+        SecureFile {
+            folder: self.clone(),
+            name: name.to_owned(),
+        }
+    }
+
+    /// What the file `name` holds, `None` where there is none.
+    ///
+    /// # Errors
+    /// What the operating system says; `InvalidData` where it is no plain file, or is longer than `longest` bytes.
+    pub fn read(&self, name: &str, longest: u64) -> io::Result<Option<Vec<u8>>> {
+        match read_bounded(self, name, longest) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            read => read.map(Some),
+        }
+    }
+
+    /// Writes the file `name` in one step, for its owner alone: whoever reads it sees what was before or all of
+    /// `bytes`, also after a power cut.
+    ///
+    /// # Errors
+    /// What the operating system says; the file is then as it was.
+    pub fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        check_name(name)?;
+        let beside = format!("{name}.new");
+        // One that a kill left. What is made is new, so nobody has it open and no link leads elsewhere.
+        self.remove(&beside)?;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let write = || {
+            let file = rustix::fs::openat(&*self.fd, &beside, flags, Mode::from_raw_mode(0o600))?;
+            let mut file = File::from(file);
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            rustix::fs::renameat(&*self.fd, &beside, &*self.fd, name)?;
+            Ok(())
+        };
+        write().inspect_err(|_: &io::Error| {
+            let _ = self.remove(&beside);
+        })
+    }
+
+    /// Removes the file `name`, if it is there.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        check_name(name)?;
+        match rustix::fs::unlinkat(&*self.fd, name, AtFlags::empty()) {
+            Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// What the plain file `name` in `folder` holds. It is not followed where it is a link, not waited for where it is a
+/// pipe, and read no further than its bound whatever length it claims.
+///
+/// # Errors
+/// What the operating system says; `InvalidData` where it is no plain file, or is longer than `longest` bytes.
+pub fn read_bounded(folder: impl AsFd, name: &str, longest: u64) -> io::Result<Vec<u8>> {
+    check_name(name)?;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::openat(folder, name, flags, Mode::empty())?);
+    let refused = |what: &str| io::Error::new(io::ErrorKind::InvalidData, format!("it is {what}"));
+    if !file.metadata()?.is_file() {
+        return Err(refused("no plain file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(longest.saturating_add(1))
+        .read_to_end(&mut bytes)?;
+    match u64::try_from(bytes.len()) {
+        Ok(length) if length <= longest => Ok(bytes),
+        _ => Err(refused(&format!("longer than {longest} bytes"))),
+    }
+}
+
+/// The names in a folder with what each of them is, by the folder's own word. Names that are no UTF-8 are left out.
+///
+/// # Errors
+/// What the operating system says.
+pub fn read_dir_names(folder: impl AsFd) -> io::Result<Vec<(String, FileType)>> {
+    let folder = folder.as_fd();
+    let mut names = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let Ok(name) = entry.file_name().to_str() else {
+            continue;
+        };
+        if name == "." || name == ".." {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            // Some file systems do not say.
+            FileType::Unknown => {
+                match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(about) => FileType::from_raw_mode(about.st_mode),
+                    Err(rustix::io::Errno::NOENT) => continue,
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            kind => kind,
+        };
+        names.push((name.to_owned(), kind));
+    }
+    Ok(names)
+}
+
+/// One name, that leads nowhere else.
+pub(crate) fn check_name(name: &str) -> io::Result<()> {
+    match name {
+        "" | "." | ".." => Err(io::ErrorKind::InvalidInput.into()),
+        name if name.contains(['/', '\0']) => Err(io::ErrorKind::InvalidInput.into()),
+        _ => Ok(()),
+    }
+}
+
+/// 32 hexadecimal digits that nobody can guess.
+pub(crate) fn random_name() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|_| io::Error::other("no random numbers to be had"))?;
+    Ok(hex::encode(bytes))
+}

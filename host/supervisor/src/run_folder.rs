@@ -1,0 +1,149 @@
+//! The supervisor's own folder in `/run`: what outlives a restart of the supervisor and no reboot, and is nobody
+//! else's to read or write. What services see of the supervisor is in `/tmp` instead, and holds nothing that it
+//! would have to believe.
+
+use std::path::Path;
+
+use model::Branding;
+use secure_fs::{Access, DirError, SecureDir, SecureFile};
+
+/// Below the host's root; the unit has systemd make it (`RuntimeDirectory=`).
+const FOLDER: &str = "run/supervisor";
+/// Says that a reboot is due ([`crate::boots`]).
+const REBOOT_MARK: &str = "reboot-after-apply";
+/// The variables of the target, for programs of the host that run as root ([`crate::variables`]).
+const VARIABLES: &str = "target-state-config";
+/// What the cloud has taken of the device's state, the key of the API with it.
+const REPORTED: &str = "state-report-cache";
+/// The longest mark, in bytes.
+const LONGEST_MARK: u64 = 256;
+
+/// The files of that folder; none can be used where it could not be opened.
+#[derive(Debug, Clone)]
+pub(crate) struct RunFolder(Option<SecureDir>);
+
+impl RunFolder {
+    /// Opens it, and takes over what an earlier version of the supervisor kept in the folder that services see. A
+    /// device without it works: it forgets with each restart what it would keep there.
+    pub(crate) fn open(host_root: &Path, branding: &Branding) -> Self {
+        let folder = RunFolder(open(&host_root.join(FOLDER)));
+        let former = host_root.join(branding.host_folder());
+        match SecureDir::existing(&former, Access::Readable) {
+            Ok(Some(former)) => folder.take_over(&former),
+            // What others could have written there is not believed.
+            Ok(None) | Err(_) => {}
+        }
+        folder
+    }
+
+    pub(crate) fn reboot_mark(&self) -> Option<SecureFile> {
+        self.file(REBOOT_MARK)
+    }
+
+    pub(crate) fn variables(&self) -> Option<SecureFile> {
+        self.file(VARIABLES)
+    }
+
+    pub(crate) fn reported(&self) -> Option<SecureFile> {
+        self.file(REPORTED)
+    }
+
+    fn file(&self, name: &str) -> Option<SecureFile> {
+        self.0.as_ref().map(|folder| folder.file(name))
+    }
+
+    /// The mark moves; what the cloud was told is told once more, and the variables are written anew.
+    fn take_over(&self, former: &SecureDir) {
+        if let (Some(ours), Ok(Some(mark))) = (&self.0, former.read(REBOOT_MARK, LONGEST_MARK))
+            && let Ok(None) = ours.read(REBOOT_MARK, LONGEST_MARK)
+            && let Err(error) = ours.replace(REBOOT_MARK, &mark)
+        {
+            tracing::warn!(%error, "failed to take over the mark that a reboot is due");
+            return;
+        }
+        for name in [REBOOT_MARK, VARIABLES, REPORTED] {
+            for name in [name.to_owned(), format!("{name}.new")] {
+                if let Err(error) = former.remove(&name) {
+                    tracing::warn!(%error, "failed to remove `{}`", former.path().join(name).display());
+                }
+            }
+        }
+    }
+}
+
+fn open(path: &Path) -> Option<SecureDir> {
+    match SecureDir::open(path, Access::Private) {
+        Ok(folder) => Some(folder),
+        Err(error) => {
+            let cause = match &error {
+                DirError::Open { source, .. } => format!(": {source}"),
+                _ => String::new(),
+            };
+            tracing::error!(
+                "{error}{cause}. Until that is mended and the supervisor is started again, it forgets with each restart whether a reboot is due and what the cloud was told"
+            );
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+
+    use super::*;
+
+    /// A user without any right; these tests run as root, or do nothing.
+    const NOBODY: u32 = 65534;
+
+    #[test]
+    fn h2_the_folder_is_for_nobody_else() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = RunFolder::open(root.path(), &Branding::default());
+        folder.reported().unwrap().replace(b"the key").unwrap();
+        let mode = |path: &str| {
+            let about = fs::symlink_metadata(root.path().join(path)).unwrap();
+            about.permissions().mode() & 0o7777
+        };
+        assert_eq!(mode(FOLDER), 0o700);
+        assert_eq!(mode("run/supervisor/state-report-cache"), 0o600);
+    }
+
+    #[test]
+    fn what_an_earlier_version_kept_is_taken_over() {
+        let root = tempfile::tempdir().unwrap();
+        let former = root.path().join("tmp/platform-supervisor");
+        fs::create_dir_all(&former).unwrap();
+        for name in [REBOOT_MARK, VARIABLES, REPORTED, "state-report-cache.new"] {
+            fs::write(former.join(name), name).unwrap();
+        }
+        let folder = RunFolder::open(root.path(), &Branding::default());
+        let mark = folder.reboot_mark().unwrap().read(LONGEST_MARK).unwrap();
+        assert_eq!(mark.unwrap(), REBOOT_MARK.as_bytes());
+        assert!(folder.reported().unwrap().read(100).unwrap().is_none());
+        assert_eq!(fs::read_dir(&former).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn h2_what_others_left_in_its_place_is_not_believed() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let root = tempfile::tempdir().unwrap();
+        let former = root.path().join("tmp/platform-supervisor");
+        fs::create_dir_all(&former).unwrap();
+        fs::write(former.join(REBOOT_MARK), "a boot").unwrap();
+        chown(&former, Some(NOBODY), Some(NOBODY)).unwrap();
+        let folder = RunFolder::open(root.path(), &Branding::default());
+        let mark = folder.reboot_mark().unwrap().read(LONGEST_MARK).unwrap();
+        assert!(mark.is_none());
+
+        let elsewhere = tempfile::tempdir().unwrap();
+        let other = tempfile::tempdir().unwrap();
+        fs::create_dir(other.path().join("run")).unwrap();
+        symlink(elsewhere.path(), other.path().join(FOLDER)).unwrap();
+        let folder = RunFolder::open(other.path(), &Branding::default());
+        assert!(folder.reported().is_none());
+    }
+}

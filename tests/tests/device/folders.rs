@@ -1,0 +1,190 @@
+//! Folders that others can write into: what a local user without any right does there before the supervisor starts
+//! and while it runs. The user is another uid; these tests need root, and do nothing without it.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::json;
+use tests::{RecordedCloud, Supervisor, guest, service, target, until};
+
+/// The user without any right.
+const NOBODY: u32 = 65534;
+
+/// A stopped device below whose `/tmp` everybody can write.
+struct Host {
+    device: Supervisor,
+    tmp: PathBuf,
+    /// A folder and a file of root's, that nobody else may write.
+    victim: PathBuf,
+}
+
+impl Host {
+    async fn stopped(mut device: Supervisor) -> Host {
+        device.kill().await;
+        let tmp = device.host_root().join("tmp");
+        let victim = device.host_root().join("victim");
+        fs::create_dir(&victim).unwrap();
+        fs::write(victim.join("file"), "untouched").unwrap();
+        fs::set_permissions(victim.join("file"), fs::Permissions::from_mode(0o600)).unwrap();
+        // As on a host: the way to /tmp is open, and /tmp is sticky.
+        let folders = device.host_root().parent().unwrap().to_owned();
+        for (folder, mode) in [
+            (folders.as_path(), 0o755),
+            (device.host_root(), 0o755),
+            (victim.as_path(), 0o755),
+            (tmp.as_path(), 0o1777),
+        ] {
+            fs::create_dir_all(folder).unwrap();
+            fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        // What the first start made goes, as after a reboot.
+        for made in [
+            tmp.join("platform-supervisor"),
+            device.host_root().join("run"),
+        ] {
+            fs::remove_dir_all(made).ok();
+        }
+        Host {
+            device,
+            tmp,
+            victim,
+        }
+    }
+
+    /// What the user does in `/tmp`, by a shell; whether it worked.
+    fn attack(&self, script: &str) -> bool {
+        let status = Command::new("sh")
+            .args(["-ec", script])
+            .current_dir(&self.tmp)
+            .env("VICTIM", &self.victim)
+            .uid(NOBODY)
+            .gid(NOBODY)
+            .status()
+            .unwrap();
+        status.success()
+    }
+
+    fn assert_victim_is_untouched(&self) {
+        let file = self.victim.join("file");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "untouched");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        assert_eq!((mode(&self.victim), mode(&file)), (0o755, 0o600));
+        assert_eq!(fs::read_dir(&self.victim).unwrap().count(), 1);
+    }
+
+    fn assert_folder_is_roots(&self) {
+        let about = fs::symlink_metadata(self.tmp.join("platform-supervisor")).unwrap();
+        assert!(about.is_dir());
+        assert_eq!((about.uid(), about.mode() & 0o7777), (0, 0o755));
+    }
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+#[tokio::test]
+async fn h2_a_user_who_was_there_first_reads_no_key_and_has_no_file_overwritten() {
+    if !is_root() {
+        return;
+    }
+    let cloud = RecordedCloud::start(&guest("guest")).await;
+    let device = Supervisor::on_wasm().config_json(cloud.config_json());
+    let mut host = Host::stopped(device.start().await).await;
+    assert!(host.attack(
+        r#"mkdir platform-supervisor
+        cd platform-supervisor
+        for name in state-report-cache target-state-config reboot-after-apply; do
+            : > $name.new
+            chmod 666 $name.new
+        done
+        ln -sf "$VICTIM/file" target-state-config.new
+        ln -s "$VICTIM/file" target-state-config"#
+    ));
+    let before = cloud.reports().len();
+    host.device.start_again().await;
+    until("the cloud to be told", || async {
+        match cloud.reports().len() > before {
+            true => Ok(()),
+            false => Err(host.device.log()),
+        }
+    })
+    .await;
+    let cache = host
+        .device
+        .host_root()
+        .join("run/supervisor/state-report-cache");
+    until("the cloud's answer to be kept", || async {
+        let kept = fs::read_to_string(&cache).unwrap_or_default();
+        if kept.contains(host.device.key()) {
+            Ok(())
+        } else {
+            Err(kept)
+        }
+    })
+    .await;
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    assert_eq!(
+        (mode(&cache), mode(cache.parent().unwrap())),
+        (0o600, 0o700)
+    );
+    host.assert_victim_is_untouched();
+    let key = host.device.key().to_owned();
+    let found = Command::new("grep")
+        .args(["-rl", &key])
+        .arg(&host.tmp)
+        .output();
+    assert_eq!(String::from_utf8_lossy(&found.unwrap().stdout), "");
+}
+
+#[tokio::test]
+async fn h2_a_user_who_was_there_first_gets_no_folder_opened_to_all() {
+    if !is_root() {
+        return;
+    }
+    let mut host = Host::stopped(Supervisor::on_wasm().start().await).await;
+    assert!(host.attack("mkdir -p platform-supervisor/services/1/main"));
+    host.device.start_again().await;
+    let main = service("main", &guest("guest"), &json!({ "command": ["wait"] }));
+    let target = target(1, &[main]);
+    host.device.set_target(&target).await;
+    host.device.until_applied().await;
+    host.assert_folder_is_roots();
+    assert!(
+        host.device.log().contains(".untrusted-"),
+        "{}",
+        host.device.log()
+    );
+    let lock = json!({ "reason": "writes flash", "ttl": 60 });
+    for _ in 0..20 {
+        // What the user swapped is not where the supervisor works any more.
+        assert!(!host.attack(
+            r#"mv platform-supervisor/services/1/main platform-supervisor/services/1/gone
+            ln -s "$VICTIM" platform-supervisor/services/1/main"#
+        ));
+        assert!(!host.attack("mv platform-supervisor gone"));
+        let request = host.device.request("PUT", "/v3/locks/1/main");
+        let answer = host.device.send(request.json(&lock)).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+    host.assert_victim_is_untouched();
+}
+
+#[tokio::test]
+async fn h2_a_link_in_place_of_the_folder_is_not_followed() {
+    if !is_root() {
+        return;
+    }
+    let mut host = Host::stopped(Supervisor::on_wasm().start().await).await;
+    assert!(host.attack(r#"ln -s "$VICTIM" platform-supervisor"#));
+    host.device.start_again().await;
+    let main = service("main", &guest("guest"), &json!({ "command": ["wait"] }));
+    let target = target(1, &[main]);
+    host.device.set_target(&target).await;
+    host.device.until_applied().await;
+    host.assert_folder_is_roots();
+    host.assert_victim_is_untouched();
+}
