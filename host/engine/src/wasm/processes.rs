@@ -262,7 +262,8 @@ impl Shared {
         self.write_state(id, &state);
     }
 
-    /// Whether the container is to get a new process, and that it is.
+    /// Whether the container is to get a new process, and that it is: after its process ended, and after one that
+    /// was to take its place did not come to run.
     fn decide_after_end(&self, id: &ContainerId) -> bool {
         let _changing = self.change();
         let Ok(record) = self.our_container(id) else {
@@ -311,17 +312,16 @@ async fn keep_running(
 ) {
     let mut began = Instant::now();
     loop {
-        if let Some(process) = process.take() {
-            if let Err(error) = ended(&process).await {
-                tracing::error!(%error, "failed to watch the process of the container `{id}`");
-                return;
+        if let Some(running) = &process {
+            if let Err(error) = ended(running).await {
+                // Short of descriptors, perhaps: the container is watched all the same.
+                tracing::error!(%error, "failed to watch the process of the container `{id}`, looking again");
+                tokio::time::sleep(backoff.after(Duration::ZERO)).await;
+                continue;
             }
+            process = None;
             let Some(wasm) = upgrade(&shared) else { return };
-            let of = id.clone();
-            let again = wasm
-                .blocking(move |shared| Ok(shared.decide_after_end(&of)))
-                .await;
-            if !again.unwrap_or(false) {
+            if !wasm.goes_on(&id).await {
                 return;
             }
             tracing::warn!("the process of the container `{id}` is gone, starting it again");
@@ -332,20 +332,47 @@ async fn keep_running(
         let Some(wasm) = upgrade(&shared) else { return };
         match wasm.spawn(&id).await {
             Ok(started) => process = Some(started),
+            // Whoever kills a process, the system for its memory above all, kills one that is being started as
+            // well; nobody else would start the container then.
             Err(error) => {
-                tracing::error!(%error, "failed to start the container `{id}` again");
-                let of = id.clone();
-                let noted = wasm.blocking(move |shared| {
-                    let _changing = shared.change();
-                    shared.note_end(&of);
-                    Ok(())
-                });
-                let _ = noted.await;
-                wasm.shared.tell(EngineEvent::Container(id.clone()));
-                return;
+                let again = wasm.goes_on(&id).await;
+                drop(wasm);
+                let error = causes(&error);
+                if !again {
+                    tracing::error!("failed to start the container `{id}` again: {error}");
+                    return;
+                }
+                let wait = backoff.after(began.elapsed());
+                tracing::error!(
+                    "failed to start the container `{id}` again, trying once more in {} ms: {error}",
+                    wait.as_millis()
+                );
+                tokio::time::sleep(wait).await;
             }
         }
     }
+}
+
+impl Wasm {
+    /// Whether a container whose process is gone, or did not come to run, is to get another. Where that cannot be
+    /// found out it is asked again after the next try.
+    async fn goes_on(&self, id: &ContainerId) -> bool {
+        let of = id.clone();
+        let again = self.blocking(move |shared| Ok(shared.decide_after_end(&of)));
+        again.await.unwrap_or(true)
+    }
+}
+
+/// An error with what caused it, in one line.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        text.push_str(": ");
+        text.push_str(&next.to_string());
+        cause = next.source();
+    }
+    text
 }
 
 fn upgrade(shared: &Weak<Shared>) -> Option<Wasm> {

@@ -232,6 +232,88 @@ fn process_that_was_killed_comes_back_by_its_policy() {
     });
 }
 
+/// A program for the engine to run in place of the supervisor's: of its starts those with these numbers, from 1,
+/// are killed before they are anything else.
+fn killed_at_starts(fixture: &WasmFixture, starts: &str) -> std::path::PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let program = fixture.folder().join("runner");
+    let count = fixture.folder().join("starts");
+    let script = format!(
+        "#!/bin/sh\nn=0\n[ -e {count} ] && read n < {count}\nn=$((n + 1))\necho $n > {count}\n\
+         case $n in {starts}) kill -9 $$ ;; esac\nexec {} \"$@\"\n",
+        fixture.config().runner.display(),
+        count = count.display(),
+    );
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    program
+}
+
+#[test]
+fn chaos1_a_process_that_is_killed_as_it_starts_is_started_again() {
+    test(async |fixture| {
+        let words: &dyn Fixture = &*fixture;
+        let config = engine::wasm::WasmConfig {
+            runner: killed_at_starts(&fixture, "2|3|4"),
+            ..fixture.config()
+        };
+        fixture.close();
+        let wasm = Wasm::open(config, fixture.scope()).await.unwrap();
+        let mut service = words.service("killed", &Program::Tick);
+        service.config.restart = RestartPolicy::Always;
+        let id = create_on(&wasm, &service).await.unwrap();
+        wasm.start_container(&id).await.unwrap();
+        let process = fixture.process(&id);
+        kill(&process);
+        eventually("another process serves it", async || {
+            let state = fixture.state_of(&id);
+            let is_new = state.process.is_some_and(|p| p != process && p.is_alive());
+            (is_new && state.status == Status::Running).then_some(())
+        })
+        .await;
+        let starts = std::fs::read_to_string(fixture.folder().join("starts")).unwrap();
+        assert_eq!(starts.trim(), "5");
+        // It is watched as before.
+        let process = fixture.process(&id);
+        kill(&process);
+        eventually("another process serves it", async || {
+            let state = fixture.state_of(&id);
+            let is_new = state.process.is_some_and(|p| p != process && p.is_alive());
+            (is_new && state.status == Status::Running).then_some(())
+        })
+        .await;
+    });
+}
+
+#[test]
+fn chaos1_a_container_that_is_stopped_between_two_tries_stays_stopped() {
+    test(async |fixture| {
+        let words: &dyn Fixture = &*fixture;
+        let config = engine::wasm::WasmConfig {
+            runner: killed_at_starts(&fixture, "[2-9]|??"),
+            ..fixture.config()
+        };
+        fixture.close();
+        let wasm = Wasm::open(config, fixture.scope()).await.unwrap();
+        let mut service = words.service("stopped", &Program::Tick);
+        service.config.restart = RestartPolicy::Always;
+        let id = create_on(&wasm, &service).await.unwrap();
+        wasm.start_container(&id).await.unwrap();
+        kill(&fixture.process(&id));
+        let starts = || {
+            let count = std::fs::read_to_string(fixture.folder().join("starts")).unwrap();
+            count.trim().parse::<u32>().unwrap_or_default()
+        };
+        eventually("some tries to fail", async || (starts() >= 4).then_some(())).await;
+        wasm.stop_container(&id, Duration::ZERO).await.unwrap();
+        assert_eq!(fixture.state_of(&id).status, Status::Exited);
+        // An engine that opens again finds nothing to start either.
+        drop(wasm);
+        fixture.reopen().await;
+        assert_eq!(fixture.state_of(&id).status, Status::Exited);
+    });
+}
+
 #[test]
 fn after_a_reboot_services_run_again_by_their_policy() {
     test(async |fixture| {
