@@ -10,8 +10,9 @@ use model::{ApiKey, AppId, ServiceName};
 use rusqlite::{Connection, OpenFlags};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
+use crate::open::write_log_into_file;
 use crate::targets::named;
-use crate::{FILE_NAME, Store, StoreError};
+use crate::{FILE_NAME, Store, StoreError, copied};
 
 /// Whose a key is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -134,6 +135,9 @@ impl Store {
         let mut keys = self.keys().write().unwrap_or_else(PoisonError::into_inner);
         let key = fresh_key()?;
         self.write("write an API key", |work| insert(work, owner, &key))?;
+        if *owner == KeyOwner::Global {
+            write_log_into_file(&self.connection());
+        }
         keys.0.insert(owner.clone(), key.clone());
         Ok(key)
     }
@@ -194,8 +198,7 @@ impl ApiKeys for Store {
 /// show`). Nothing is changed or made.
 ///
 /// # Errors
-/// [`StoreError::NoState`] where there is no store yet, [`StoreError::Open`] or
-/// [`StoreError::Failed`] where it cannot be read.
+/// [`StoreError::NoState`] where there is no store yet, [`StoreError::Failed`] where it cannot be read.
 pub fn read_global_key(folder: &Path) -> Result<ApiKey, StoreError> {
     let path = folder.join(FILE_NAME);
     let no_state = || StoreError::NoState {
@@ -204,24 +207,45 @@ pub fn read_global_key(folder: &Path) -> Result<ApiKey, StoreError> {
     if !path.exists() {
         return Err(no_state());
     }
-    let connection = Connection::open_with_flags(
-        &path,
-        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-    )
-    .and_then(|connection| {
-        connection.busy_timeout(std::time::Duration::from_secs(5))?;
-        Ok(connection)
-    })
-    .map_err(|source| StoreError::Open { path, source })?;
-    match connection.query_row(
-        "SELECT key FROM api_key WHERE app = 0 AND service = ''",
-        [],
-        |row| row.get::<_, String>(0),
-    ) {
+    let key = stored_key(&path, "").or_else(|failed| {
+        // Beside a database SQLite makes files to read it by, for which a full or read-only disk has no room. The
+        // file itself has the key since it was made.
+        match copied::why_unwritable(folder) {
+            Some(_) => stored_key(&path, "?immutable=1").map_err(|_| failed),
+            None => Err(failed),
+        }
+    });
+    match key {
         Ok(key) => Ok(ApiKey::from_text(key)),
         Err(rusqlite::Error::QueryReturnedNoRows) => Err(no_state()),
         Err(source) => Err(StoreError::failed("read the API key")(source)),
     }
+}
+
+/// The global key in the database at `path`, opened with these parameters of its address.
+fn stored_key(path: &Path, parameters: &str) -> rusqlite::Result<String> {
+    let mut address = String::from("file:");
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                address.push(char::from(*byte));
+            }
+            other => address.push_str(&format!("%{other:02x}")),
+        }
+    }
+    address.push_str(parameters);
+    let connection = Connection::open_with_flags(
+        address,
+        OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_URI,
+    )?;
+    connection.busy_timeout(std::time::Duration::from_secs(5))?;
+    connection.query_row(
+        "SELECT key FROM api_key WHERE app = 0 AND service = ''",
+        [],
+        |row| row.get(0),
+    )
 }
 
 fn insert(connection: &Connection, owner: &KeyOwner, key: &ApiKey) -> Result<(), StoreError> {

@@ -11,6 +11,7 @@
 
 #![warn(missing_docs)]
 
+mod copied;
 mod definitions;
 mod error;
 mod images;
@@ -19,6 +20,7 @@ mod keys;
 mod migrations;
 mod open;
 mod plugin_data;
+mod remembered;
 mod settings;
 mod store;
 mod targets;

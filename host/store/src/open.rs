@@ -11,8 +11,9 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use secure_fs::{Access, SecureDir};
 
 use crate::migrations::{known_version, migrate};
+use crate::remembered::{self, DeviceUuids};
 use crate::store::{Identity, Loaded};
-use crate::{Store, StoreError};
+use crate::{Store, StoreError, copied};
 
 /// The database's name within the state folder.
 pub const FILE_NAME: &str = "store.db";
@@ -42,46 +43,117 @@ pub struct Opened {
 
 impl Store {
     /// Opens the store in `folder`, which is made if it is not there (for its owner alone, as is the
-    /// file: keys are in it; one that somebody else owns is refused). The folder stays locked until the last clone is dropped.
+    /// file: keys are in it; one that somebody else owns is refused). The folder stays locked until the last clone is
+    /// dropped.
     ///
     /// A file that is not a sound database of ours is renamed, with the date and a number in its name, and an empty
-    /// store takes its place. Of the files that were set aside so the newest few are kept.
+    /// store takes its place, of the same device as before. Of the files that were set aside so the newest few are kept.
     ///
     /// # Errors
     /// [`StoreError::InUse`] where another supervisor has the folder, [`StoreError::Newer`] where a
     /// newer one wrote the file, else what the operating system or SQLite said.
     pub fn open(folder: &Path) -> Result<Opened, StoreError> {
+        Store::open_or_copy(folder, None)
+    }
+
+    /// As [`Store::open`], but where the disk of `folder` takes no writes, being full or read-only, a copy of the
+    /// store below `copies` is read instead, which has to be elsewhere. Writes fail then until the disk takes them
+    /// again.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_or_copy(folder: &Path, copies: Option<&SecureDir>) -> Result<Opened, StoreError> {
         SecureDir::open(folder, Access::Private)
             .map_err(|error| file_error("use the state folder", folder)(error.into()))?;
         let lock = lock(folder)?;
         let path = folder.join(FILE_NAME);
-        let (loaded, set_aside) = match connect(&path) {
-            Ok(loaded) => (loaded, None),
-            Err(Unusable::Other(error)) => return Err(error),
-            Err(Unusable::Corrupt(reason)) => {
-                let aside = set_aside(&path)?;
-                tracing::error!(
-                    "`{}` is corrupt ({reason}): it was set aside as `{}`, and the device begins with an empty store",
-                    path.display(),
-                    aside.display()
-                );
-                remove_old_asides(&path);
-                match connect(&path) {
-                    Ok(loaded) => (loaded, Some(aside)),
-                    Err(Unusable::Other(error)) => return Err(error),
-                    // The file is new: this is the disk, not what was on it.
-                    Err(Unusable::Corrupt(reason)) => {
-                        return Err(file_error("begin an empty store in", &path)(
-                            std::io::Error::other(reason),
-                        ));
-                    }
-                }
+        let file = remembered::file(folder);
+        let known = file.as_ref().and_then(remembered::read);
+        let failed = match open_database(&path, known.as_ref()) {
+            Ok((loaded, set_aside)) => {
+                return Ok(Opened {
+                    store: Store::new(loaded, None, file, lock),
+                    set_aside,
+                });
             }
+            Err(failed) => failed,
         };
+        let (Some(copies), Some(why)) = (copies, copied::why_unwritable(folder)) else {
+            return Err(failed);
+        };
+        // Of a database that is missing or corrupt there is nothing to copy that would be the device's.
+        let Ok(loaded) = copied::copy(&path, copies).and_then(|copy| connect_copy(&copy)) else {
+            return Err(failed);
+        };
+        tracing::error!(
+            "nothing can be written into `{}` ({why}): the device goes on with what is there, and takes no target and no setting until there is room",
+            folder.display()
+        );
         Ok(Opened {
-            store: Store::new(loaded, lock),
-            set_aside,
+            store: Store::new(loaded, Some(path), file, lock),
+            set_aside: None,
         })
+    }
+}
+
+/// Opens the database, and sets it aside where it is corrupt; `known` is whose it is then.
+fn open_database(
+    path: &Path,
+    known: Option<&DeviceUuids>,
+) -> Result<(Loaded, Option<PathBuf>), StoreError> {
+    match connect(path, known) {
+        Ok(loaded) => Ok((loaded, None)),
+        Err(Unusable::Other(error)) => Err(error),
+        Err(Unusable::Corrupt(reason)) => {
+            let aside = set_aside(path)?;
+            tracing::error!(
+                "`{}` is corrupt ({reason}): it was set aside as `{}`, and the device begins with an empty store",
+                path.display(),
+                aside.display()
+            );
+            remove_old_asides(path);
+            match connect(path, known) {
+                Ok(loaded) => Ok((loaded, Some(aside))),
+                Err(Unusable::Other(error)) => Err(error),
+                // The file is new: this is the disk, not what was on it.
+                Err(Unusable::Corrupt(reason)) => Err(file_error("begin an empty store in", path)(
+                    std::io::Error::other(reason),
+                )),
+            }
+        }
+    }
+}
+
+/// Opens a copy of a sound database, to be read alone.
+fn connect_copy(path: &Path) -> Result<Loaded, StoreError> {
+    let unusable = |unusable: Unusable| match unusable {
+        Unusable::Corrupt(reason) => {
+            file_error("read the copy", path)(std::io::Error::other(reason))
+        }
+        Unusable::Other(error) => error,
+    };
+    fs::symlink_metadata(path).map_err(file_error("look at", path))?;
+    let loaded = connect(path, None).map_err(unusable)?;
+    let read_only = loaded.connection.pragma_update(None, "query_only", true);
+    read_only.map_err(|error| unusable(Unusable::because(path, error)))?;
+    Ok(loaded)
+}
+
+/// Opens the database at `path` once its disk takes writes again; what was read of its copy is what it holds.
+///
+/// # Errors
+/// [`StoreError::File`] where the disk takes none still, else as [`Store::open`].
+pub(crate) fn reconnect(path: &Path) -> Result<Connection, StoreError> {
+    let folder = path.parent().unwrap_or(path);
+    if let Some(why) = copied::why_unwritable(folder) {
+        return Err(file_error("write into", folder)(why));
+    }
+    match connect(path, None) {
+        Ok(loaded) => Ok(loaded.connection),
+        Err(Unusable::Other(error)) => Err(error),
+        Err(Unusable::Corrupt(reason)) => {
+            Err(file_error("open", path)(std::io::Error::other(reason)))
+        }
     }
 }
 
@@ -118,8 +190,8 @@ impl Unusable {
     }
 }
 
-/// Opens and checks the database, and makes it where there is none.
-fn connect(path: &Path) -> Result<Loaded, Unusable> {
+/// Opens and checks the database, and makes it where there is none; `known` is whose it is then.
+fn connect(path: &Path, known: Option<&DeviceUuids>) -> Result<Loaded, Unusable> {
     match fs::symlink_metadata(path) {
         // SQLite takes an empty file for a new database, and one byte for an empty file. It is one that
         // was cut off: ours have their header.
@@ -145,13 +217,25 @@ fn connect(path: &Path) -> Result<Loaded, Unusable> {
         return Err(Unusable::Corrupt(reason));
     }
     // Without its uuid and its keys the device is none, so they count as the file's soundness.
-    match Identity::load(&mut connection) {
-        Ok(identity) => Ok(Loaded {
-            connection,
-            identity,
-        }),
+    match Identity::load(&mut connection, known) {
+        Ok(identity) => {
+            write_log_into_file(&connection);
+            Ok(Loaded {
+                connection,
+                identity,
+            })
+        }
         Err(damaged @ StoreError::Damaged { .. }) => Err(Unusable::Corrupt(damaged.to_string())),
         Err(other) => Err(Unusable::Other(other)),
+    }
+}
+
+/// Brings what is in the log into the file, from which [`crate::read_global_key`] reads where nothing can be written.
+/// Failing to is no matter: SQLite does it some day.
+pub(crate) fn write_log_into_file(connection: &Connection) {
+    let written = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    if let Err(error) = written {
+        tracing::debug!(%error, "the store's log is not in its file yet");
     }
 }
 
@@ -316,15 +400,7 @@ fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
 /// Locks the folder. The lock goes with the process, however it ends.
 fn lock(folder: &Path) -> Result<File, StoreError> {
     let path = folder.join(LOCK_NAME);
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        // Its contents are another supervisor's until the lock is ours.
-        .truncate(false)
-        .mode(0o600)
-        .open(&path)
-        .map_err(file_error("open", &path))?;
+    let mut file = open_lock(folder, &path).map_err(file_error("open", &path))?;
     match try_lock(&file) {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
@@ -338,11 +414,31 @@ fn lock(folder: &Path) -> Result<File, StoreError> {
         }
         Err(TryLockError::Error(error)) => return Err(file_error("lock", &path)(error)),
     }
-    file.set_len(0)
+    // For messages alone; a full disk has no room for it.
+    let _ = file
+        .set_len(0)
         .and_then(|()| file.rewind())
-        .and_then(|()| writeln!(file, "{}", std::process::id()))
-        .map_err(file_error("write", &path))?;
+        .and_then(|()| writeln!(file, "{}", std::process::id()));
     Ok(file)
+}
+
+/// The file that is locked: where nothing can be written, as it is, and where there is none, the folder itself.
+fn open_lock(folder: &Path, path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    let options = options
+        .read(true)
+        .write(true)
+        .create(true)
+        // Its contents are another supervisor's until the lock is ours.
+        .truncate(false)
+        .mode(0o600);
+    match options.open(path) {
+        Err(error) if copied::refuses_writes(&error) => match File::open(path) {
+            Err(missing) if missing.kind() == std::io::ErrorKind::NotFound => File::open(folder),
+            opened => opened,
+        },
+        opened => opened,
+    }
 }
 
 pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {

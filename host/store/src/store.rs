@@ -1,13 +1,16 @@
 //! The [`Store`]: one connection behind a lock, and the keys in memory.
 
 use std::fs::File;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use model::DeviceUuid;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+use secure_fs::SecureFile;
 
 use crate::keys::Keys;
-use crate::open::COMPANIONS;
+use crate::open::{COMPANIONS, reconnect};
+use crate::remembered::{self, DeviceUuids};
 use crate::targets::named;
 use crate::{StoreError, keys};
 
@@ -24,7 +27,11 @@ pub struct Store {
 
 struct Inner {
     connection: Mutex<Connection>,
+    /// Where the database is while a copy of it is read; taken after the connection.
+    away_from: Mutex<Option<PathBuf>>,
     uuid: DeviceUuid,
+    /// Who the device is, beside the database.
+    identity: Option<SecureFile>,
     /// What is in the table of keys: every request compares with all of them.
     keys: RwLock<Keys>,
     /// Holds the lock on the state folder.
@@ -40,14 +47,41 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    pub(crate) fn new(loaded: Loaded, lock: File) -> Store {
-        Store {
+    /// `away_from` is the database whose copy was loaded, if it is one.
+    pub(crate) fn new(
+        loaded: Loaded,
+        away_from: Option<PathBuf>,
+        identity: Option<SecureFile>,
+        lock: File,
+    ) -> Store {
+        let store = Store {
             inner: Arc::new(Inner {
                 connection: Mutex::new(loaded.connection),
+                away_from: Mutex::new(away_from),
                 uuid: loaded.identity.uuid,
+                identity,
                 keys: RwLock::new(loaded.identity.keys),
                 _lock: lock,
             }),
+        };
+        if store.is_on_disk() {
+            store.remember_identity();
+        }
+        store
+    }
+
+    /// Whether the database itself is open, and not a copy because its disk takes no writes.
+    #[must_use]
+    pub fn is_on_disk(&self) -> bool {
+        let away = self.inner.away_from.lock();
+        away.unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
+    /// Writes beside the database whose it is.
+    fn remember_identity(&self) {
+        if let (Some(file), Ok(former)) = (&self.inner.identity, self.former_uuids()) {
+            let uuid = self.device_uuid().clone();
+            remembered::write(file, &DeviceUuids { uuid, former });
         }
     }
 
@@ -79,8 +113,7 @@ impl Store {
             former.retain(|other| other != uuid && *other != before);
             former.insert(0, before.clone());
             former.truncate(MOST_FORMER);
-            let former: Vec<&str> = former.iter().map(DeviceUuid::as_str).collect();
-            set_setting(work, FORMER_UUIDS, &former.join(" "))?;
+            set_setting(work, FORMER_UUIDS, &joined(&former))?;
             set_setting(work, DEVICE_UUID, uuid.as_str())
         });
         if let Err(error) = written {
@@ -89,6 +122,7 @@ impl Store {
             }
             return Err(error);
         }
+        self.remember_identity();
         tracing::warn!(
             "this device was `{before}` and is `{uuid}` now: what ran under the old uuid is replaced or removed"
         );
@@ -134,7 +168,22 @@ impl Store {
         action: &'static str,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        begin(&mut self.connection(), action, work)
+        let mut connection = self.connection();
+        self.return_to_disk(&mut connection)?;
+        begin(&mut connection, action, work)
+    }
+
+    /// Opens the database itself where a copy was read. What was read until now is what it holds, as nothing was
+    /// written.
+    fn return_to_disk(&self, connection: &mut Connection) -> Result<(), StoreError> {
+        let away = self.inner.away_from.lock();
+        let mut away = away.unwrap_or_else(PoisonError::into_inner);
+        if let Some(path) = away.as_ref() {
+            *connection = reconnect(path)?;
+            tracing::info!("`{}` can be written again", path.display());
+            *away = None;
+        }
+        Ok(())
     }
 }
 
@@ -152,12 +201,23 @@ pub(crate) struct Identity {
 
 impl Identity {
     /// Reads it, and makes what is not there yet.
-    pub(crate) fn load(connection: &mut Connection) -> Result<Identity, StoreError> {
+    ///
+    /// A database that is begun anew is that of the device `known`, if there was one.
+    pub(crate) fn load(
+        connection: &mut Connection,
+        known: Option<&DeviceUuids>,
+    ) -> Result<Identity, StoreError> {
         begin(connection, "begin the device's identity", |work| {
             let text = match setting(work, DEVICE_UUID)? {
                 Some(text) => text,
                 None => {
-                    let fresh = keys::random_hex()?;
+                    let fresh = match known {
+                        Some(known) => {
+                            set_setting(work, FORMER_UUIDS, &joined(&known.former))?;
+                            known.uuid.as_str().to_owned()
+                        }
+                        None => keys::random_hex()?,
+                    };
                     set_setting(work, DEVICE_UUID, &fresh)?;
                     fresh
                 }
@@ -168,6 +228,11 @@ impl Identity {
             })
         })
     }
+}
+
+fn joined(uuids: &[DeviceUuid]) -> String {
+    let uuids: Vec<&str> = uuids.iter().map(DeviceUuid::as_str).collect();
+    uuids.join(" ")
 }
 
 fn former(connection: &Connection) -> Result<Vec<DeviceUuid>, StoreError> {

@@ -2,6 +2,7 @@
 
 mod damage;
 mod durability;
+mod full_disk;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -15,6 +15,7 @@ use model::{
 use plugins::CloudRefusal;
 use reconcile::{LockError, Reconciler};
 use serde_json::Value;
+use store::Store;
 
 use crate::cloud::Cloud;
 use crate::facts::{Board, DeviceFacts};
@@ -34,6 +35,7 @@ pub(crate) struct RunningDevice {
     pub(crate) branding: Branding,
     pub(crate) power: Power,
     pub(crate) events: Events,
+    pub(crate) store: Store,
 }
 
 impl api::Device for RunningDevice {
@@ -137,6 +139,12 @@ impl api::Device for RunningDevice {
     fn problems(&self) -> Vec<String> {
         let mut problems = self.reconciler.problems();
         problems.extend(self.cloud.problems());
+        if !self.store.is_on_disk() {
+            problems.push(
+                "nothing can be written into the state folder: its disk is full or read-only"
+                    .into(),
+            );
+        }
         problems
     }
 

@@ -80,8 +80,9 @@ async fn device(configuration: &Configuration) -> Result<Ending> {
     let mut interrupt = signal(SignalKind::interrupt())?;
 
     let run_folder = RunFolder::open(&configuration.host_root, &configuration.branding);
-    // A broken database is set aside and said so by the store itself.
-    let Opened { mut store, .. } = Store::open(&configuration.state_dir)?;
+    // A broken database is set aside and said so by the store itself, as is a disk that takes no writes.
+    let Opened { mut store, .. } =
+        Store::open_or_copy(&configuration.state_dir, run_folder.folder())?;
     address::forget(&configuration.state_dir);
     let mut sockets = listeners::open(&configuration.listen).await?;
     let addresses = addresses(&sockets)?;
@@ -120,7 +121,11 @@ async fn device(configuration: &Configuration) -> Result<Ending> {
         cloud.keep_tunnel(asked, &device.reconciler, stops).await;
     });
     let serving = tokio::spawn(api::serve(app, sockets));
-    let _address_file = AddressFile::write(&configuration.state_dir, &addresses)?;
+    let address_file = AddressFile::write(&configuration.state_dir, &addresses);
+    let _address_file = address_file
+        // The API is there all the same, at the address that the log names.
+        .inspect_err(|error| tracing::error!("{error:#}"))
+        .ok();
     tracing::info!("the API listens on {}", listed(&addresses));
     systemd::ready();
 
@@ -264,6 +269,7 @@ impl Parts {
             uuid: store.device_uuid().clone(),
             branding: branding.clone(),
             power,
+            store: store.clone(),
         });
         let endpoints = PluginEndpoints::start(plugins_config(
             configuration,

@@ -48,6 +48,11 @@ impl RunFolder {
         self.file(REPORTED)
     }
 
+    /// The folder itself, if it could be opened.
+    pub(crate) fn folder(&self) -> Option<&SecureDir> {
+        self.0.as_ref()
+    }
+
     fn file(&self, name: &str) -> Option<SecureFile> {
         self.0.as_ref().map(|folder| folder.file(name))
     }

@@ -126,3 +126,96 @@ async fn a_service_that_deletes_before_it_downloads_needs_room_for_one_image() {
     device.set_target(&nothing).await;
     device.until_applied().await;
 }
+
+/// A stopped device with one service whose state is on a small disk.
+async fn on_a_small_disk(app: u64) -> Option<(Supervisor, SmallDisk)> {
+    let mut device = Supervisor::on_wasm().start().await;
+    device.kill().await;
+    // What is there goes over to the disk.
+    let state = device.state_dir().to_owned();
+    let aside = state.with_file_name("state-before");
+    std::fs::rename(&state, &aside).unwrap();
+    std::fs::create_dir(&state).unwrap();
+    let disk = SmallDisk::over(&state, 64 << 20)?;
+    let copied = Command::new("cp")
+        .arg("-a")
+        .arg(aside.join("."))
+        .arg(&state)
+        .status();
+    assert!(copied.unwrap().success());
+    device.start_again().await;
+    let web = service("web", &guest("guest"), &json!({ "command": ["wait"] }));
+    device.set_target(&target(app, &[web])).await;
+    device.until_applied().await;
+    Some((device, disk))
+}
+
+#[tokio::test]
+async fn chaos2_a_device_whose_state_disk_is_full_starts_and_is_reached() {
+    let Some((mut device, disk)) = on_a_small_disk(7141).await else {
+        return;
+    };
+    let before = device.json("/v2/containerId").await["services"].clone();
+    device.kill().await;
+    let filler = disk.0.join("filler");
+    let fill = || {
+        let mut file = std::fs::File::create(&filler).unwrap();
+        while std::io::Write::write_all(&mut file, &[0; 4096]).is_ok() {}
+    };
+    fill();
+    device.start_again().await;
+    assert!(
+        device.log().contains("nothing can be written into"),
+        "{}",
+        device.log()
+    );
+    until("the service to be found", || async {
+        let now = device.json("/v2/containerId").await["services"].clone();
+        if now == before { Ok(()) } else { Err(now) }
+    })
+    .await;
+    assert_eq!(device.get("/v1/healthy").await.status, 500);
+    let nothing = json!({ "local": { "apps": {} } });
+    let refused = device.post("/v2/local/target-state", &nothing).await;
+    assert_eq!(refused.status, 503, "{refused:?}");
+
+    std::fs::remove_file(&filler).unwrap();
+    device.set_target(&nothing).await;
+    device.until_applied().await;
+    until("the device to be healthy", || async {
+        let answer = device.get("/v1/healthy").await;
+        if answer.status == 200 {
+            Ok(())
+        } else {
+            Err(device.log())
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn chaos2_a_device_whose_state_disk_is_read_only_starts_and_is_reached() {
+    let Some((mut device, disk)) = on_a_small_disk(7142).await else {
+        return;
+    };
+    let nothing = json!({ "local": { "apps": {} } });
+    device.set_target(&nothing).await;
+    device.until_applied().await;
+    // A kill leaves a log that is not in the database yet.
+    device.kill().await;
+    let remount = |mode: &str| {
+        let done = Command::new("mount")
+            .args(["-o", &format!("remount,{mode}")])
+            .arg(&disk.0)
+            .status();
+        assert!(done.unwrap().success());
+    };
+    // The harness finds the device by the file that a start writes; without it the address is as before.
+    remount("ro");
+    device.start_again().await;
+    let refused = device.post("/v2/local/target-state", &nothing).await;
+    assert_eq!(refused.status, 503, "{refused:?}");
+    remount("rw");
+    device.set_target(&nothing).await;
+    device.until_applied().await;
+}

@@ -23,6 +23,7 @@ mod lifecycle;
 mod locks;
 mod log_upload;
 mod logs;
+mod lost_store;
 mod metrics;
 mod pending_update;
 mod plan;

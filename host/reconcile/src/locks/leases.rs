@@ -205,7 +205,15 @@ impl Locks {
                 Ok(Some(lease)) => {
                     kept.insert((app, service), lease);
                 }
-                Ok(None) => self.leases.store.forget_lock(app, &service)?,
+                Ok(None) => {
+                    // Where nothing can be written it is over again at the next start.
+                    if let Err(error) = self.leases.store.forget_lock(app, &service) {
+                        tracing::warn!(
+                            "failed to forget the update lock of `{service}`: {}",
+                            chain(&error)
+                        );
+                    }
+                }
                 // It stays in the store: the folder that it belongs into cannot be used, which keeps the
                 // app from updates as well.
                 Err(refusal) => {

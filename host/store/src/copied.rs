@@ -1,0 +1,74 @@
+//! A database whose disk takes nothing, because it is full or read-only: SQLite cannot open it, and the device has to
+//! start all the same. A copy elsewhere is opened instead, which is read and never written; the first write that the
+//! disk takes again goes back to the database itself, which the copy equals by then.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use secure_fs::{Access, DirError, SecureDir};
+
+use crate::StoreError;
+use crate::open::{COMPANIONS, FILE_NAME, file_error};
+
+/// The folder of the copy, in one that is on another disk, or in memory.
+const FOLDER: &str = "store-copy";
+/// The longest file that is copied, in bytes: the copy may be in memory. A store has some hundred kilobytes.
+const LONGEST: u64 = 64 << 20;
+/// What is written to find out whether the disk takes anything, in bytes: more than SQLite needs to open a database.
+const TRIAL: usize = 128 << 10;
+/// The name of that file, which is removed at once.
+const TRIAL_NAME: &str = "is-there-room";
+
+/// What a disk says that has no room or takes no writes; anything else is no reason for a copy.
+pub(crate) fn refuses_writes(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull
+            | io::ErrorKind::ReadOnlyFilesystem
+            | io::ErrorKind::QuotaExceeded
+    )
+}
+
+/// Why nothing can be written into the state folder; `None` where it can.
+pub(crate) fn why_unwritable(folder: &Path) -> Option<io::Error> {
+    let tried = SecureDir::existing(folder, Access::Private)
+        .map_err(io::Error::from)
+        .and_then(|folder| folder.ok_or_else(|| io::ErrorKind::NotFound.into()))
+        .and_then(|folder| {
+            let written = folder.replace(TRIAL_NAME, &[0; TRIAL]);
+            let _ = folder.remove(TRIAL_NAME);
+            written
+        });
+    tried.err().filter(refuses_writes)
+}
+
+/// Copies the database at `path`, with what SQLite has not brought into it yet, below `to`. Whoever calls holds the
+/// lock of its folder.
+///
+/// # Errors
+/// [`StoreError::File`]
+pub(crate) fn copy(path: &Path, to: &SecureDir) -> Result<PathBuf, StoreError> {
+    let from = path.parent().unwrap_or(path);
+    let from = opened(SecureDir::open(from, Access::Private)).map_err(file_error("open", from))?;
+    let folder = opened(to.dir(FOLDER, Access::Private)).map_err(file_error("open", to.path()))?;
+    for companion in COMPANIONS {
+        let name = format!("{FILE_NAME}{companion}");
+        let at = folder.path().join(&name);
+        folder.remove(&name).map_err(file_error("remove", &at))?;
+        // Shared memory is made anew.
+        if companion == "-shm" {
+            continue;
+        }
+        let found = from.read(&name, LONGEST);
+        if let Some(bytes) = found.map_err(file_error("copy", &from.path().join(&name)))? {
+            folder
+                .replace(&name, &bytes)
+                .map_err(file_error("write", &at))?;
+        }
+    }
+    Ok(folder.path().join(FILE_NAME))
+}
+
+fn opened(folder: Result<SecureDir, DirError>) -> io::Result<SecureDir> {
+    folder.map_err(io::Error::from)
+}
