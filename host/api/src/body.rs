@@ -26,9 +26,8 @@ const SEND_WITHIN: Duration = Duration::from_secs(60);
 /// compressed.
 pub(crate) async fn object(request: Request) -> Result<Map<String, Value>, Failure> {
     let form = match content_type(&request).as_deref() {
-        Some("application/json") => false,
+        Some(essence) if is_json(essence) => false,
         Some("application/x-www-form-urlencoded") => true,
-        Some(other) if other.starts_with("application/") && other.ends_with("+json") => false,
         _ => return Ok(Map::new()),
     };
     refuse_encoding(&request)?;
@@ -40,6 +39,26 @@ pub(crate) async fn object(request: Request) -> Result<Map<String, Value>, Failu
     } else {
         parse_json(&bytes)
     }
+}
+
+/// As [`object`], for what must not be taken for `{}`: anything but JSON is refused.
+///
+/// # Errors
+/// As [`object`], and 415 where the body is of another type.
+pub(crate) async fn json_object(request: Request) -> Result<Map<String, Value>, Failure> {
+    match content_type(&request).as_deref() {
+        Some(essence) if is_json(essence) => object(request).await,
+        _ => Err(Failure::Refused(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "the body has to be JSON and say so: send it with `Content-Type: application/json`"
+                .into(),
+        )),
+    }
+}
+
+fn is_json(essence: &str) -> bool {
+    essence == "application/json"
+        || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
 /// The media type in lower case, without its parameters.

@@ -115,7 +115,7 @@ async fn targets_of_the_wrong_shape_are_refused_whole_and_change_nothing() {
         (json!({"local": {"apps": []}}), "apps"),
         (json!({"local": {"apps": {"x": {}}}}), "x"),
         (
-            json!({"local": {"config": {"SUPERVISOR_DELTA": 1}}}),
+            json!({"local": {"apps": {}, "config": {"SUPERVISOR_DELTA": 1}}}),
             "SUPERVISOR_DELTA",
         ),
         (app(json!([])), "services"),

@@ -444,7 +444,11 @@ async fn a_local_target_is_taken_in_local_mode_alone() {
         r#"{"status":"success","message":"OK","warnings":["`build` is not supported"]}"#,
     );
     for (content_type, body, expected) in [
-        ("application/json", r#"{"local":{},"force":"ON"}"#, ok),
+        (
+            "application/json",
+            r#"{"local":{"apps":{}},"force":"ON"}"#,
+            ok,
+        ),
         ("application/json", r#"{"local":"warn"}"#, warned),
         (
             "application/json",
@@ -470,10 +474,10 @@ async fn a_local_target_is_taken_in_local_mode_alone() {
     }
     assert_eq!(
         *device.device.targets.lock().unwrap(),
-        [(json!({"local": {}, "force": "ON"}), true)]
+        [(json!({"local": {"apps": {}}, "force": "ON"}), true)]
     );
     let managed_device = managed();
-    let body = r#"{"local":{}}"#;
+    let body = r#"{"local":{"apps":{}}}"#;
     assert_eq!(
         managed_device
             .ask(post(&managed_device, path, "application/json", body))
@@ -487,6 +491,41 @@ async fn a_local_target_is_taken_in_local_mode_alone() {
         managed().json(path).await,
         json!({"status": "success", "state": {"local": {"name": "local", "config": {}, "apps": {}}}})
     );
+}
+
+#[tokio::test]
+async fn chaos3_a_target_that_names_no_apps_removes_none() {
+    let device = in_local_mode(LocalModeAuth::default());
+    let path = "/v2/local/target-state";
+    let target = r#"{"local":{"apps":{}}}"#;
+    for (content_type, body, status) in [
+        ("application/x-www-form-urlencoded", target, 415),
+        ("text/plain", target, 415),
+        ("application/octet-stream", target, 415),
+        ("", target, 415),
+        ("application/json", "", 400),
+        ("application/json", "[]", 400),
+        ("application/json", "{}", 400),
+        ("application/json", r#"{"apps":{}}"#, 400),
+        ("application/json", r#"{"local":{}}"#, 400),
+        (
+            "application/json",
+            r#"{"local":{"name":"a","config":{}}}"#,
+            400,
+        ),
+    ] {
+        let answer = device.ask(post(&device, path, content_type, body)).await;
+        assert_eq!(answer.status, status, "{content_type} {body}: {answer:?}");
+        let named = match status {
+            415 => "Content-Type",
+            _ => "`local.apps`",
+        };
+        assert!(
+            answer.body.contains(named),
+            "{content_type} {body}: {answer:?}"
+        );
+    }
+    assert!(device.device.targets.lock().unwrap().is_empty());
 }
 
 #[tokio::test]

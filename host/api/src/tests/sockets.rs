@@ -182,7 +182,7 @@ async fn stopping_ends_streams_at_once_and_lets_requests_finish() {
         .send("GET /v2/local/logs HTTP/1.1\r\nHost: x\r\n\r\n")
         .await;
     until(&mut log, "lines were lost").await;
-    let body = r#"{"local":{}}"#;
+    let body = r#"{"local":{"apps":{}}}"#;
     let mut target = device
         .send(format!(
             "POST /v2/local/target-state HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\

@@ -4,7 +4,7 @@
 use http::{Method, StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::answer::{self, Failure};
 use crate::app::Api;
@@ -31,7 +31,7 @@ pub(crate) const ROUTES: &[Route] = &[
             Answer::json("it is taken, and about to be applied", schema::<Taken>),
             Answer::failed(
                 StatusCode::BAD_REQUEST,
-                "the target is not valid, or the device is not in local mode",
+                "the target is not valid or names no apps, or the device is not in local mode",
             ),
         ])
         .taking_document(local_target::schema),
@@ -80,8 +80,23 @@ fn target(api: &Api) -> Outcome {
     }))
 }
 
+/// Whether a target says which apps there shall be, be it none. What is no object at all is the parser's to name.
+fn names_apps(target: &Map<String, Value>) -> bool {
+    match target.get("local") {
+        None => false,
+        Some(Value::Object(local)) => local.contains_key("apps"),
+        Some(_) => true,
+    }
+}
+
 async fn set_target(api: Api, call: Call) -> Outcome {
-    let target = body::object(call.request).await?;
+    // What a client sent otherwise would read as a target without apps, and end every service.
+    let target = body::json_object(call.request).await?;
+    if !names_apps(&target) {
+        return Err(Failure::invalid(
+            "Invalid target state.\n`local.apps` is missing: to remove all services send `{\"local\": {\"apps\": {}}}`",
+        ));
+    }
     let force = target.get("force").is_some_and(model::truthy);
     match api
         .device

@@ -3,7 +3,7 @@
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 
-/// `{ "local": … }`. All of it may be left out; a service may hold any compose field beside those named.
+/// `{ "local": … }`. All but `apps` may be left out; a service may hold any compose field beside those named.
 pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
     let number = json_schema!({
         "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "string", "pattern": "^[0-9]+$" }]
@@ -40,9 +40,11 @@ pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
     });
     json_schema!({
         "type": "object",
+        "required": ["local"],
         "properties": {
             "local": {
                 "type": "object",
+                "required": ["apps"],
                 "properties": {
                     "name": { "type": "string", "description": "of the device" },
                     "config": strings,
