@@ -1,8 +1,8 @@
 //! Compiled components, kept from one test to the next: each supervisor under test has a state folder of
 //! its own, and would otherwise compile the same plugins and guests again.
 //!
-//! A compiled file's name holds the digest of its component and of the compiler's settings, so what is
-//! kept can be no other than what a test would compile.
+//! A compiled file's name holds the digest of its component, of the compiler's settings and of what is in it, so
+//! what is kept can be no other than what a test would compile.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;

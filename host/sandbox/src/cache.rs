@@ -60,8 +60,8 @@ struct Inner {
     compiler: PathBuf,
     limits: Limits,
     slots: Semaphore,
-    /// What is being compiled now, by its file.
-    running: Mutex<HashMap<PathBuf, WeakShared<Compilation>>>,
+    /// What is being compiled now, by what its file's name begins with.
+    running: Mutex<HashMap<String, WeakShared<Compilation>>>,
 }
 
 type Compilation = BoxFuture<'static, Result<(), CompileError>>;
@@ -155,44 +155,43 @@ impl Cache {
                 limit,
             });
         }
-        let file = entries::file_name(digest, profile.name(), &settings(profile));
-        let path = self.shared.folder.join(file);
-        if path.exists() {
-            match deserialize(engine, &path) {
-                Ok(component) => {
-                    entries::touch(&path);
-                    return Ok((path, component));
-                }
-                // Of another version of this program, for another processor, or damaged.
-                Err(error) => {
-                    tracing::info!("compiling `{name}` again: {error:#}");
-                    let _ = fs::remove_file(&path);
-                }
+        let stem = entries::stem(digest, profile.name(), &settings(profile));
+        match self.found(&stem, engine).await {
+            Found::Sound(path, component) => {
+                entries::touch(&path);
+                return Ok((path, component));
             }
+            Found::Refused(reason) => tracing::info!("compiling `{name}` again: {reason}"),
+            Found::None => {}
         }
-        self.compile_once(name, wasm, profile, &path).await?;
-        match deserialize(engine, &path) {
-            Ok(component) => Ok((path, component)),
-            Err(error) => {
-                let _ = fs::remove_file(&path);
-                let compiler = self.shared.compiler.clone();
-                let reason = format!("{error:#}");
-                Err(CompileError::Unusable {
-                    name: (*name).to_owned(),
-                    compiler,
-                    reason,
-                })
-            }
-        }
+        self.compile_once(name, wasm, profile, &stem).await?;
+        let reason = match self.found(&stem, engine).await {
+            Found::Sound(path, component) => return Ok((path, component)),
+            Found::Refused(reason) => reason,
+            Found::None => "its file is gone".to_owned(),
+        };
+        Err(CompileError::Unusable {
+            name: (*name).to_owned(),
+            compiler: self.shared.compiler.clone(),
+            reason,
+        })
     }
 
-    /// Compiles to `path`, or waits for the one who does already.
+    /// The component that was compiled under `stem`. Files that cannot be used are removed.
+    async fn found(&self, stem: &str, engine: &Engine) -> Found {
+        let (folder, stem, engine) = (self.shared.folder.clone(), stem.to_owned(), engine.clone());
+        // All of it is read, so that no damaged code is run.
+        let found = tokio::task::spawn_blocking(move || load_sound(&folder, &stem, &engine));
+        found.await.unwrap_or(Found::None)
+    }
+
+    /// Compiles under `stem`, or waits for the one who does already.
     async fn compile_once(
         &self,
         name: &str,
         wasm: &[u8],
         profile: Profile,
-        path: &Path,
+        stem: &str,
     ) -> Result<(), CompileError> {
         let compilation: Shared<Compilation> = {
             let mut running = self
@@ -201,7 +200,7 @@ impl Cache {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
             running.retain(|_, other| other.upgrade().is_some());
-            match running.get(path).and_then(WeakShared::upgrade) {
+            match running.get(stem).and_then(WeakShared::upgrade) {
                 Some(same) => same,
                 None => {
                     let compilation = compile(
@@ -209,11 +208,11 @@ impl Cache {
                         name.to_owned(),
                         wasm.to_vec(),
                         profile,
-                        path.to_owned(),
+                        stem.to_owned(),
                     )
                     .boxed()
                     .shared();
-                    running.extend(compilation.downgrade().map(|weak| (path.to_owned(), weak)));
+                    running.extend(compilation.downgrade().map(|weak| (stem.to_owned(), weak)));
                     compilation
                 }
             }
@@ -222,17 +221,45 @@ impl Cache {
     }
 }
 
+/// What there is of a component.
+enum Found {
+    /// It is compiled, and whole.
+    Sound(PathBuf, Component),
+    /// It was, and cannot be used; why.
+    Refused(String),
+    /// It is not.
+    None,
+}
+
+fn load_sound(folder: &Path, stem: &str, engine: &Engine) -> Found {
+    let mut refused = Found::None;
+    for path in entries::find(folder, stem) {
+        let reason = match entries::is_sound(&path, stem) {
+            Ok(true) => match deserialize(engine, &path) {
+                Ok(component) => return Found::Sound(path, component),
+                // Of another version of this program, or for another processor.
+                Err(error) => format!("{error:#}"),
+            },
+            Ok(false) => format!("`{}` is damaged", path.display()),
+            Err(error) => format!("failed to read `{}`: {error}", path.display()),
+        };
+        let _ = fs::remove_file(&path);
+        refused = Found::Refused(reason);
+    }
+    refused
+}
+
 async fn compile(
     cache: Arc<Inner>,
     name: String,
     wasm: Vec<u8>,
     profile: Profile,
-    path: PathBuf,
+    stem: String,
 ) -> Result<(), CompileError> {
     // The semaphore is never closed.
     let _slot = cache.slots.acquire().await;
     // Another may have been done between the caller's look and now.
-    if path.exists() {
+    if !entries::find(&cache.folder, &stem).is_empty() {
         return Ok(());
     }
     let begun = std::time::Instant::now();
@@ -243,14 +270,16 @@ async fn compile(
         output.len(),
         begun.elapsed().as_millis()
     );
-    let (folder, limit, target) = (cache.folder.clone(), cache.limits.folder, path.clone());
+    let (folder, limit) = (cache.folder.clone(), cache.limits.folder);
     let put = tokio::task::spawn_blocking(move || {
+        let target = folder.join(entries::file_name(&stem, &output));
         entries::put(&target, &output)?;
         entries::clean(&folder, profile.name(), &settings(profile), limit, &target);
         Ok(())
     });
     put.await.unwrap_or_else(|_| {
         let source = Arc::new(std::io::Error::other("writing was cut short"));
+        let path = cache.folder.clone();
         Err(CompileError::Folder { path, source })
     })
 }

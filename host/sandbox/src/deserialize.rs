@@ -18,7 +18,8 @@ pub fn deserialize(engine: &Engine, path: &Path) -> wasmtime::Result<Component> 
         unsafe_code,
         reason = "wasmtime cannot check that a file is its own unchanged output"
     )]
-    // SAFETY: the file is what `supervisor-compile` wrote to the cache through its standard output.
+    // SAFETY: the file is what `supervisor-compile` wrote to the cache through its standard output, to the last byte:
+    // the cache gives no path before it has held the file against the digest in its name.
     // The cache's folder has mode 0700 and belongs to the user that this process runs as, its files
     // have mode 0600, and only the cache writes there, by writing another file and renaming it, so
     // that a mapped file never changes. wasmtime itself checks version, settings and target.

@@ -1,5 +1,6 @@
 //! The folder of compiled files: who may write it, how a file comes into it, and which files go.
 
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{
@@ -8,6 +9,8 @@ use std::os::unix::fs::{
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
+
+use sha2::{Digest as _, Sha256};
 
 use crate::CompileError;
 
@@ -48,9 +51,48 @@ pub(crate) fn open_folder(folder: &Path) -> Result<(), CompileError> {
     Ok(())
 }
 
-/// The name of the compiled file of a component with this digest.
-pub(crate) fn file_name(digest: &str, profile: &str, settings: &str) -> String {
-    format!("{digest}-{profile}-{settings}{SUFFIX}")
+/// What the names of compiled files of a component with this digest begin with: all that decides what is in them.
+pub(crate) fn stem(digest: &str, profile: &str, settings: &str) -> String {
+    format!("{digest}-{profile}-{settings}")
+}
+
+/// The name of the compiled file with these bytes. Its last part is a digest of the bytes and of the rest of the
+/// name, so that a file that was damaged, or took the name of another component's, is not run.
+pub(crate) fn file_name(stem: &str, bytes: &[u8]) -> String {
+    let mut hasher = begin(stem);
+    hasher.update(bytes);
+    named(stem, hasher)
+}
+
+/// The compiled files whose names begin with `stem`: one, but for what a damaged disk makes of it.
+pub(crate) fn find(folder: &Path, stem: &str) -> Vec<PathBuf> {
+    let listing = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = listing.filter_map(|entry| entry.file_name().into_string().ok());
+    let ours = names.filter(|name| {
+        let rest = name.strip_suffix(SUFFIX);
+        let rest = rest.and_then(|name| name.strip_prefix(stem));
+        rest.is_some_and(|rest| rest.starts_with('-'))
+    });
+    ours.map(|name| folder.join(name)).collect()
+}
+
+/// Whether the file at `path` holds what its name says. Reads all of it.
+pub(crate) fn is_sound(path: &Path, stem: &str) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    let mut hasher = begin(stem);
+    io::copy(&mut file, &mut hasher)?;
+    Ok(path.file_name() == Some(OsStr::new(&named(stem, hasher))))
+}
+
+fn begin(stem: &str) -> Sha256 {
+    let mut hasher = Sha256::new();
+    hasher.update(stem.as_bytes());
+    hasher.update([0]);
+    hasher
+}
+
+fn named(stem: &str, hasher: Sha256) -> String {
+    format!("{stem}-{}{SUFFIX}", hex::encode(hasher.finalize()))
 }
 
 /// Puts `bytes` at `path`: wholly or not at all, also after a power cut.
@@ -100,9 +142,10 @@ pub(crate) fn clean(folder: &Path, profile: &str, settings: &str, limit: u64, ke
         let Some(stem) = name.strip_suffix(SUFFIX) else {
             continue;
         };
-        let mut parts = stem.rsplitn(3, '-');
-        let (of_settings, of_profile) = (parts.next(), parts.next());
-        if of_profile == Some(profile) && of_settings != Some(settings) {
+        let mut parts = stem.split('-').skip(1);
+        let (of_profile, of_settings, tag) = (parts.next(), parts.next(), parts.next());
+        // Without its last part it is an earlier version's, and not found any more.
+        if of_profile == Some(profile) && (of_settings != Some(settings) || tag.is_none()) {
             let _ = fs::remove_file(entry.path());
             continue;
         }

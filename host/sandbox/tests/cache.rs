@@ -140,6 +140,58 @@ async fn a_damaged_file_is_compiled_again() {
 }
 
 #[tokio::test]
+async fn chaos4_a_flipped_bit_in_compiled_code_is_found_before_it_is_run() {
+    let fixture = cache_with(Limits::default());
+    let path = fixture.compiled(&component(1)).await.unwrap();
+    let sound = fs::read(&path).unwrap();
+    // The header, the code, the sections after it, the last byte.
+    let places = [0, 64, sound.len() / 4, sound.len() / 2, sound.len() - 1];
+    for place in places.into_iter().chain((4096..sound.len()).step_by(4096)) {
+        let mut damaged = sound.clone();
+        damaged[place] ^= 0x10;
+        fs::write(&path, &damaged).unwrap();
+        let again = fixture.compiled(&component(1)).await.unwrap();
+        assert_eq!(fs::read(&again).unwrap(), sound, "byte {place}");
+        assert_eq!(fixture.files().len(), 1, "byte {place}");
+    }
+    for damaged in [
+        &sound[..sound.len() - 1],
+        &[],
+        &[sound.as_slice(), &[0]].concat(),
+    ] {
+        fs::write(&path, damaged).unwrap();
+        let again = fixture.compiled(&component(1)).await.unwrap();
+        assert_eq!(fs::read(&again).unwrap(), sound);
+    }
+}
+
+#[tokio::test]
+async fn chaos4_a_file_under_another_components_name_is_not_run() {
+    let fixture = cache_with(Limits::default());
+    let one = fixture.compiled(&component(1)).await.unwrap();
+    let two = fixture.compiled(&component(2)).await.unwrap();
+    let (first, second) = (fs::read(&one).unwrap(), fs::read(&two).unwrap());
+    assert_ne!(first, second);
+    // Copied over it, and under a name that is made of both.
+    fs::write(&one, &second).unwrap();
+    let again = fixture.compiled(&component(1)).await.unwrap();
+    assert_eq!(fs::read(again).unwrap(), first);
+
+    fs::remove_file(&one).unwrap();
+    let (of_one, of_two) = (name(&one), name(&two));
+    let (stem, _) = of_one.rsplit_once('-').unwrap();
+    let (_, tag) = of_two.rsplit_once('-').unwrap();
+    fs::copy(&two, one.with_file_name(format!("{stem}-{tag}"))).unwrap();
+    let again = fixture.compiled(&component(1)).await.unwrap();
+    assert_eq!(fs::read(again).unwrap(), first);
+    assert_eq!(fixture.files().len(), 2);
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+#[tokio::test]
 async fn what_is_no_component_is_refused_by_name() {
     let fixture = cache_with(Limits::default());
     let core = wat::parse_str("(module)").unwrap();
