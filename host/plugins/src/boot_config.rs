@@ -9,11 +9,10 @@ use crate::actions::{ActionError, Actions, not_exported};
 use crate::bindings::exports::platform::supervisor::boot_config as wit;
 use crate::guest::Guest;
 use crate::manifest::Action;
+use crate::text::cut;
 
 /// The most settings of a comparison or of a configuration that are looked at.
 const COUNT: usize = 1024;
-/// The longest name and value that a provider may answer, in bytes.
-const TEXT: usize = 4096;
 
 /// A variable of the target state without the cloud's prefix, such as `HOST_CONFIG_gpu_mem`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -124,15 +123,4 @@ fn from_wit(comparison: wit::Comparison) -> BootComparison {
         foreign: names(comparison.foreign),
         needs_reboot: comparison.needs_reboot,
     }
-}
-
-fn cut(mut text: String) -> String {
-    if text.len() > TEXT {
-        let mut end = TEXT;
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        text.truncate(end);
-    }
-    text
 }

@@ -19,6 +19,10 @@ use crate::pool::Pool;
 use crate::request_body::{RequestBody, Trouble};
 use crate::running::{GuestStream, Outcome, Running};
 use crate::spares::Spares;
+use crate::text::{self, one_line};
+
+/// The most of an error's code that is logged, in bytes.
+const CODE: usize = 64;
 
 /// What calls share.
 #[derive(Clone)]
@@ -61,13 +65,15 @@ impl Caller {
                     .ok()
                     .filter(|status| status.is_client_error() || status.is_server_error());
                 let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                // Escaped into JSON it may be six times as long.
+                let message = text::cut(error.message);
                 tracing::debug!(
                     plugin = name,
                     "answered {status} (`{}`): {}",
-                    error.code,
-                    error.message
+                    one_line(&error.code, CODE),
+                    one_line(&message, text::LONGEST)
                 );
-                failed(status, &error.message)
+                failed(status, &message)
             }
             Err(failure) => {
                 plugin.failed(&failure);

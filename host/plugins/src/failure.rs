@@ -8,14 +8,15 @@ use wasmtime::Trap;
 use crate::Body;
 use crate::guest::Guest;
 use crate::limits::Limits;
+use crate::text::{LONGEST, one_line};
 
-/// The most of a trace that is logged, in bytes.
-const TRACE: usize = 8 << 10;
+/// The most of a trace that is logged, in bytes. The names of functions in it are the plugin's own words.
+const TRACE: usize = 1 << 10;
 
 /// Why a call has no answer of the plugin's.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The guest trapped: it panicked, overflowed its stack, or broke the rules.
+    /// The guest trapped: it panicked, overflowed its stack, or broke the rules. Both are one line each.
     Trap { what: String, trace: String },
     /// It died after it was refused memory.
     Memory { limit: usize },
@@ -52,12 +53,7 @@ impl Failure {
                 limit: limits.memory,
             };
         }
-        let what = trap.map_or_else(|| error.root_cause().to_string(), |trap| trap.to_string());
-        let mut trace = format!("{error:?}");
-        if let Some((at, _)) = trace.char_indices().find(|(at, _)| *at >= TRACE) {
-            trace.truncate(at);
-        }
-        Failure::Trap { what, trace }
+        trapped(error)
     }
 
     /// Whether the plugin is to blame.
@@ -133,12 +129,26 @@ impl Failure {
     pub(crate) fn log(&self, plugin: &str) {
         let message = self.message(plugin);
         match self {
-            Failure::Trap { trace, .. } => tracing::warn!(plugin, "{message}\n{trace}"),
-            Failure::NotReady(what) => tracing::warn!(plugin, "{message}: {what}"),
+            Failure::Trap { trace, .. } => tracing::warn!(plugin, "{message}: {trace}"),
+            Failure::NotReady(what) => {
+                tracing::warn!(plugin, "{message}: {}", one_line(what, LONGEST));
+            }
             Failure::Busy => tracing::info!(plugin, "{message}"),
             failure if failure.is_the_plugins() => tracing::warn!(plugin, "{message}"),
             _ => tracing::debug!(plugin, "{message}"),
         }
+    }
+}
+
+/// What wasmtime says of a trap holds names that the plugin chose.
+fn trapped(error: &wasmtime::Error) -> Failure {
+    let what = match error.downcast_ref::<Trap>() {
+        Some(trap) => trap.to_string(),
+        None => error.root_cause().to_string(),
+    };
+    Failure::Trap {
+        what: one_line(&what, LONGEST),
+        trace: one_line(&format!("{error:?}"), TRACE),
     }
 }
 
@@ -162,4 +172,22 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         source = cause.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m5_a_trap_and_its_trace_are_one_short_line_each() {
+        let named = "f\nINFO access: POST /v1/reboot status=202 ".repeat(1000);
+        let error = wasmtime::Error::msg(named.clone()).context(named);
+        let Failure::Trap { what, trace } = trapped(&error) else {
+            panic!("it is a trap");
+        };
+        for (text, longest) in [(what, LONGEST), (trace, TRACE)] {
+            assert!(text.len() <= longest + 3, "{}", text.len());
+            assert!(!text.contains('\n'), "{text}");
+        }
+    }
 }

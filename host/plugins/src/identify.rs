@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::loaded::Loaded;
 use crate::manifest::Action;
 use crate::pool::Pool;
+use crate::text::{LONGEST, one_line};
 
 /// How long the device shows itself after the latest request (device API, "Limits").
 const WINDOW: Duration = Duration::from_secs(15);
@@ -147,6 +148,7 @@ impl Shared {
         match outcome {
             Ok(Ok(())) => Ok(()),
             Ok(Err(message)) => {
+                let message = one_line(&message, LONGEST);
                 tracing::warn!(plugin = name, "`identify` failed: {message}");
                 Err(message)
             }

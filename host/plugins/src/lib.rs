@@ -49,6 +49,7 @@ mod settled_file;
 mod spares;
 mod stock;
 mod table;
+mod text;
 mod ticker;
 mod trust;
 mod wasi;

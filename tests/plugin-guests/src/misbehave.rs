@@ -34,6 +34,7 @@ pub(crate) fn handle(what: &str) -> Option<Result<Response, Error>> {
         }),
         "wrong-length" => answer(200, &[("content-length", "7000")], "short"),
         "error" => error(418, "a teapot"),
+        "long-error" => error(400, "\u{1}".repeat(1 << 20)),
         "odd-error" => error(200, "no error at all"),
         _ => return None,
     })

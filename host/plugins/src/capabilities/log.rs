@@ -15,9 +15,10 @@ use wasmtime_wasi_io::streams::{OutputStream, StreamError};
 
 use crate::bindings::platform::supervisor::log;
 use crate::guest::Guest;
+use crate::text::{self, one_line};
 
 /// The longest line, in bytes (`wit/log.wit`).
-const LINE: usize = 4 << 10;
+const LINE: usize = text::LONGEST;
 /// How many lines one call can write (`wit/log.wit`).
 const LINES: u32 = 100;
 
@@ -53,7 +54,7 @@ impl LogBudget {
         if self.lines.fetch_add(1, Ordering::Relaxed) >= LINES {
             return;
         }
-        let line = one_line(message);
+        let line = one_line(message, LINE);
         let plugin: &str = &self.plugin;
         match level {
             Level::DEBUG => tracing::debug!(plugin, "{line}"),
@@ -72,27 +73,6 @@ impl Drop for LogBudget {
             tracing::warn!(plugin, "{lost} more lines of this call were not written");
         }
     }
-}
-
-/// `message` cut to [`LINE`] and without line breaks or other characters that could pass for something
-/// else in a terminal or a log.
-fn one_line(message: &str) -> String {
-    let (message, cut) = match message
-        .char_indices()
-        .find(|(at, char)| at + char.len_utf8() > LINE)
-    {
-        Some((at, _)) => (&message[..at], "..."),
-        None => (message, ""),
-    };
-    let mut line = String::with_capacity(message.len());
-    for char in message.trim_end().chars() {
-        if char.is_control() && char != '\t' {
-            line.extend(char.escape_default());
-        } else {
-            line.push(char);
-        }
-    }
-    line + cut
 }
 
 /// Standard output or error of an instance: each line is one of the log.
@@ -195,17 +175,5 @@ impl AsyncWrite for LogOutput {
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
         Poll::Ready(Ok(()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_message_is_one_line_of_bounded_length() {
-        assert_eq!(one_line("a\nb\u{1b}[0m\tc\r\n"), "a\\nb\\u{1b}[0m\tc");
-        assert_eq!(one_line(&"x".repeat(LINE)).len(), LINE);
-        assert_eq!(one_line(&"ä".repeat(LINE)), "ä".repeat(LINE / 2) + "...");
     }
 }

@@ -11,6 +11,7 @@ use crate::bindings::platform::supervisor::proxy_types::{
 };
 use crate::guest::{Guest, ThisGuest};
 use crate::manifest::Action;
+use crate::text::cut;
 
 impl proxy_types::Host for &mut Guest {}
 
@@ -81,8 +82,37 @@ async fn provided<R: Send + 'static>(
         call(provider, inside)
     });
     match called.await {
-        Ok(answer) => answer,
+        Ok(answer) => answer.map_err(bounded),
         Err(none @ ActionError::NoProvider(_)) => Err(ProxyError::Unavailable(none.to_string())),
         Err(failed) => Err(ProxyError::Other(failed.to_string())),
+    }
+}
+
+/// What a provider says is passed on to its caller, and from there to clients.
+fn bounded(error: ProxyError) -> ProxyError {
+    match error {
+        ProxyError::Unavailable(why) => ProxyError::Unavailable(cut(why)),
+        ProxyError::Invalid(why) => ProxyError::Invalid(cut(why)),
+        ProxyError::Other(why) => ProxyError::Other(cut(why)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::LONGEST;
+
+    #[test]
+    fn m1_a_providers_error_is_no_longer_than_any_other() {
+        let long = || "\u{1}".repeat(33 << 20);
+        for error in [
+            ProxyError::Unavailable(long()),
+            ProxyError::Invalid(long()),
+            ProxyError::Other(long()),
+        ] {
+            let (ProxyError::Unavailable(why) | ProxyError::Invalid(why) | ProxyError::Other(why)) =
+                bounded(error);
+            assert_eq!(why.len(), LONGEST);
+        }
     }
 }

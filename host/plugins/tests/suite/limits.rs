@@ -253,3 +253,12 @@ async fn a_flood_of_lines_does_not_hold_up_the_call() {
         (StatusCode::OK, "logged".to_owned())
     );
 }
+
+#[tokio::test]
+async fn m1_the_message_of_an_error_is_bounded() {
+    let device = device_with("").await;
+    let (status, body) = device.get("/v3/bad/long-error").await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    // Each byte is six in JSON.
+    assert_eq!(body, failure(&"\u{1}".repeat(4096)));
+}

@@ -1,0 +1,81 @@
+//! What plugins say, made fit to be logged and answered: each of it is as hostile as a plugin's other words.
+
+/// The longest text of a plugin that is passed on, in bytes: an error's, or a line of the log.
+pub(crate) const LONGEST: usize = 4 << 10;
+
+/// `text` as one line of at most `longest` bytes and the three of an ellipsis, without line breaks or other
+/// characters that could pass for something else in a terminal or a log. What was escaped counts as it is written.
+pub(crate) fn one_line(text: &str, longest: usize) -> String {
+    let mut line = String::with_capacity(text.len().min(longest));
+    for char in text.trim_end().chars() {
+        let before = line.len();
+        match char {
+            // Of those that turn the direction of writing, each rewrites the rest of the line for whoever reads it.
+            char if (char.is_control() && char != '\t') || turns(char) => {
+                line.extend(char.escape_default());
+            }
+            char => line.push(char),
+        }
+        if line.len() > longest {
+            line.truncate(before);
+            return line + "...";
+        }
+    }
+    line
+}
+
+/// `text` cut to [`LONGEST`] bytes, at the end of a character; its line breaks stay.
+pub(crate) fn cut(mut text: String) -> String {
+    if text.len() > LONGEST {
+        let mut end = LONGEST;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+        text.shrink_to_fit();
+    }
+    text
+}
+
+/// Whether a character ends a line for some readers, or turns the direction of what follows.
+fn turns(char: char) -> bool {
+    matches!(char, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_one_line_of_bounded_length() {
+        let line = |text: &str| one_line(text, LONGEST);
+        assert_eq!(line("a\nb\u{1b}[0m\tc\r\n"), "a\\nb\\u{1b}[0m\tc");
+        assert_eq!(line(&"x".repeat(LONGEST)).len(), LONGEST);
+        assert_eq!(line(&"ä".repeat(LONGEST)), "ä".repeat(LONGEST / 2) + "...");
+    }
+
+    #[test]
+    fn m5_what_is_escaped_is_no_longer_than_what_is_not() {
+        for char in ["\n", "\u{1}", "\u{85}", "\u{202e}", "\u{2028}", "a\r"] {
+            for longest in [0, 1, 7, 1024, LONGEST] {
+                let line = one_line(&(char.repeat(LONGEST) + "x"), longest);
+                assert!(line.len() <= longest + 3, "{char:?}: {}", line.len());
+                assert!(
+                    !line.contains(|c: char| c.is_control() || turns(c)),
+                    "{line}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn m1_a_text_is_cut_at_the_end_of_a_character() {
+        assert_eq!(cut("short\ntext".into()), "short\ntext");
+        assert_eq!(cut("x".repeat(LONGEST)).len(), LONGEST);
+        assert_eq!(cut("x".repeat(LONGEST + 1)).len(), LONGEST);
+        assert_eq!(
+            cut("x".to_owned() + &"ä".repeat(LONGEST)).len(),
+            LONGEST - 1
+        );
+    }
+}
