@@ -1,7 +1,7 @@
 //! The data of plugins, each in a space of its own: what is behind the interface `store`
 //! (`wit/store.wit`), with its limits.
 
-use rusqlite::OptionalExtension;
+use rusqlite::{Connection, OptionalExtension};
 
 use crate::{PluginDataError, Store, StoreError};
 
@@ -13,6 +13,60 @@ pub const MAX_VALUE: usize = 64 << 10;
 pub const MAX_TOTAL: usize = 1 << 20;
 /// Keys of one plugin.
 pub const MAX_KEYS: usize = 10_000;
+
+/// What a plugin has stored, kept in memory so that no write sums it up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    pub(crate) keys: usize,
+    pub(crate) bytes: usize,
+}
+
+impl Usage {
+    pub(crate) fn read(connection: &Connection, plugin: &str) -> rusqlite::Result<Usage> {
+        let (keys, bytes): (i64, i64) = connection.query_row(
+            "SELECT count(*), coalesce(sum(octet_length(key) + octet_length(value)), 0)
+             FROM plugin_data WHERE plugin = ?1",
+            [plugin],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?;
+        Ok(Usage {
+            keys: usize::try_from(keys).unwrap_or(usize::MAX),
+            bytes: usize::try_from(bytes).unwrap_or(usize::MAX),
+        })
+    }
+
+    /// Without an entry of so many bytes, if it is there.
+    fn without(self, entry: Option<usize>) -> Usage {
+        match entry {
+            None => self,
+            Some(bytes) => Usage {
+                keys: self.keys.saturating_sub(1),
+                bytes: self.bytes.saturating_sub(bytes),
+            },
+        }
+    }
+
+    /// With an entry of so many bytes more.
+    fn with(self, bytes: usize) -> Usage {
+        Usage {
+            keys: self.keys.saturating_add(1),
+            bytes: self.bytes.saturating_add(bytes),
+        }
+    }
+}
+
+/// Bytes of a key with its value, if it is there.
+fn stored(connection: &Connection, plugin: &str, key: &str) -> rusqlite::Result<Option<usize>> {
+    let bytes: Option<i64> = connection
+        .query_row(
+            "SELECT octet_length(key) + octet_length(value) FROM plugin_data
+             WHERE plugin = ?1 AND key = ?2",
+            [plugin, key],
+            |row| row.get(0),
+        )
+        .optional()?;
+    Ok(bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)))
+}
 
 impl Store {
     /// The value of a plugin's `key`.
@@ -49,26 +103,25 @@ impl Store {
                 value.len()
             )));
         }
+        // Held until the write is done, so that the sum is that of what is stored.
+        let mut usage = self.plugin_usage();
         // The transaction's own result is for the store; what is over a limit goes through it.
-        let over = self.write(ACTION, |work| {
-            let (keys, bytes): (i64, i64) = work
-                .query_row(
-                    "SELECT count(*), coalesce(sum(octet_length(key) + octet_length(value)), 0)
-                     FROM plugin_data WHERE plugin = ?1 AND key <> ?2",
-                    [plugin, key],
-                    |row| Ok((row.get(0)?, row.get(1)?)),
-                )
-                .map_err(StoreError::failed(ACTION))?;
-            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-            let keys = usize::try_from(keys).unwrap_or(usize::MAX);
-            let total = bytes.saturating_add(key.len()).saturating_add(value.len());
-            if total > MAX_TOTAL {
-                return Ok(Some(format!(
-                    "all keys and values together, {total} bytes, are over the limit of {MAX_TOTAL}"
+        let outcome = self.write(ACTION, |work| {
+            let before = match usage.get(plugin) {
+                Some(known) => *known,
+                None => Usage::read(work, plugin).map_err(StoreError::failed(ACTION))?,
+            };
+            let others =
+                before.without(stored(work, plugin, key).map_err(StoreError::failed(ACTION))?);
+            let after = others.with(key.len().saturating_add(value.len()));
+            if after.bytes > MAX_TOTAL {
+                return Ok(Err(format!(
+                    "all keys and values together, {} bytes, are over the limit of {MAX_TOTAL}",
+                    after.bytes
                 )));
             }
-            if keys >= MAX_KEYS {
-                return Ok(Some(format!(
+            if after.keys > MAX_KEYS {
+                return Ok(Err(format!(
                     "there are {MAX_KEYS} keys, which is the limit"
                 )));
             }
@@ -78,11 +131,19 @@ impl Store {
                 (plugin, key, value),
             )
             .map_err(StoreError::failed(ACTION))?;
-            Ok(None)
-        })?;
-        match over {
-            None => Ok(()),
-            Some(limit) => Err(PluginDataError::TooLarge(limit)),
+            Ok(Ok(after))
+        });
+        match outcome {
+            Ok(Ok(after)) => {
+                usage.insert(plugin.to_owned(), after);
+                Ok(())
+            }
+            Ok(Err(limit)) => Err(PluginDataError::TooLarge(limit)),
+            Err(error) => {
+                // Whether it was written is for the next read to say.
+                usage.remove(plugin);
+                Err(error.into())
+            }
         }
     }
 
@@ -92,6 +153,9 @@ impl Store {
     /// [`PluginDataError::Store`] where that cannot be written.
     pub fn plugin_delete(&self, plugin: &str, key: &str) -> Result<(), PluginDataError> {
         const ACTION: &str = "remove a plugin's data";
+        let mut usage = self.plugin_usage();
+        // Summed up anew before the next write.
+        usage.remove(plugin);
         self.write(ACTION, |work| {
             work.execute(
                 "DELETE FROM plugin_data WHERE plugin = ?1 AND key = ?2",

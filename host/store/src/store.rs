@@ -1,5 +1,6 @@
 //! The [`Store`]: one connection behind a lock, and the keys in memory.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -10,6 +11,7 @@ use secure_fs::SecureFile;
 
 use crate::keys::Keys;
 use crate::open::{COMPANIONS, reconnect};
+use crate::plugin_data::Usage;
 use crate::remembered::{self, DeviceUuids};
 use crate::targets::named;
 use crate::{StoreError, keys};
@@ -34,6 +36,8 @@ struct Inner {
     identity: Option<SecureFile>,
     /// What is in the table of keys: every request compares with all of them.
     keys: RwLock<Keys>,
+    /// What plugins have stored, of those that have written; taken before the connection.
+    plugin_usage: Mutex<BTreeMap<String, Usage>>,
     /// Holds the lock on the state folder.
     _lock: File,
 }
@@ -61,6 +65,7 @@ impl Store {
                 uuid: loaded.identity.uuid,
                 identity,
                 keys: RwLock::new(loaded.identity.keys),
+                plugin_usage: Mutex::default(),
                 _lock: lock,
             }),
         };
@@ -147,6 +152,11 @@ impl Store {
         let files = COMPANIONS.iter().map(|end| format!("{path}{end}"));
         let sizes = files.filter_map(|file| std::fs::metadata(file).ok());
         sizes.map(|about| about.len()).sum()
+    }
+
+    pub(crate) fn plugin_usage(&self) -> MutexGuard<'_, BTreeMap<String, Usage>> {
+        let usage = self.inner.plugin_usage.lock();
+        usage.unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn keys(&self) -> &RwLock<Keys> {

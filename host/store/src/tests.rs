@@ -486,6 +486,45 @@ fn a_plugin_keeps_to_its_limits() {
 }
 
 #[test]
+fn m12_the_sum_in_memory_is_that_of_what_is_stored() {
+    let folder = folder();
+    let store = open(folder.path());
+    let mut expected = BTreeMap::new();
+    // Set, set again with other lengths, removed, set after a removal.
+    for round in 0..60_usize {
+        let key = format!("k{}", round % 7);
+        match round % 5 {
+            4 => {
+                store.plugin_delete("p", &key).unwrap();
+                expected.remove(&key);
+            }
+            _ => {
+                let value = vec![0; round * 37 % 1000];
+                store.plugin_set("p", &key, &value).unwrap();
+                expected.insert(key, value.len());
+            }
+        }
+        let known = store.plugin_usage().get("p").copied();
+        let read = plugin_data::Usage::read(&store.connection(), "p").unwrap();
+        assert!(
+            known.is_none_or(|known| known == read),
+            "{known:?} {read:?}"
+        );
+        let bytes: usize = expected.iter().map(|(key, value)| key.len() + value).sum();
+        assert_eq!((read.keys, read.bytes), (expected.len(), bytes));
+    }
+    // One that was refused changes nothing.
+    let before = store.plugin_usage().get("p").copied();
+    for index in 0..20 {
+        let _ = store.plugin_set("q", &index.to_string(), &[0; MAX_VALUE]);
+    }
+    assert_eq!(store.plugin_usage().get("p").copied(), before);
+    let read = plugin_data::Usage::read(&store.connection(), "q").unwrap();
+    assert_eq!(store.plugin_usage().get("q").copied(), Some(read));
+    assert!(read.bytes <= MAX_TOTAL);
+}
+
+#[test]
 fn a_plugin_has_only_so_many_keys() {
     let folder = folder();
     let store = open(folder.path());

@@ -12,6 +12,8 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::plugin_writes::PluginWrites;
+
 /// How long a request waits for plugins to be loaded.
 const LOAD_WITHIN: Duration = Duration::from_secs(30);
 
@@ -196,23 +198,44 @@ pub(crate) fn reserved_routes() -> Vec<(&'static str, &'static str)> {
 }
 
 /// The store's part for plugins, as they ask for it.
-pub(crate) struct PluginData(pub(crate) store::Store);
+pub(crate) struct PluginData {
+    store: store::Store,
+    writes: PluginWrites,
+}
+
+impl PluginData {
+    pub(crate) fn new(store: store::Store) -> Self {
+        PluginData {
+            store,
+            writes: PluginWrites::default(),
+        }
+    }
+
+    fn may_write(&self, plugin: &str, bytes: usize) -> Result<(), plugins::DataError> {
+        let taken = self.writes.take(plugin, bytes);
+        taken.map_err(|why| plugins::DataError::Other(format!("nothing was written: {why}")))
+    }
+}
 
 impl plugins::PluginData for PluginData {
     fn get(&self, plugin: &str, key: &str) -> Result<Option<Vec<u8>>, plugins::DataError> {
-        self.0.plugin_get(plugin, key).map_err(data_error)
+        self.store.plugin_get(plugin, key).map_err(data_error)
     }
 
     fn set(&self, plugin: &str, key: &str, value: &[u8]) -> Result<(), plugins::DataError> {
-        self.0.plugin_set(plugin, key, value).map_err(data_error)
+        self.may_write(plugin, key.len().saturating_add(value.len()))?;
+        self.store
+            .plugin_set(plugin, key, value)
+            .map_err(data_error)
     }
 
     fn delete(&self, plugin: &str, key: &str) -> Result<(), plugins::DataError> {
-        self.0.plugin_delete(plugin, key).map_err(data_error)
+        self.may_write(plugin, key.len())?;
+        self.store.plugin_delete(plugin, key).map_err(data_error)
     }
 
     fn keys(&self, plugin: &str, prefix: &str) -> Result<Vec<String>, plugins::DataError> {
-        self.0.plugin_keys(plugin, prefix).map_err(data_error)
+        self.store.plugin_keys(plugin, prefix).map_err(data_error)
     }
 }
 

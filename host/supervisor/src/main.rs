@@ -18,6 +18,7 @@ mod listeners;
 mod logging;
 mod memory;
 mod outlook;
+mod plugin_writes;
 mod plugins_list;
 mod plugins_trust;
 mod power;

@@ -276,7 +276,7 @@ impl Parts {
             host,
             cache,
             PluginParts {
-                data: Arc::new(PluginData(store.clone())),
+                data: Arc::new(PluginData::new(store.clone())),
                 device: device.clone(),
                 locks: device.clone(),
                 host_name: Arc::new(HostName::new(&configuration.host_root, host)),

@@ -1,0 +1,99 @@
+//! How much plugins write: each write of their small store is brought to the disk at once, which is flash that wears
+//! and one database for all. What a plugin may write in a burst and over time is its own; another's is not touched.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use tokio::time::Instant;
+
+/// Writes of one plugin a second, over time.
+const WRITES_A_SECOND: f64 = 10.0;
+/// Writes of one plugin at once, after it wrote nothing for a while.
+const WRITES_AT_ONCE: f64 = 100.0;
+/// Bytes of one plugin a second, over time: 10 MiB an hour.
+const BYTES_A_SECOND: f64 = 10.0 * 1024.0 * 1024.0 / 3600.0;
+/// Bytes of one plugin at once: all that it may store, twice.
+const BYTES_AT_ONCE: f64 = 2.0 * 1024.0 * 1024.0;
+/// What a write costs beside its own bytes: a page of the database, at least.
+const BYTES_A_WRITE: usize = 4096;
+
+/// What the plugins may write still, by name.
+#[derive(Debug, Default)]
+pub(crate) struct PluginWrites(Mutex<BTreeMap<String, Allowance>>);
+
+/// What one plugin may write still.
+#[derive(Debug)]
+struct Allowance {
+    writes: f64,
+    bytes: f64,
+    at: Instant,
+}
+
+impl PluginWrites {
+    /// Takes one write of so many bytes from what the plugin may write; says why, where that is too much.
+    pub(crate) fn take(&self, plugin: &str, bytes: usize) -> Result<(), String> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let allowance = all.entry(plugin.to_owned()).or_insert(Allowance {
+            writes: WRITES_AT_ONCE,
+            bytes: BYTES_AT_ONCE,
+            at: now,
+        });
+        let passed = now.saturating_duration_since(allowance.at).as_secs_f64();
+        let grown = |left: f64, a_second: f64, most: f64| (left + passed * a_second).min(most);
+        allowance.writes = grown(allowance.writes, WRITES_A_SECOND, WRITES_AT_ONCE);
+        allowance.bytes = grown(allowance.bytes, BYTES_A_SECOND, BYTES_AT_ONCE);
+        allowance.at = now;
+        // A value is at most 64 KiB, far within what a float holds exactly.
+        let cost = f64::from(u32::try_from(bytes.max(BYTES_A_WRITE)).unwrap_or(u32::MAX));
+        if allowance.writes < 1.0 {
+            return Err(format!(
+                "it writes more than {WRITES_A_SECOND} times a second: write less often"
+            ));
+        }
+        if allowance.bytes < cost {
+            return Err("it writes more than 10 MiB an hour: write less often".to_owned());
+        }
+        allowance.writes -= 1.0;
+        allowance.bytes -= cost;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn m12_a_plugin_writes_so_often_and_no_more() {
+        let writes = PluginWrites::default();
+        for _ in 0..100 {
+            writes.take("a", 10).unwrap();
+        }
+        let refused = writes.take("a", 10).unwrap_err();
+        assert!(refused.contains("10 times a second"), "{refused}");
+        writes.take("b", 10).unwrap();
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let taken = (0..100).filter(|_| writes.take("a", 10).is_ok()).count();
+        assert_eq!(taken, 10);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn m12_a_plugin_writes_so_much_and_no_more() {
+        let writes = PluginWrites::default();
+        let large = 64 << 10;
+        let burst = (0..100).filter(|_| writes.take("a", large).is_ok());
+        assert_eq!(burst.count(), 32);
+        // For an hour of trying it gets what an hour allows.
+        let mut taken = 0;
+        for _ in 0..3600 {
+            tokio::time::advance(Duration::from_secs(1)).await;
+            taken += usize::from(writes.take("a", large).is_ok());
+        }
+        assert!((159..=160).contains(&taken), "{taken}");
+        let refused = writes.take("a", large).unwrap_err();
+        assert!(refused.contains("10 MiB an hour"), "{refused}");
+    }
+}
