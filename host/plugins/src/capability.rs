@@ -26,6 +26,8 @@ pub enum Capability {
     Cloud,
     /// The update locks of all apps.
     UpdateLock,
+    /// With `update-lock`: overrides locks that services hold. A policy gives it; no import stands for it.
+    UpdateLockForce,
     /// Reads and sets the host's name.
     HostName,
     /// The time of day and a clock that only goes forward (`wasi:clocks`).
@@ -50,6 +52,7 @@ impl Capability {
             Capability::ProxyRedirector => "proxy-redirector",
             Capability::Cloud => "cloud",
             Capability::UpdateLock => "update-lock",
+            Capability::UpdateLockForce => "update-lock-force",
             Capability::HostName => "host-name",
             Capability::Clock => "clock",
             Capability::Random => "random",
@@ -127,7 +130,7 @@ pub(crate) fn of_import(name: &str) -> Import {
 mod tests {
     use super::*;
 
-    const ALL: [Capability; 13] = [
+    const ALL: [Capability; 14] = [
         Capability::Device,
         Capability::Store,
         Capability::Led,
@@ -137,6 +140,7 @@ mod tests {
         Capability::ProxyRedirector,
         Capability::Cloud,
         Capability::UpdateLock,
+        Capability::UpdateLockForce,
         Capability::HostName,
         Capability::Clock,
         Capability::Random,

@@ -74,6 +74,8 @@ fn linker(engine: &Engine, grants: &BTreeSet<Capability>) -> wasmtime::Result<Li
             Capability::HostName => {
                 host_name::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?
             }
+            // Asked for when a lock is overridden.
+            Capability::UpdateLockForce => {}
             // WASI's own, linked above.
             Capability::Clock | Capability::Random | Capability::Files => {}
         }

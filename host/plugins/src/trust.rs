@@ -192,8 +192,9 @@ fn of_capability(capability: Capability) -> &'static str {
             "read and write the proxy of the device's connections, with its password"
         }
         Capability::Cloud => "read and set records of this device in its cloud",
-        Capability::UpdateLock => {
-            "hold the update locks of all apps, and take them from users by force"
+        Capability::UpdateLock => "hold the update locks of all apps, for 5 minutes at most",
+        Capability::UpdateLockForce => {
+            "take update locks from services by force, with the grant `update-lock`"
         }
         Capability::HostName => "read and set the host's name",
         Capability::Clock => "know the time of day",

@@ -189,6 +189,21 @@ async fn what_has_no_effect_takes_no_lock() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn m13_without_the_grant_no_force_overrides_an_update_lock() {
+    let policy = POLICY.replace(", \"update-lock-force\"", "");
+    assert_ne!(policy, POLICY);
+    let host = host().policy(policy).file("etc/hostname", "gate\n");
+    let host = host.start().await;
+    let message = "Lockfile exists for { appId: 1, service: main }";
+    host.hold_update_lock(message);
+    let forced = json!({ "hostname": "other", "force": true });
+    assert_eq!(patch(&host, forced).await, (423, message.to_owned()));
+    assert_eq!(network(&host).await, json!({ "hostname": "gate" }));
+    host.release_update_lock();
+    set(&host, json!({ "hostname": "other", "force": true })).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_update_lock_is_respected_and_force_overrides_it_in_either_place() {
     let host = named().await;
     let message = "Lockfile exists for { appId: 1, service: main }";
