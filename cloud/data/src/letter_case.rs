@@ -5,6 +5,9 @@
 //! the simple mapping of Unicode, one character for one, which PostgreSQL has in `C.UTF-8`. SQLite has it as a function of
 //! each connection, PostgreSQL as a function of the database.
 
+use std::ops::RangeInclusive;
+use std::sync::LazyLock;
+
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::{Value, ValueRef};
@@ -19,8 +22,22 @@ use crate::transaction::Transaction;
 pub(crate) const LOWER: &str = "platform_lower";
 pub(crate) const UPPER: &str = "platform_upper";
 
-/// Beyond it no letter has a case.
-const LAST: char = '\u{1f000}';
+/// Where letters have a case: between these are the signs of East Asia, and beyond them pictures.
+const CASED: [RangeInclusive<char>; 3] = [
+    '\u{80}'..='\u{2e7f}',
+    '\u{a640}'..='\u{abff}',
+    '\u{fb00}'..='\u{1efff}',
+];
+
+/// All letters beyond ASCII that have another case. They are found once, since each start asks for them twice.
+static LETTERS: LazyLock<Vec<char>> = LazyLock::new(|| {
+    let characters = CASED.into_iter().flatten();
+    characters.filter(|it| has_case(*it)).collect()
+});
+
+fn has_case(character: char) -> bool {
+    lower(character) != character || upper(character) != character
+}
 
 fn lower(character: char) -> char {
     // `İ` alone has two characters in lower case, and the first one is its simple mapping.
@@ -136,27 +153,25 @@ async fn beyond_ascii(
     function: &str,
     mapping: fn(char) -> char,
 ) -> Result<String, DataError> {
-    let letters: Vec<char> = ('\u{80}'..LAST)
-        .filter(|&it| lower(it) != it || upper(it) != it)
-        .collect();
+    let letters = LETTERS.as_slice();
     let wanted: Vec<char> = letters.iter().map(|&it| mapping(it)).collect();
     for collation in collations {
         let by = |text: &str| format!("{function}({text} COLLATE \"{collation}\")");
-        let found = answer(transaction, &by("$1"), &letters).await?;
+        let found = answer(transaction, &by("$1"), letters).await?;
         if found.len() != wanted.len() {
             continue;
         }
-        let unknown = differing(&letters, &wanted, &found);
+        let unknown = differing(letters, &wanted, &found);
         let expression = match unknown.0.is_empty() {
             true => by("$1"),
             false => by(&translated("$1", &unknown)),
         };
-        if answer(transaction, &expression, &letters).await? == wanted {
+        if answer(transaction, &expression, letters).await? == wanted {
             return Ok(expression);
         }
     }
     let ascii = format!("{function}($1 COLLATE \"C\")");
-    Ok(translated(&ascii, &differing(&letters, &wanted, &letters)))
+    Ok(translated(&ascii, &differing(letters, &wanted, letters)))
 }
 
 async fn answer(
@@ -186,6 +201,12 @@ fn translated(text: &str, (from, to): &(String, String)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn s7_no_letter_with_a_case_stands_where_none_is_looked_for() {
+        let all = ('\u{80}'..=char::MAX).filter(|it| has_case(*it));
+        assert!(all.eq(LETTERS.iter().copied()));
+    }
 
     #[test]
     fn s7_each_character_has_one_in_the_other_case() {

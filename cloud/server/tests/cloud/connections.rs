@@ -408,3 +408,29 @@ async fn m8_a_request_that_takes_long_is_not_idle_and_a_slow_reader_that_reads_g
     })
     .await;
 }
+
+/// What turns the direction of a text, ends a line or moves a terminal's cursor, in the path of a request.
+const FORGED: &str = "/v7/\u{202e}\u{85}\u{2028}\u{9b}31m\u{7f}INFO";
+
+#[tokio::test]
+async fn low_the_path_of_a_request_forges_nothing_in_the_log() {
+    on_fresh(async |url| {
+        let cloud = Cloud::start(&url).await;
+        let answer = heard(saying(&cloud, &once(FORGED)).await).await;
+        assert!(answer.starts_with("HTTP/1.1 4"), "{answer}");
+        is_served(&cloud).await;
+        let written = until("the line of the request", async || {
+            let log = cloud.log();
+            let mut lines = log.lines().map(str::to_owned);
+            lines.find(|line| line.contains("INFO\""))
+        })
+        .await;
+        assert!(
+            written.contains(r"\u{202e}\u{85}\u{2028}\u{9b}31m"),
+            "{written}"
+        );
+        let raw = |sign: char| sign.is_control() || !sign.is_ascii();
+        assert!(!written.contains(raw), "{written:?}");
+    })
+    .await;
+}

@@ -4,7 +4,7 @@ use http::StatusCode;
 use reqwest::Method;
 use reqwest::redirect::Policy;
 
-use crate::harness::{Cloud, client};
+use crate::harness::{Cloud, client, plain_http};
 
 /// Asks without a credential, as somebody whom a proxy speaks for.
 async fn status(cloud: &Cloud, forwarded_for: &str) -> StatusCode {
@@ -56,7 +56,7 @@ async fn who_comes_past_the_proxies_is_sent_to_the_encrypted_address() {
     data::testing::on_fresh(async |url| {
         let settings = "trusted_proxies = ['192.0.2.0/24']\npublic_url = 'https://fleet.example/'";
         let cloud = Cloud::start_with(&url, settings).await;
-        let client = reqwest::Client::builder().redirect(Policy::none());
+        let client = plain_http().redirect(Policy::none());
         let client = client.build().expect("a client");
         let get = async |path: &str| {
             let request = cloud.ask(Method::GET, path).build().expect("a request");

@@ -9,7 +9,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::json;
 
 use super::{claims, execute};
-use crate::harness::{Cloud, EMAIL, PASSWORD, client, on_both};
+use crate::harness::{Cloud, EMAIL, PASSWORD, on_both, plain_http};
 
 fn fresh(folder: &tempfile::TempDir) -> String {
     format!("sqlite:{}", folder.path().join("cloud.sqlite").display())
@@ -128,8 +128,7 @@ async fn low_the_cookie_is_of_this_host_alone_where_there_is_tls() {
     let folder = tempfile::tempdir().expect("a folder");
     let configuration = "public_url = 'https://cloud.example.com'\n";
     let cloud = Cloud::start_with(&fresh(&folder), configuration).await;
-    let _ = client();
-    let browser = reqwest::Client::builder()
+    let browser = plain_http()
         .redirect(reqwest::redirect::Policy::none())
         .build()
         .expect("a client");

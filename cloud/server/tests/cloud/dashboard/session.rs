@@ -12,8 +12,7 @@ use crate::harness::{Cloud, EMAIL, PASSWORD, on_both};
 
 /// Asks as a page of the dashboard does.
 fn ask(cloud: &Cloud, method: Method, path: &str) -> RequestBuilder {
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let client = reqwest::Client::builder()
+    let client = crate::harness::plain_http()
         .redirect(reqwest::redirect::Policy::none())
         .build()
         .expect("a client");
@@ -261,8 +260,7 @@ async fn other_sites_change_nothing() {
         ("origin", &ours, true),
     ];
     for (name, value, taken) in tries {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder()
+        let client = crate::harness::plain_http()
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .expect("a client");
