@@ -17,6 +17,7 @@ use crate::auth::{self, LocalModeAuth};
 use crate::call::Call;
 use crate::device::{Device, Endpoints, Found, Request, Response};
 use crate::drawn::Drawn;
+use crate::large_body::LargeBodies;
 use crate::metrics::{Metrics, Seen};
 use crate::routes::{self, Core, Handler, Outcome};
 use crate::v2::local_logs::MAX_READERS;
@@ -29,6 +30,8 @@ pub struct Settings {
     pub branding: Branding,
     /// What a device in local mode answers without a key.
     pub local_mode_auth: LocalModeAuth,
+    /// Gives what the heap keeps back to the system; called after a large body.
+    pub return_memory: Option<fn()>,
 }
 
 /// What handlers work with.
@@ -46,6 +49,7 @@ pub(crate) struct Parts {
     pub(crate) applications: Drawn,
     /// One permit for each reader of the log stream.
     pub(crate) log_readers: Arc<Semaphore>,
+    pub(crate) large_bodies: LargeBodies,
     pub(crate) metrics: Metrics,
     /// The routes that are answered before any is looked up.
     ping: Seen,
@@ -87,6 +91,7 @@ impl App {
         let seen = |path| routes::place_of(&Method::GET, path).map_or(Seen::None, Seen::Core);
         App {
             api: Api(Arc::new(Parts {
+                large_bodies: LargeBodies::new(settings.return_memory),
                 settings,
                 device,
                 endpoints,

@@ -2,8 +2,6 @@
 //! (device behaviour 1.0). A body of another type, or none, reads as `{}`; one that claims to be JSON
 //! must be JSON.
 
-use std::time::Duration;
-
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use http::StatusCode;
@@ -12,48 +10,107 @@ use http_body_util::BodyExt;
 use serde_json::{Map, Value};
 
 use crate::answer::Failure;
+use crate::bounds::{LARGE_BODY, LARGE_VALUES, SEND_WITHIN, SMALL_BODY, SMALL_VALUES};
 use crate::device::Request;
+use crate::large_body::{LargeBodies, LargeBodyTurn};
 
-/// The largest body that a core endpoint reads, in bytes (device behaviour 1.0, "Body limit").
-pub(crate) const MAX_BODY: usize = 10 << 20;
-/// How long a client may take to send a body.
-const SEND_WITHIN: Duration = Duration::from_secs(60);
-
-/// The body as an object. An array, which the API takes at the top level as well, has no fields.
-///
-/// # Errors
-/// 400 where it is malformed, 413 where it is too long, 408 where it does not arrive, 415 where it is
-/// compressed.
-pub(crate) async fn object(request: Request) -> Result<Map<String, Value>, Failure> {
-    let form = match content_type(&request).as_deref() {
-        Some(essence) if is_json(essence) => false,
-        Some("application/x-www-form-urlencoded") => true,
-        _ => return Ok(Map::new()),
-    };
-    refuse_encoding(&request)?;
-    let bytes = read(request).await?;
-    if bytes.is_empty() {
-        Ok(Map::new())
-    } else if form {
-        Ok(parse_form(&bytes))
-    } else {
-        parse_json(&bytes)
-    }
+/// The fields of a body, and where it is large its turn, to be held until nothing of them is left.
+pub(crate) struct Document {
+    pub(crate) fields: Map<String, Value>,
+    pub(crate) turn: Option<LargeBodyTurn>,
 }
 
-/// As [`object`], for what must not be taken for `{}`: anything but JSON is refused.
+/// The body of an action as an object. An array, which the API takes at the top level as well, has no fields.
 ///
 /// # Errors
-/// As [`object`], and 415 where the body is of another type.
-pub(crate) async fn json_object(request: Request) -> Result<Map<String, Value>, Failure> {
+/// 400 where it is malformed, 413 where it is too long or has too many values, 408 where it does not
+/// arrive, 415 where it is compressed.
+pub(crate) async fn object(request: Request) -> Result<Map<String, Value>, Failure> {
+    let document = parse(request, None).await?;
+    Ok(document.fields)
+}
+
+/// As [`object`], for a document that may be large and must not be taken for `{}`: anything but JSON is
+/// refused.
+///
+/// # Errors
+/// As [`object`], 415 where the body is of another type, and 503 where other large ones are in the way.
+pub(crate) async fn json_document(
+    request: Request,
+    large: &LargeBodies,
+) -> Result<Document, Failure> {
     match content_type(&request).as_deref() {
-        Some(essence) if is_json(essence) => object(request).await,
+        Some(essence) if is_json(essence) => parse(request, Some(large)).await,
         _ => Err(Failure::Refused(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "the body has to be JSON and say so: send it with `Content-Type: application/json`"
                 .into(),
         )),
     }
+}
+
+async fn parse(request: Request, large: Option<&LargeBodies>) -> Result<Document, Failure> {
+    let form = match content_type(&request).as_deref() {
+        Some(essence) if is_json(essence) => false,
+        Some("application/x-www-form-urlencoded") => true,
+        _ => {
+            return Ok(Document {
+                fields: Map::new(),
+                turn: None,
+            });
+        }
+    };
+    refuse_encoding(&request)?;
+    // In this order, so that the bytes are gone when the turn is over.
+    let (turn, bytes) = read(request, large).await?;
+    let most = if large.is_some() {
+        LARGE_VALUES
+    } else {
+        SMALL_VALUES
+    };
+    let fields = if bytes.is_empty() {
+        Map::new()
+    } else if form {
+        refuse_many(form_fields(&bytes), most)?;
+        parse_form(&bytes)
+    } else {
+        refuse_many(json_values(&bytes), most)?;
+        parse_json(&bytes)?
+    };
+    Ok(Document { fields, turn })
+}
+
+/// How many values a JSON text has at most: one, and one more for each separator outside of strings.
+fn json_values(text: &[u8]) -> usize {
+    let mut values = 1;
+    let mut bytes = text.iter();
+    let mut quoted = false;
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => quoted = !quoted,
+            b'\\' if quoted => {
+                bytes.next();
+            }
+            b',' | b'[' | b'{' if !quoted => values += 1,
+            _ => {}
+        }
+    }
+    values
+}
+
+fn form_fields(text: &[u8]) -> usize {
+    1 + text.iter().filter(|byte| **byte == b'&').count()
+}
+
+/// Counted before parsing, which is what takes the memory.
+fn refuse_many(values: usize, most: usize) -> Result<(), Failure> {
+    if values <= most {
+        return Ok(());
+    }
+    Err(Failure::Refused(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        format!("the request body has more than {most} values"),
+    ))
 }
 
 fn is_json(essence: &str) -> bool {
@@ -80,16 +137,45 @@ fn refuse_encoding(request: &Request) -> Result<(), Failure> {
     }
 }
 
-/// The whole body. One that says that it is too long is refused before it is read.
-async fn read(request: Request) -> Result<Bytes, Failure> {
-    let announced = request
+/// The whole body, with its turn where it is large. One that says that it is too long is refused before
+/// it is read.
+async fn read(
+    request: Request,
+    large: Option<&LargeBodies>,
+) -> Result<(Option<LargeBodyTurn>, Bytes), Failure> {
+    let announced: u64 = request
         .headers()
         .get(CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse().ok());
-    if announced.is_some_and(|length: u64| length > MAX_BODY as u64) {
-        return Err(too_large());
+        .and_then(|length| length.to_str().ok()?.parse().ok())
+        .unwrap_or(0);
+    let most = if large.is_some() {
+        LARGE_BODY
+    } else {
+        SMALL_BODY
+    };
+    if announced > most as u64 {
+        return Err(too_large(most));
     }
-    match tokio::time::timeout(SEND_WITHIN, collect(request.into_body())).await {
+    let mut body = request.into_body();
+    let mut whole = BytesMut::new();
+    if announced <= SMALL_BODY as u64 {
+        let is_whole = in_time(collect(&mut body, &mut whole, SMALL_BODY)).await?;
+        if is_whole {
+            return Ok((None, whole.freeze()));
+        }
+    }
+    let Some(large) = large else {
+        return Err(too_large(most));
+    };
+    let turn = large.turn().await?;
+    if !in_time(collect(&mut body, &mut whole, most)).await? {
+        return Err(too_large(most));
+    }
+    Ok((Some(turn), whole.freeze()))
+}
+
+async fn in_time(collecting: impl Future<Output = Result<bool, Failure>>) -> Result<bool, Failure> {
+    match tokio::time::timeout(SEND_WITHIN, collecting).await {
         Ok(collected) => collected,
         Err(_) => Err(Failure::Refused(
             StatusCode::REQUEST_TIMEOUT,
@@ -101,25 +187,26 @@ async fn read(request: Request) -> Result<Bytes, Failure> {
     }
 }
 
-async fn collect(mut body: Body) -> Result<Bytes, Failure> {
-    let mut whole = BytesMut::new();
-    while let Some(frame) = body.frame().await {
+/// Adds to `whole` what comes, and says whether that was all of it: it stops as soon as `whole` is longer
+/// than `most` bytes.
+async fn collect(body: &mut Body, whole: &mut BytesMut, most: usize) -> Result<bool, Failure> {
+    while whole.len() <= most {
+        let Some(frame) = body.frame().await else {
+            return Ok(true);
+        };
         let frame =
             frame.map_err(|_| Failure::invalid("the request body ended before it was complete"))?;
         if let Ok(data) = frame.into_data() {
-            if whole.len() + data.len() > MAX_BODY {
-                return Err(too_large());
-            }
             whole.extend_from_slice(&data);
         }
     }
-    Ok(whole.freeze())
+    Ok(false)
 }
 
-fn too_large() -> Failure {
+fn too_large(most: usize) -> Failure {
     Failure::Refused(
         StatusCode::PAYLOAD_TOO_LARGE,
-        format!("the request body is larger than {} MiB", MAX_BODY >> 20),
+        format!("the request body is larger than {} KiB", most >> 10),
     )
 }
 
@@ -153,88 +240,4 @@ fn parse_form(bytes: &[u8]) -> Map<String, Value> {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    async fn parsed(content_type: &str, body: impl Into<Body>) -> Result<Value, (u16, String)> {
-        let request = http::Request::builder()
-            .header(CONTENT_TYPE, content_type)
-            .body(body.into())
-            .unwrap();
-        match object(request).await {
-            Ok(fields) => Ok(Value::Object(fields)),
-            Err(Failure::Refused(status, message)) => Err((status.as_u16(), message)),
-            Err(other) => panic!("{other:?}"),
-        }
-    }
-
-    #[tokio::test]
-    async fn a_body_that_is_not_json_and_not_a_form_reads_as_an_empty_object() {
-        for (content_type, body) in [
-            ("text/plain", "{\"force\":true}"),
-            ("", "{"),
-            ("application/json", ""),
-            ("application/octet-stream", "null"),
-            ("application/json", "[1]"),
-        ] {
-            assert_eq!(
-                parsed(content_type, body).await,
-                Ok(json!({})),
-                "{content_type} {body}"
-            );
-        }
-    }
-
-    #[tokio::test]
-    async fn json_and_forms_are_read() {
-        for (content_type, body, read) in [
-            (
-                "application/json",
-                r#"{"force":true}"#,
-                json!({"force": true}),
-            ),
-            ("Application/JSON; charset=utf-8", "{}", json!({})),
-            ("application/vnd.x+json", r#"{"a":1}"#, json!({"a": 1})),
-            (
-                "application/x-www-form-urlencoded",
-                "force=1&x=a%20b&x=c&x=d",
-                json!({"force": "1", "x": ["a b", "c", "d"]}),
-            ),
-        ] {
-            assert_eq!(parsed(content_type, body).await, Ok(read), "{body}");
-        }
-    }
-
-    #[tokio::test]
-    async fn malformed_json_is_refused_with_the_place() {
-        let deep = "[".repeat(100_000);
-        for body in [
-            "{", "null", "1", "\"x\"", "true", " ", "{\"a\":}", "{}x", &deep,
-        ] {
-            let (status, message) = parsed("application/json", body.to_owned())
-                .await
-                .unwrap_err();
-            assert_eq!(status, 400, "{body:.20}");
-            assert!(message.contains("at line 1 column "), "{message}");
-        }
-        let not_utf8 = parsed("application/json", vec![b'"', 0xff, b'"']).await;
-        assert_eq!(not_utf8.unwrap_err().0, 400);
-    }
-
-    #[tokio::test]
-    async fn a_body_over_ten_mebibytes_is_refused_whether_it_says_so_or_not() {
-        let announced = parsed("application/json", vec![b' '; MAX_BODY + 1]).await;
-        assert_eq!(announced.unwrap_err().0, 413);
-        let pieces = (0..11).map(|_| Ok::<_, std::io::Error>(Bytes::from_static(&[b' '; 1 << 20])));
-        let streamed = Body::from_stream(futures::stream::iter(pieces));
-        assert_eq!(
-            parsed("application/json", streamed).await.unwrap_err().0,
-            413
-        );
-        let mut largest = vec![b' '; MAX_BODY - 2];
-        largest.extend_from_slice(b"{}");
-        assert_eq!(parsed("application/json", largest).await, Ok(json!({})));
-    }
-}
+mod tests;

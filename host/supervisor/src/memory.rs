@@ -15,3 +15,15 @@ pub(crate) fn share_heaps() {
         libc::mallopt(libc::M_ARENA_MAX, HEAPS);
     }
 }
+
+/// Gives back to the system what no heap uses any more. By itself glibc gives back only what is at a heap's
+/// end, and a large body leaves holes.
+pub(crate) fn return_unused() {
+    #[cfg(target_env = "gnu")]
+    #[expect(unsafe_code, reason = "a function of the C library that nothing wraps")]
+    // SAFETY: it takes a number of bytes to keep, and may be called by any thread at any time.
+    unsafe {
+        // Whether there was something to give back is no matter.
+        libc::malloc_trim(0);
+    }
+}

@@ -30,7 +30,7 @@ use crate::power::Power;
 use crate::registry_account;
 use crate::run_folder::RunFolder;
 use crate::variables::Variables;
-use crate::{engines, happenings, listeners, systemd};
+use crate::{engines, happenings, listeners, memory, systemd};
 
 /// Threads that run tasks. A device has other things to do, and each thread costs memory.
 const WORKERS: usize = 2;
@@ -109,6 +109,7 @@ async fn device(configuration: &Configuration) -> Result<Ending> {
         api::Settings {
             branding: configuration.branding.clone(),
             local_mode_auth: configuration.local_mode_auth,
+            return_memory: Some(memory::return_unused),
         },
         parts.device.clone(),
         Arc::new(parts.endpoints.clone()),

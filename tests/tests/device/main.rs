@@ -16,6 +16,7 @@ mod docker;
 mod events;
 mod features;
 mod folders;
+mod hostile_callers;
 mod hostile_cloud;
 mod kills;
 mod layout;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::answer::{self, Failure};
 use crate::app::Api;
-use crate::body;
+use crate::body::{self, Document};
 use crate::call::Call;
 use crate::device::{LogEvent, SetTargetError};
 use crate::operation::{Answer, Operation, schema};
@@ -91,7 +91,11 @@ fn names_apps(target: &Map<String, Value>) -> bool {
 
 async fn set_target(api: Api, call: Call) -> Outcome {
     // What a client sent otherwise would read as a target without apps, and end every service.
-    let target = body::json_object(call.request).await?;
+    let Document {
+        fields: target,
+        // Until the target is stored.
+        turn: _turn,
+    } = body::json_document(call.request, &api.large_bodies).await?;
     if !names_apps(&target) {
         return Err(Failure::invalid(
             "Invalid target state.\n`local.apps` is missing: to remove all services send `{\"local\": {\"apps\": {}}}`",
