@@ -1,25 +1,166 @@
 //! One line for each request: method, path, status and time taken. Never the query, which may hold a key.
 //!
 //! Requests that only read and succeed are logged at `debug`: a client that polls the state would
-//! otherwise fill the journal of a device with it. All others are logged at `info`.
+//! otherwise fill the journal of a device with it. All others are logged at `info`, up to some lines a
+//! second: what is beyond is told as a number, so that nobody can have the journal drop what matters, or
+//! wear out flash memory.
 
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use http::{Method, StatusCode};
 
-/// Writes the line of one request.
-pub(crate) fn write(method: &Method, path: &str, status: StatusCode, time: Duration) {
-    let quiet = matches!(*method, Method::GET | Method::HEAD) && status.is_success();
-    let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-    let status = status.as_u16();
-    if quiet {
-        tracing::debug!(target: "access", status, micros, "{method} {path}");
-    } else {
-        tracing::info!(target: "access", status, micros, "{method} {path}");
+use crate::bounds::{OTHER_LINES, REFUSED_LINES};
+
+/// The time that lines are counted over.
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// The log of one API.
+pub(crate) struct AccessLog {
+    /// Of those that are not to ask: anybody can send them.
+    refused: Arc<Lines>,
+    others: Arc<Lines>,
+    unhealthy: Lines,
+}
+
+impl AccessLog {
+    pub(crate) fn new() -> Self {
+        AccessLog {
+            refused: Arc::new(Lines::new(REFUSED_LINES)),
+            others: Arc::new(Lines::new(OTHER_LINES)),
+            unhealthy: Lines::new(1),
+        }
+    }
+
+    /// Writes the line of one request, or counts it.
+    pub(crate) fn write(&self, method: &Method, path: &str, status: StatusCode, time: Duration) {
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let number = status.as_u16();
+        if matches!(*method, Method::GET | Method::HEAD) && status.is_success() {
+            tracing::debug!(target: "access", status = number, micros, "{method} {path}");
+            return;
+        }
+        let is_refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        let lines = if is_refused {
+            &self.refused
+        } else {
+            &self.others
+        };
+        match lines.next(Instant::now()) {
+            Line::Written => {
+                tracing::info!(target: "access", status = number, micros, "{method} {path}");
+            }
+            Line::Counted { first: false } => {}
+            Line::Counted { first: true } => {
+                let lines = lines.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep(WINDOW).await;
+                    let count = lines.take_counted();
+                    if is_refused {
+                        tracing::info!(target: "access", count, "more requests were refused for their keys or origins within a second");
+                    } else {
+                        tracing::info!(target: "access", count, "more requests were answered within a second");
+                    }
+                });
+            }
+        }
+    }
+}
+
+impl AccessLog {
+    /// Whether what makes the device unhealthy is to be written now: anybody can ask for it.
+    pub(crate) fn wants_problems(&self) -> bool {
+        self.unhealthy.next(Instant::now()) == Line::Written
     }
 }
 
 /// Whether a line for a request that reads and succeeds is written at all.
 pub(crate) fn wants_reads() -> bool {
     tracing::enabled!(target: "access", tracing::Level::DEBUG)
+}
+
+/// Lines of one kind, so many in a [`WINDOW`].
+struct Lines {
+    most: u64,
+    window: Mutex<Window>,
+}
+
+struct Window {
+    begun: Option<Instant>,
+    written: u64,
+    counted: u64,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Line {
+    Written,
+    /// Instead of being written; somebody has to tell the number if this is the `first` of them.
+    Counted {
+        first: bool,
+    },
+}
+
+impl Lines {
+    const fn new(most: u64) -> Self {
+        Lines {
+            most,
+            window: Mutex::new(Window {
+                begun: None,
+                written: 0,
+                counted: 0,
+            }),
+        }
+    }
+
+    /// What to do about a line that comes `now`.
+    fn next(&self, now: Instant) -> Line {
+        let mut window = self.window();
+        let is_over = window
+            .begun
+            .is_none_or(|begun| now.saturating_duration_since(begun) >= WINDOW);
+        if is_over {
+            window.begun = Some(now);
+            window.written = 0;
+        }
+        if window.written < self.most {
+            window.written += 1;
+            return Line::Written;
+        }
+        window.counted += 1;
+        Line::Counted {
+            first: window.counted == 1,
+        }
+    }
+
+    /// How many were counted since this was last asked.
+    fn take_counted(&self) -> u64 {
+        std::mem::take(&mut self.window().counted)
+    }
+
+    fn window(&self) -> MutexGuard<'_, Window> {
+        self.window.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m3_a_second_has_so_many_lines_and_a_number_for_the_rest() {
+        let lines = Lines::new(2);
+        let start = Instant::now();
+        let at = |millis| lines.next(start + Duration::from_millis(millis));
+        assert_eq!(at(0), Line::Written);
+        assert_eq!(at(1), Line::Written);
+        assert_eq!(at(2), Line::Counted { first: true });
+        assert_eq!(at(999), Line::Counted { first: false });
+        // The number of the second before is told by whoever began to count it.
+        assert_eq!(at(1000), Line::Written);
+        assert_eq!(lines.take_counted(), 2);
+        assert_eq!(at(1001), Line::Written);
+        assert_eq!(at(1002), Line::Counted { first: true });
+        assert_eq!(lines.take_counted(), 1);
+        assert_eq!(lines.take_counted(), 0);
+    }
 }

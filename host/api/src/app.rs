@@ -12,16 +12,18 @@ use store::Store;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use crate::access_log::{self, AccessLog};
 use crate::answer::{self, Failure};
 use crate::auth::{self, LocalModeAuth};
 use crate::call::Call;
+use crate::connection::ClientConnection;
 use crate::device::{Device, Endpoints, Found, Request, Response};
 use crate::drawn::Drawn;
 use crate::large_body::LargeBodies;
 use crate::metrics::{Metrics, Seen};
 use crate::routes::{self, Core, Handler, Outcome};
 use crate::v2::local_logs::MAX_READERS;
-use crate::{access_log, ping, v1};
+use crate::{ping, v1};
 
 /// How the API is set up.
 #[derive(Debug, Clone, Default)]
@@ -51,6 +53,7 @@ pub(crate) struct Parts {
     pub(crate) log_readers: Arc<Semaphore>,
     pub(crate) large_bodies: LargeBodies,
     pub(crate) metrics: Metrics,
+    pub(crate) access_log: AccessLog,
     /// The routes that are answered before any is looked up.
     ping: Seen,
     health: Seen,
@@ -100,6 +103,7 @@ impl App {
                 applications: Drawn::default(),
                 log_readers: Arc::new(Semaphore::new(MAX_READERS)),
                 metrics: Metrics::new(),
+                access_log: AccessLog::new(),
                 ping: seen(ping::PATH),
                 health: seen(v1::health::PATH),
                 stopping,
@@ -121,7 +125,8 @@ impl App {
         let (status, time) = (response.status(), begun.elapsed());
         self.api.metrics.requests.count(seen, status, time);
         if !(reads && status.is_success()) || access_log::wants_reads() {
-            access_log::write(&method, uri.path(), status, time);
+            let log = &self.api.access_log;
+            log.write(&method, uri.path(), status, time);
         }
         response
     }
@@ -147,6 +152,9 @@ impl App {
             return Ok(response);
         }
         let caller = auth::admit(&self.api, &request)?;
+        if let Some(connection) = request.extensions().get::<ClientConnection>() {
+            connection.is_admitted();
+        }
         match routes::find(request.method(), request.uri().path()) {
             Core::Route(place, handler, params) => {
                 *seen = Seen::Core(place);

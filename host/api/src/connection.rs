@@ -1,9 +1,16 @@
 //! One connection: HTTP/1.1 on a socket, until the client leaves, is too slow, or the API stops.
 
 use std::convert::Infallible;
-use std::time::Duration;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 
 use axum::body::Body;
+use bytes::Bytes;
+use http::header::CONNECTION;
+use http::{HeaderValue, StatusCode};
+use http_body::{Body as _, Frame, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -12,41 +19,55 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
+use crate::bounds::{BUFFER, HEAD_WITHIN, KERNEL_BUFFER, STREAM_UNREAD_FOR};
+use crate::device::Request;
+use crate::places::{Place, UnderWay};
+use crate::socket::Socket;
 use crate::unread::Received;
 
-/// How long a client may take to send the head of a request. Also how long a connection may be idle.
-const HEAD_WITHIN: Duration = if cfg!(test) {
-    Duration::from_secs(2)
-} else {
-    Duration::from_secs(30)
-};
-/// The longest head, and how much of an answer is held for a client that reads slowly, in bytes.
-const BUFFER: usize = 64 << 10;
-/// How much of an answer the kernel holds for a client that reads slowly, in bytes. Left to itself it
-/// holds megabytes for each.
-const KERNEL_BUFFER: usize = 256 << 10;
-/// How long a client may leave what it is sent unread, or be silent on a connection that streams to it,
-/// before its connection ends (device behaviour 1.0, "Socket timeout").
-const UNREAD_FOR: Duration = Duration::from_secs(15 * 60);
+/// The connection that a request came by, among the request's extensions. What comes through the cloud's
+/// tunnel has none.
+#[derive(Clone)]
+pub(crate) struct ClientConnection {
+    place: Arc<Place>,
+}
+
+impl ClientConnection {
+    /// A request of it was let in.
+    pub(crate) fn is_admitted(&self) {
+        self.place.is_admitted();
+    }
+}
 
 /// Serves one connection. When `stopping` is cancelled the request under way is finished and no other is
 /// taken.
-pub(crate) async fn serve(app: App, stream: TcpStream, stopping: CancellationToken) {
+pub(crate) async fn serve(app: App, stream: TcpStream, place: Place, stopping: CancellationToken) {
     if let Err(error) = prepare(&stream) {
         tracing::debug!(%error, "failed to set up a connection");
         return;
     }
+    let place = Arc::new(place);
+    let streams = Arc::<AtomicBool>::default();
+    let client = ClientConnection {
+        place: place.clone(),
+    };
     let service = service_fn(|request: http::Request<hyper::body::Incoming>| {
-        let app = &app;
+        let (app, client, streams) = (&app, &client, &streams);
+        let under_way = place.request();
         async move {
-            let (head, body) = request.into_parts();
-            let body = if hyper::body::Body::is_end_stream(&body) {
-                Body::empty()
-            } else {
-                Body::new(Received::new(body, &head.headers))
-            };
-            let request = http::Request::from_parts(head, body);
-            Ok::<_, Infallible>(app.answer(request).await)
+            let mut request = with_rest(request);
+            request.extensions_mut().insert(client.clone());
+            let mut answer = app.answer(request).await;
+            streams.store(answer.size_hint().exact().is_none(), Ordering::Relaxed);
+            if answer.status() == StatusCode::UNAUTHORIZED {
+                // Whoever guesses keys, or floods, begins anew each time.
+                let close = HeaderValue::from_static("close");
+                answer.headers_mut().insert(CONNECTION, close);
+            }
+            Ok::<_, Infallible>(answer.map(|body| AnswerBody {
+                body,
+                _under_way: under_way,
+            }))
         }
     });
     let connection = http1::Builder::new()
@@ -55,13 +76,17 @@ pub(crate) async fn serve(app: App, stream: TcpStream, stopping: CancellationTok
         // Not `pipeline_flush`: with it a body that is always ready is taken in without bound, whoever
         // reads or does not read it.
         .max_buf_size(BUFFER)
-        .serve_connection(TokioIo::new(stream), service);
-    let mut connection = std::pin::pin!(connection);
+        .serve_connection(TokioIo::new(Socket::new(stream, streams.clone())), service);
+    let mut connection = pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
         () = stopping.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await
+        }
+        () = place.displaced() => {
+            tracing::debug!("a connection made room for another");
+            return;
         }
     };
     if let Err(error) = ended {
@@ -70,12 +95,49 @@ pub(crate) async fn serve(app: App, stream: TcpStream, stopping: CancellationTok
     }
 }
 
+/// With a body of which nothing is left unread.
+fn with_rest(request: http::Request<hyper::body::Incoming>) -> Request {
+    let (head, body) = request.into_parts();
+    let body = if hyper::body::Body::is_end_stream(&body) {
+        Body::empty()
+    } else {
+        Body::new(Received::new(body, &head.headers))
+    };
+    Request::from_parts(head, body)
+}
+
 fn prepare(stream: &TcpStream) -> std::io::Result<()> {
     // Answers are small and written whole: waiting to fill a packet would only delay them.
     stream.set_nodelay(true)?;
     sockopt::set_socket_send_buffer_size(stream, KERNEL_BUFFER)?;
     sockopt::set_socket_keepalive(stream, true)?;
-    let unread = u32::try_from(UNREAD_FOR.as_millis()).unwrap_or(u32::MAX);
+    let unread = u32::try_from(STREAM_UNREAD_FOR.as_millis()).unwrap_or(u32::MAX);
     sockopt::set_tcp_user_timeout(stream, unread)?;
     Ok(())
+}
+
+/// The body of an answer: its request is under way until all of it is written.
+struct AnswerBody {
+    body: Body,
+    _under_way: UnderWay,
+}
+
+impl http_body::Body for AnswerBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }

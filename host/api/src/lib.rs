@@ -31,9 +31,11 @@ mod moment;
 mod openapi;
 mod operation;
 mod ping;
+mod places;
 mod routes;
 mod serve;
 mod services;
+mod socket;
 mod unread;
 mod v1;
 mod v2;
@@ -47,6 +49,7 @@ mod tests;
 pub use app::{App, Settings};
 pub use auth::LocalModeAuth;
 pub use axum::body::Body;
+pub use bounds::GRACE;
 pub use device::{
     Device, DeviceTally, Endpoints, Facts, Found, LogEvent, PluginRoutes, PluginTally, Request,
     Response, SetTargetError,
@@ -57,7 +60,7 @@ pub use events::{
 };
 pub use moment::Moment;
 pub use routes::{Route, core_routes};
-pub use serve::{GRACE, serve};
+pub use serve::serve;
 pub use v1::device::write as device_state_json;
 pub use v3::plan::{
     Blocked, Blocker, DevicePlan, ImageUser, PlanState, PlanStep, StepKind, StepReason, StepState,

@@ -1,38 +1,33 @@
 //! Listens: takes connections, as many as fit, and ends them in good order.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
+use crate::bounds::{AFTER_FAILURE, GRACE};
 use crate::connection;
+use crate::places::Places;
 
-/// How long requests under way may still take when the API stops (device behaviour, Decisions).
-pub const GRACE: Duration = Duration::from_secs(5);
-/// Connections at the same time; the next client waits until one of them ends. Idle ones end by
-/// themselves.
-pub(crate) const MAX_CONNECTIONS: usize = if cfg!(test) { 8 } else { 512 };
-/// The pause after a failure to take a connection, which is mostly a lack of file descriptors.
-const AFTER_FAILURE: Duration = Duration::from_millis(100);
+/// What whoever is one too many hears.
+const FULL: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 /// Serves until the token that `app` was made with is cancelled. Then nothing more is taken, endless
 /// streams close at once, other requests get [`GRACE`], and what is left after that is dropped.
 pub async fn serve(app: App, listeners: Vec<TcpListener>) {
     let stopping = app.api().stopping().clone();
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let connections = TaskTracker::new();
     let cut = CancellationToken::new();
     let accepting = TaskTracker::new();
     for listener in listeners {
-        let (app, places, connections) = (app.clone(), places.clone(), connections.clone());
+        let (app, connections) = (app.clone(), connections.clone());
         let (stopping, cut) = (stopping.clone(), cut.clone());
         accepting.spawn(async move {
             tokio::select! {
-                () = accept(&listener, app, &places, &connections, &cut) => {}
+                () = accept(&listener, app, &connections, &cut) => {}
                 () = stopping.cancelled() => {}
             }
         });
@@ -58,25 +53,24 @@ pub async fn serve(app: App, listeners: Vec<TcpListener>) {
 async fn accept(
     listener: &TcpListener,
     app: App,
-    places: &Arc<Semaphore>,
     connections: &TaskTracker,
     cut: &CancellationToken,
 ) {
+    let places = Arc::<Places>::default();
     loop {
-        // Closed by nobody, so there is always a place in the end.
-        let Ok(place) = places.clone().acquire_owned().await else {
-            return;
-        };
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
+                let Some(place) = places.take(peer.ip()) else {
+                    refuse(&stream);
+                    continue;
+                };
                 let (app, cut) = (app.clone(), cut.clone());
                 connections.spawn(async move {
                     let stopping = app.api().stopping().clone();
                     tokio::select! {
-                        () = connection::serve(app, stream, stopping) => {}
+                        () = connection::serve(app, stream, place, stopping) => {}
                         () = cut.cancelled() => {}
                     }
-                    drop(place);
                 });
             }
             Err(error) => {
@@ -85,4 +79,10 @@ async fn accept(
             }
         }
     }
+}
+
+/// Says so, where the kernel takes it without waiting.
+fn refuse(stream: &TcpStream) {
+    tracing::debug!("a connection too many");
+    let _ = stream.try_write(FULL);
 }

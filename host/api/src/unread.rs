@@ -4,7 +4,6 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -13,9 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
-/// How long the rest of a body is read for, and how much of it, in bytes.
-const FOR: Duration = Duration::from_secs(5);
-const UP_TO: usize = 64 << 20;
+use crate::bounds::{REST_FOR, REST_UP_TO};
 
 /// A body from a socket.
 pub(crate) struct Received {
@@ -71,7 +68,7 @@ impl Drop for Received {
             && !self.awaits_go_ahead
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
-            runtime.spawn(tokio::time::timeout(FOR, read_and_drop(rest)));
+            runtime.spawn(tokio::time::timeout(REST_FOR, read_and_drop(rest)));
         }
     }
 }
@@ -80,7 +77,7 @@ async fn read_and_drop(mut body: Incoming) {
     let mut read = 0;
     while let Some(Ok(frame)) = body.frame().await {
         read += frame.data_ref().map_or(0, Bytes::len);
-        if read > UP_TO {
+        if read > REST_UP_TO {
             return;
         }
     }

@@ -6,8 +6,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
+use crate::bounds::LISTENER_CONNECTIONS;
 use crate::fake::{FakeDevice, Fixture, fixture};
-use crate::serve::MAX_CONNECTIONS;
 use crate::{LocalModeAuth, serve};
 
 /// Longer than anything here takes unless it hangs.
@@ -152,27 +152,92 @@ async fn what_is_not_http_is_refused_and_leaves_others_alone() {
     assert!(rest(&mut stream).await.ends_with("OK"));
 }
 
+const PING: &str = "GET /ping HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+
 #[tokio::test]
-async fn clients_that_send_no_head_go_and_make_room_for_others() {
+async fn clients_that_send_no_head_go() {
     let device = served(FakeDevice::default()).await;
-    let mut idle = Vec::new();
-    for number in 0..MAX_CONNECTIONS {
-        let begun = if number % 2 == 0 {
-            ""
-        } else {
-            "GET /ping HTTP/1.1\r\nHost:"
-        };
-        idle.push(device.send(begun).await);
-    }
-    // All places are taken; this one waits for the others to be told to go.
-    let mut patient = device
-        .send("GET /ping HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        .await;
-    assert!(rest(&mut patient).await.ends_with("OK"));
-    for mut stream in idle {
-        let answer = rest(&mut stream).await;
+    for begun in ["", "GET /ping HTTP/1.1\r\nHost:"] {
+        let answer = rest(&mut device.send(begun).await).await;
         assert!(!answer.contains("200"), "{answer}");
     }
+}
+
+#[tokio::test]
+async fn m3_clients_without_a_key_keep_nobody_out() {
+    let device = served(FakeDevice::default()).await;
+    // What each of them has begun takes its place for seconds, and nobody waits for that.
+    let mut held = Vec::new();
+    for number in 0..3 * LISTENER_CONNECTIONS {
+        let begun = ["", "GET /ping HTTP/1.1\r\nHost:", "GET /ping"][number % 3];
+        held.push(device.send(begun).await);
+        if number % LISTENER_CONNECTIONS == LISTENER_CONNECTIONS - 1 {
+            assert!(rest(&mut device.send(PING).await).await.ends_with("OK"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn m3_whoever_has_shown_a_key_keeps_its_place() {
+    let device = served(FakeDevice::default()).await;
+    let ask = format!(
+        "GET /v2/version HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n",
+        device.fixture.key
+    );
+    let mut known = device.send(&ask).await;
+    until(&mut known, "success").await;
+    let mut unknown = Vec::new();
+    for _ in 0..2 * LISTENER_CONNECTIONS {
+        unknown.push(device.send("GET /ping").await);
+    }
+    assert!(rest(&mut device.send(PING).await).await.ends_with("OK"));
+    known.write_all(ask.as_bytes()).await.unwrap();
+    until(&mut known, "success").await;
+}
+
+#[tokio::test]
+async fn m3_a_connection_ends_with_the_first_401() {
+    let device = served(FakeDevice::default()).await;
+    let ask = "GET /v1/device HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let answers = rest(&mut device.send(ask.repeat(50)).await).await;
+    assert_eq!(answers.matches("HTTP/1.1 401 ").count(), 1, "{answers}");
+    assert!(answers.contains("connection: close"), "{answers}");
+    // Its answer comes, whatever is sent with the request.
+    let long = 1 << 20;
+    let mut stream = device
+        .send(format!(
+            "POST /v1/blink HTTP/1.1\r\nHost: localhost\r\nContent-Length: {long}\r\n\r\n"
+        ))
+        .await;
+    stream.write_all(&vec![b' '; long]).await.unwrap();
+    assert!(rest(&mut stream).await.starts_with("HTTP/1.1 401 "));
+}
+
+#[tokio::test]
+async fn m3_an_answer_that_nobody_reads_ends_its_connection() {
+    let device = served(FakeDevice::default()).await;
+    let ask = format!(
+        "GET /v3/openapi.json HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n",
+        device.fixture.key
+    );
+    let mut stream = device.send("").await;
+    // The server takes no more requests while its answers are not read, and goes in the end: either this is
+    // refused in the middle, or the next write is.
+    let written = tokio::time::timeout(DEADLINE, async {
+        loop {
+            if let Err(error) = stream.write_all(ask.as_bytes()).await {
+                return error;
+            }
+        }
+    });
+    let error = written.await.expect("the connection stays open");
+    assert!(
+        matches!(
+            error.kind(),
+            std::io::ErrorKind::ConnectionReset | std::io::ErrorKind::BrokenPipe
+        ),
+        "{error}"
+    );
 }
 
 #[tokio::test]

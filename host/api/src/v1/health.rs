@@ -37,6 +37,8 @@ pub(crate) fn health(api: &Api) -> Response {
     if problems.is_empty() {
         return answer::empty(StatusCode::OK);
     }
-    tracing::warn!(?problems, "the device is not healthy");
+    if api.access_log.wants_problems() {
+        tracing::warn!(?problems, "the device is not healthy");
+    }
     answer::text(StatusCode::INTERNAL_SERVER_ERROR, "Unhealthy")
 }

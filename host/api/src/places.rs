@@ -1,0 +1,225 @@
+//! Who has a connection to one listener: so many, and so many of each peer (see [`crate::bounds`]).
+//!
+//! A place is never waited for, so that whoever holds them all keeps nobody out: the oldest connection that
+//! has shown no key ends to make room, else the one that is idle for longest.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::bounds::{LISTENER_CONNECTIONS, PEER_CONNECTIONS};
+
+/// The places of one listener.
+#[derive(Default)]
+pub(crate) struct Places {
+    taken: Mutex<Taken>,
+}
+
+#[derive(Default)]
+struct Taken {
+    /// By the order in which they were taken.
+    connections: BTreeMap<u64, Standing>,
+    next: u64,
+    /// Ticks with each request that ends.
+    clock: u64,
+}
+
+/// What speaks for and against a connection when places are short.
+struct Standing {
+    peer: IpAddr,
+    /// A request of it was let in.
+    is_admitted: bool,
+    requests_under_way: usize,
+    /// When the last request ended.
+    idle_since: u64,
+    displaced: CancellationToken,
+}
+
+/// A place, held until it is dropped.
+pub(crate) struct Place {
+    places: Arc<Places>,
+    number: u64,
+    displaced: CancellationToken,
+}
+
+/// Held while a request is under way.
+pub(crate) struct UnderWay(Arc<Place>);
+
+impl Places {
+    /// A place for a connection of `peer`, where there is one or one can be made.
+    pub(crate) fn take(self: &Arc<Self>, peer: IpAddr) -> Option<Place> {
+        let peer = peer_of(peer);
+        let mut taken = self.taken();
+        let of_peer = |standing: &Standing| standing.peer == peer;
+        let count = taken.connections.values().filter(|s| of_peer(s)).count();
+        if !peer.is_loopback() && count >= PEER_CONNECTIONS {
+            taken.displace(of_peer)?;
+        }
+        if taken.connections.len() >= LISTENER_CONNECTIONS {
+            taken.displace(|_| true)?;
+        }
+        let number = taken.next;
+        taken.next += 1;
+        let displaced = CancellationToken::new();
+        let standing = Standing {
+            peer,
+            is_admitted: false,
+            requests_under_way: 0,
+            idle_since: 0,
+            displaced: displaced.clone(),
+        };
+        taken.connections.insert(number, standing);
+        Some(Place {
+            places: self.clone(),
+            number,
+            displaced,
+        })
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Taken {
+    /// Ends the connection that is easiest to do without among these; `None` where there is none.
+    fn displace(&mut self, among: impl Fn(&Standing) -> bool) -> Option<()> {
+        let candidates = self.connections.iter().filter(|(_, s)| among(s));
+        let least = candidates
+            .filter(|(_, s)| !s.is_admitted || s.requests_under_way == 0)
+            .min_by_key(|(number, s)| (s.is_admitted, s.idle_since, **number))
+            .map(|(number, _)| *number)?;
+        let standing = self.connections.remove(&least)?;
+        standing.displaced.cancel();
+        Some(())
+    }
+}
+
+impl Place {
+    /// Ends when somebody else needs the place more.
+    pub(crate) async fn displaced(&self) {
+        self.displaced.cancelled().await;
+    }
+
+    /// A request of this connection was let in: it no longer makes room for those that have shown nothing.
+    pub(crate) fn is_admitted(&self) {
+        self.with(|standing, _| standing.is_admitted = true);
+    }
+
+    /// For as long as a request is under way.
+    pub(crate) fn request(self: &Arc<Self>) -> UnderWay {
+        self.with(|standing, _| standing.requests_under_way += 1);
+        UnderWay(self.clone())
+    }
+
+    /// Nothing where the place is somebody else's already.
+    fn with(&self, change: impl FnOnce(&mut Standing, u64)) {
+        let mut taken = self.places.taken();
+        taken.clock += 1;
+        let now = taken.clock;
+        if let Some(standing) = taken.connections.get_mut(&self.number) {
+            change(standing, now);
+        }
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.with(|standing, now| {
+            standing.requests_under_way = standing.requests_under_way.saturating_sub(1);
+            standing.idle_since = now;
+        });
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.places.taken().connections.remove(&self.number);
+    }
+}
+
+/// Whom an address stands for: the host itself has many, and so has whoever has a network of IPv6.
+fn peer_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        address if address.is_loopback() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(address) => {
+            let network = address.to_bits() & !u128::from(u64::MAX);
+            Ipv6Addr::from_bits(network).into()
+        }
+        address => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_displaced(place: &Place) -> bool {
+        place.displaced.is_cancelled()
+    }
+
+    #[test]
+    fn m3_one_peer_has_a_share_of_the_places_and_the_host_all() {
+        let places = Arc::<Places>::default();
+        let busy = |address: &str| {
+            let place = Arc::new(places.take(address.parse().unwrap())?);
+            place.is_admitted();
+            Some(place.request())
+        };
+        let of_network = |number: usize| format!("2001:db8::{number}");
+        let container: Vec<_> = (0..PEER_CONNECTIONS).map(|_| busy("172.17.0.2")).collect();
+        assert!(container.iter().all(Option::is_some));
+        assert!(busy("172.17.0.2").is_none());
+        assert!(busy("::ffff:172.17.0.2").is_none());
+        drop(container);
+        let network: Vec<_> = (0..PEER_CONNECTIONS)
+            .map(|number| busy(&of_network(number)))
+            .collect();
+        assert!(network.iter().all(Option::is_some));
+        assert!(busy("2001:db8::ffff").is_none());
+        assert!(busy("2001:db8:0:1::1").is_some());
+        drop(network);
+        let host: Vec<_> = (0..LISTENER_CONNECTIONS)
+            .map(|number| busy(&format!("127.0.0.{}", number + 1)))
+            .collect();
+        assert!(host.iter().all(Option::is_some));
+        assert!(busy("127.0.0.1").is_none());
+        assert!(busy("172.17.0.2").is_none());
+    }
+
+    #[test]
+    fn m3_whoever_has_shown_no_key_makes_room_first_and_then_who_is_idle_for_longest() {
+        let places = Arc::<Places>::default();
+        let take = || places.take(Ipv4Addr::LOCALHOST.into()).map(Arc::new);
+        let mut held: Vec<_> = (0..LISTENER_CONNECTIONS).map(|_| take().unwrap()).collect();
+        for place in &held[..LISTENER_CONNECTIONS - 2] {
+            place.is_admitted();
+        }
+        // Whatever an unknown client has under way does not count.
+        let under_way = held[LISTENER_CONNECTIONS - 2].request();
+        held.push(take().unwrap());
+        assert!(is_displaced(&held[LISTENER_CONNECTIONS - 2]));
+        held.push(take().unwrap());
+        assert!(is_displaced(&held[LISTENER_CONNECTIONS - 1]));
+        drop(under_way);
+        for place in &held {
+            place.is_admitted();
+        }
+        let busy: Vec<_> = held[2..].iter().map(|place| place.request()).collect();
+        drop(held[1].request());
+        drop(held[0].request());
+        held.push(take().unwrap());
+        assert!(is_displaced(&held[1]) && !is_displaced(&held[0]));
+        held.last().unwrap().is_admitted();
+        let _last = held.last().unwrap().request();
+        held.push(take().unwrap());
+        assert!(is_displaced(&held[0]));
+        held.last().unwrap().is_admitted();
+        let _this = held.last().unwrap().request();
+        assert!(take().is_none(), "all are at work");
+        drop(busy);
+        assert!(take().is_some());
+    }
+}

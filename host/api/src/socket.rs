@@ -1,0 +1,98 @@
+//! A socket that fails when its client has read nothing for too long.
+
+use std::io::{Error, ErrorKind, IoSlice, Result};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Sleep, sleep};
+
+use crate::bounds::{STREAM_UNREAD_FOR, UNREAD_FOR};
+
+/// See the module.
+pub(crate) struct Socket {
+    stream: TcpStream,
+    /// The answer under way has no end that anybody knows.
+    streams: Arc<AtomicBool>,
+    /// Since the kernel takes no more.
+    unread: Option<Pin<Box<Sleep>>>,
+}
+
+impl Socket {
+    /// `streams` is set while the answer has no end that anybody knows.
+    pub(crate) fn new(stream: TcpStream, streams: Arc<AtomicBool>) -> Self {
+        Socket {
+            stream,
+            streams,
+            unread: None,
+        }
+    }
+
+    fn or_too_late(
+        &mut self,
+        written: Poll<Result<usize>>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<usize>> {
+        if written.is_ready() {
+            self.unread = None;
+            return written;
+        }
+        let streams = self.streams.load(Ordering::Relaxed);
+        let unread = self.unread.get_or_insert_with(|| {
+            Box::pin(sleep(if streams {
+                STREAM_UNREAD_FOR
+            } else {
+                UNREAD_FOR
+            }))
+        });
+        unread.as_mut().poll(context).map(|()| {
+            let why = "the client does not read its answer";
+            Err(Error::new(ErrorKind::TimedOut, why))
+        })
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.or_too_late(written, context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.or_too_late(written, context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
