@@ -93,7 +93,7 @@ impl Connection {
         body: &str,
     ) -> io::Result<()> {
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: device\r\nauthorization: Bearer {}\r\n{headers}\
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n{headers}\
              content-length: {}\r\n\r\n{body}",
             self.key,
             body.len()

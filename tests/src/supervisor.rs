@@ -26,6 +26,7 @@ const DESCRIBED_WITHIN: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, Default)]
 pub struct Builder {
     arguments: Vec<String>,
+    listen: Option<String>,
     configuration: String,
     program: Option<PathBuf>,
     environment: Vec<(String, String)>,
@@ -45,6 +46,13 @@ impl Builder {
     #[must_use]
     pub fn argument(mut self, argument: impl Into<String>) -> Self {
         self.arguments.push(argument.into());
+        self
+    }
+
+    /// Where it listens, as `--listen` takes it; with keys on a free port where nothing is said.
+    #[must_use]
+    pub fn listen(mut self, address: impl Into<String>) -> Self {
+        self.listen = Some(address.into());
         self
     }
 
@@ -379,7 +387,10 @@ impl Supervisor {
         command
             .args(["run", "--listen"])
             // A free port at first, then the same: services are told of it when they are made.
-            .arg(self.base.strip_prefix("http://").unwrap_or("127.0.0.1:0"))
+            .arg(match &self.builder.listen {
+                Some(address) => address,
+                None => self.base.strip_prefix("http://").unwrap_or("127.0.0.1:0"),
+            })
             .arg("--state-dir")
             .arg(&self.state_dir)
             .arg("--host-root")

@@ -173,7 +173,7 @@ fn with_type(status: StatusCode, content_type: HeaderValue, body: Body) -> Respo
 }
 
 /// An error with its causes on one line.
-fn chain(error: &dyn Error) -> String {
+pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access_log::{self, AccessLog};
 use crate::answer::{self, Failure};
-use crate::auth::{self, LocalModeAuth};
+use crate::auth::{self, Credentials};
 use crate::call::Call;
 use crate::connection::ClientConnection;
 use crate::device::{Device, Endpoints, Found, Request, Response};
@@ -23,15 +23,15 @@ use crate::large_body::LargeBodies;
 use crate::metrics::{Metrics, Seen};
 use crate::routes::{self, Core, Handler, Outcome};
 use crate::v2::local_logs::MAX_READERS;
-use crate::{ping, v1};
+use crate::{ping, sites, v1};
 
 /// How the API is set up.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// Names that a vendor changes.
     pub branding: Branding,
-    /// What a device in local mode answers without a key.
-    pub local_mode_auth: LocalModeAuth,
+    /// Names by which clients may call the device beside its own, in lower case.
+    pub host_names: Vec<String>,
     /// Gives what the heap keeps back to the system; called after a large body.
     pub return_memory: Option<fn()>,
 }
@@ -148,10 +148,15 @@ impl App {
 
     /// `seen` is told the route as soon as it is found.
     async fn dispatch(&self, request: Request, seen: &mut Seen) -> Outcome {
+        // The cloud asks through its tunnel, where there is no browser and no connection.
+        let came_by_connection = request.extensions().get::<ClientConnection>().is_some();
+        if came_by_connection {
+            sites::check(&request, || self.names())?;
+        }
         if let Some(response) = self.before_keys(&request, seen) {
             return Ok(response);
         }
-        let caller = auth::admit(&self.api, &request)?;
+        let caller = Credentials::of(&self.api, &request).admit().await?;
         if let Some(connection) = request.extensions().get::<ClientConnection>() {
             connection.is_admitted();
         }
@@ -183,11 +188,17 @@ impl App {
             *seen = self.api.ping.clone();
             return Some(ping::ping());
         }
-        let open = auth::health_is_open(self.api.settings.local_mode_auth);
-        (open && path.eq_ignore_ascii_case(v1::health::PATH)).then(|| {
+        path.eq_ignore_ascii_case(v1::health::PATH).then(|| {
             *seen = self.api.health.clone();
             v1::health::health(&self.api)
         })
+    }
+
+    /// What clients may call the device.
+    fn names(&self) -> Vec<String> {
+        let mut names = self.api.settings.host_names.clone();
+        names.extend(self.api.device.host_names());
+        names
     }
 
     async fn ask_plugins(

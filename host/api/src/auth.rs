@@ -1,6 +1,6 @@
 //! Who may ask: the key of a request, and what it covers (device behaviour 2 and Decisions).
 //!
-//! [`admit`] runs for every request before its path is looked up, so that a caller without a key learns
+//! [`Credentials::admit`] runs for every request before its path is looked up, so that a caller without a key learns
 //! nothing about which paths exist. It never logs a key.
 
 use std::borrow::Cow;
@@ -8,25 +8,13 @@ use std::borrow::Cow;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method};
 use model::AppId;
-use serde::{Deserialize, Serialize};
 use store::KeyOwner;
 
 use crate::answer::Failure;
 use crate::app::Api;
+use crate::connection::ClientConnection;
 use crate::device::Request;
-
-/// What may be asked without a key on a device in local mode (configuration `local_mode_auth`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LocalModeAuth {
-    /// `/v2/local/*` and the few reads that the command line tool makes.
-    #[default]
-    LocalEndpoints,
-    /// Everything, as in the field's reference system.
-    Open,
-    /// Nothing but `/ping`, in local mode or not.
-    Strict,
-}
+use crate::listener::LocalModeAuth;
 
 /// What the command line tool asks for beside `/v2/local/*`.
 const LOCAL_READS: [&str; 3] = ["/v2/version", "/v2/state/status", "/v2/containerId"];
@@ -56,39 +44,54 @@ pub(crate) struct Caller {
     pub(crate) key: Option<KeyOwner>,
 }
 
-/// Lets a request in, or refuses it.
-///
-/// # Errors
-/// [`Failure::Unauthorized`] where a key is needed and the offered one is missing or unknown.
-pub(crate) fn admit(api: &Api, request: &Request) -> Result<Caller, Failure> {
-    let key = offered_key(request).and_then(|offered| api.keys.key_owner(&offered));
-    let open = needs_no_key(
-        api.settings.local_mode_auth,
-        request.method(),
-        request.uri().path(),
-    ) && api.device.local_mode();
-    match (open, key) {
-        (true, key) => Ok(Caller {
-            scope: Scope::All,
+/// What speaks for a request.
+pub(crate) struct Credentials {
+    key: Option<KeyOwner>,
+    /// Where this may do without a key: local mode is on, and its listener is open for the request.
+    open_to: Option<ClientConnection>,
+}
+
+impl Credentials {
+    /// Of this request. What comes through the cloud's tunnel has no connection, and needs a key.
+    pub(crate) fn of(api: &Api, request: &Request) -> Self {
+        let key = offered_key(request).and_then(|offered| api.keys.key_owner(&offered));
+        let (method, path) = (request.method(), request.uri().path());
+        let connection = request.extensions().get::<ClientConnection>();
+        let open_to = connection.filter(|connection| {
+            // The device's own key opens everything anyway.
+            key != Some(KeyOwner::Global)
+                && needs_no_key(connection.auth(), method, path)
+                && api.device.local_mode()
+        });
+        Credentials {
             key,
-        }),
-        (false, Some(key)) => Ok(Caller {
-            scope: match &key {
-                KeyOwner::Global => Scope::All,
-                KeyOwner::Service { app, .. } => Scope::App(*app),
-            },
-            key: Some(key),
-        }),
-        (false, None) => Err(Failure::Unauthorized),
+            open_to: open_to.cloned(),
+        }
+    }
+
+    /// Lets the request in, or refuses it.
+    ///
+    /// # Errors
+    /// [`Failure::Unauthorized`] where a key is needed and the offered one is missing or unknown.
+    pub(crate) async fn admit(self) -> Result<Caller, Failure> {
+        let open = match &self.open_to {
+            Some(connection) => connection.may_do_without_key().await,
+            None => false,
+        };
+        let scope = match &self.key {
+            _ if open => Scope::All,
+            Some(KeyOwner::Global) => Scope::All,
+            Some(KeyOwner::Service { app, .. }) => Scope::App(*app),
+            None => return Err(Failure::Unauthorized),
+        };
+        Ok(Caller {
+            scope,
+            key: self.key,
+        })
     }
 }
 
-/// Whether `GET /v1/healthy` answers without a key, in local mode or not.
-pub(crate) fn health_is_open(auth: LocalModeAuth) -> bool {
-    auth != LocalModeAuth::Strict
-}
-
-/// Whether a device in local mode answers this without a key.
+/// Whether a device in local mode answers this without a key where `auth` is said.
 fn needs_no_key(auth: LocalModeAuth, method: &Method, path: &str) -> bool {
     match auth {
         LocalModeAuth::Strict => false,

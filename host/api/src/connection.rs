@@ -1,6 +1,7 @@
 //! One connection: HTTP/1.1 on a socket, until the client leaves, is too slow, or the API stops.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,11 +17,15 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustix::net::sockopt;
 use tokio::net::TcpStream;
+use tokio::sync::{OnceCell, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use crate::answer::chain;
 use crate::app::App;
 use crate::bounds::{BUFFER, HEAD_WITHIN, KERNEL_BUFFER, STREAM_UNREAD_FOR};
 use crate::device::Request;
+use crate::listener::{KeylessAccess, LocalModeAuth, LocalModeProcesses};
+use crate::peer_process;
 use crate::places::{Place, UnderWay};
 use crate::socket::Socket;
 use crate::unread::Received;
@@ -28,29 +33,106 @@ use crate::unread::Received;
 /// The connection that a request came by, among the request's extensions. What comes through the cloud's
 /// tunnel has none.
 #[derive(Clone)]
-pub(crate) struct ClientConnection {
-    place: Arc<Place>,
+pub(crate) struct ClientConnection(Arc<Client>);
+
+struct Client {
+    place: Option<Arc<Place>>,
+    auth: LocalModeAuth,
+    /// Whether this client may do without a key where `auth` says so, once that is known.
+    trusted: OnceCell<bool>,
+    /// As the supervisor sees them: the peer's address, and its own.
+    addresses: Option<(SocketAddr, SocketAddr)>,
 }
 
 impl ClientConnection {
+    fn new(stream: &TcpStream, keyless: KeylessAccess, place: Arc<Place>) -> std::io::Result<Self> {
+        let (peer, local) = (stream.peer_addr()?, stream.local_addr()?);
+        let keyless = keyless.between(peer, local);
+        let is_process = peer.ip().to_canonical().is_loopback();
+        let must_be_trusted = is_process && keyless.processes == LocalModeProcesses::Trusted;
+        Ok(ClientConnection(Arc::new(Client {
+            place: Some(place),
+            auth: keyless.auth,
+            trusted: OnceCell::new_with((!must_be_trusted).then_some(true)),
+            addresses: Some((peer, local)),
+        })))
+    }
+
+    /// Of nowhere, for tests of the router.
+    #[cfg(test)]
+    pub(crate) fn without_socket(auth: LocalModeAuth, trusted: bool) -> Self {
+        ClientConnection(Arc::new(Client {
+            place: None,
+            auth,
+            trusted: OnceCell::new_with(Some(trusted)),
+            addresses: None,
+        }))
+    }
+
     /// A request of it was let in.
     pub(crate) fn is_admitted(&self) {
-        self.place.is_admitted();
+        if let Some(place) = &self.0.place {
+            place.is_admitted();
+        }
+    }
+
+    /// What its listener answers without a key.
+    pub(crate) fn auth(&self) -> LocalModeAuth {
+        self.0.auth
+    }
+
+    /// Whether this client may do without a key where [`Self::auth`] says so. Looked at once.
+    pub(crate) async fn may_do_without_key(&self) -> bool {
+        let look = || async {
+            match self.0.addresses {
+                Some((peer, local)) => has_trusted_process(peer, local).await,
+                None => false,
+            }
+        };
+        *self.0.trusted.get_or_init(look).await
+    }
+}
+
+/// One look at a time: it goes through all processes of the host.
+static LOOKS: Semaphore = Semaphore::const_new(1);
+
+async fn has_trusted_process(peer: SocketAddr, local: SocketAddr) -> bool {
+    // It is never closed.
+    let Ok(_turn) = LOOKS.acquire().await else {
+        return false;
+    };
+    let looked = tokio::task::spawn_blocking(move || peer_process::is_trusted(peer, local)).await;
+    match looked {
+        Ok(Ok(())) => true,
+        Ok(Err(error)) => {
+            tracing::debug!(error = chain(&error), %peer, "a client needs a key, local mode or not");
+            false
+        }
+        // The program ends.
+        Err(_) => false,
     }
 }
 
 /// Serves one connection. When `stopping` is cancelled the request under way is finished and no other is
 /// taken.
-pub(crate) async fn serve(app: App, stream: TcpStream, place: Place, stopping: CancellationToken) {
-    if let Err(error) = prepare(&stream) {
-        tracing::debug!(%error, "failed to set up a connection");
-        return;
-    }
+pub(crate) async fn serve(
+    app: App,
+    stream: TcpStream,
+    keyless: KeylessAccess,
+    place: Place,
+    stopping: CancellationToken,
+) {
     let place = Arc::new(place);
-    let streams = Arc::<AtomicBool>::default();
-    let client = ClientConnection {
-        place: place.clone(),
+    let prepared =
+        prepare(&stream).and_then(|()| ClientConnection::new(&stream, keyless, place.clone()));
+    let client = match prepared {
+        Ok(client) => client,
+        Err(error) => {
+            tracing::debug!(%error, "failed to set up a connection");
+            return;
+        }
     };
+    let streams = Arc::<AtomicBool>::default();
     let service = service_fn(|request: http::Request<hyper::body::Incoming>| {
         let (app, client, streams) = (&app, &client, &streams);
         let under_way = place.request();

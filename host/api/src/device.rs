@@ -38,6 +38,10 @@ pub trait Device: Send + Sync + 'static {
     /// Whether the device takes its target over HTTP rather than from a cloud (device behaviour 4.3).
     fn local_mode(&self) -> bool;
 
+    /// Names by which clients may call the device, beside `localhost`, in lower case; each also stands for its
+    /// `.local`.
+    fn host_names(&self) -> Vec<String>;
+
     /// The object `{ "local": … }` of `GET /v2/local/target-state`.
     fn local_target(&self) -> Value;
 

@@ -18,6 +18,7 @@ use store::Store;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
+use crate::connection::ClientConnection;
 use crate::device::{
     Device, DeviceTally, Endpoints, Facts, Found, LogEvent, PluginRoutes, PluginTally, Request,
     Response, SetTargetError,
@@ -91,6 +92,10 @@ impl Device for FakeDevice {
 
     fn local_mode(&self) -> bool {
         self.local_mode
+    }
+
+    fn host_names(&self) -> Vec<String> {
+        vec!["board".into()]
     }
 
     fn local_target(&self) -> Value {
@@ -305,6 +310,8 @@ pub(crate) struct Fixture {
     pub(crate) stopping: CancellationToken,
     /// The device's own key.
     pub(crate) key: String,
+    /// By which requests come.
+    pub(crate) connection: ClientConnection,
     /// The key of a service of app 1.
     pub(crate) shop_key: String,
     _folder: TempDir,
@@ -314,10 +321,7 @@ pub(crate) fn fixture(device: FakeDevice, local_mode_auth: LocalModeAuth) -> Fix
     let device = Arc::new(device);
     let endpoints = Arc::new(FakeEndpoints::default());
     let stopping = CancellationToken::new();
-    let settings = Settings {
-        local_mode_auth,
-        ..Settings::default()
-    };
+    let settings = Settings::default();
     let folder = tempfile::tempdir().unwrap();
     let keys = Store::open(folder.path()).unwrap().store;
     Fixture {
@@ -340,6 +344,7 @@ pub(crate) fn fixture(device: FakeDevice, local_mode_auth: LocalModeAuth) -> Fix
         device,
         endpoints,
         stopping,
+        connection: ClientConnection::without_socket(local_mode_auth, true),
     }
 }
 
@@ -353,7 +358,8 @@ pub(crate) struct Answer {
 }
 
 impl Fixture {
-    pub(crate) async fn ask(&self, request: Request) -> Answer {
+    pub(crate) async fn ask(&self, mut request: Request) -> Answer {
+        request.extensions_mut().insert(self.connection.clone());
         let response: Response = self.app.answer(request).await;
         let header = |name| {
             response

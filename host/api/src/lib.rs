@@ -26,15 +26,18 @@ mod drawn;
 mod events;
 mod large_body;
 mod lenient;
+mod listener;
 mod metrics;
 mod moment;
 mod openapi;
 mod operation;
+mod peer_process;
 mod ping;
 mod places;
 mod routes;
 mod serve;
 mod services;
+mod sites;
 mod socket;
 mod unread;
 mod v1;
@@ -47,7 +50,6 @@ mod fake;
 mod tests;
 
 pub use app::{App, Settings};
-pub use auth::LocalModeAuth;
 pub use axum::body::Body;
 pub use bounds::GRACE;
 pub use device::{
@@ -58,6 +60,7 @@ pub use events::{
     ApplyBegin, ApplyEnd, Audience, Download, EventType, Events, Happening, LockWait, PluginFault,
     PowerRequested, ReleaseChanged, ServiceChanged, StepFailed,
 };
+pub use listener::{KeylessAccess, Listener, LocalModeAuth, LocalModeProcesses};
 pub use moment::Moment;
 pub use routes::{Route, core_routes};
 pub use serve::serve;

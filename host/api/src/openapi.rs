@@ -200,6 +200,10 @@ fn responses(route: &Route, generator: &mut SchemaGenerator) -> Value {
         ));
     }
     let mut add = |status, about| answers.push(Answer::failed(status, about));
+    add(
+        StatusCode::FORBIDDEN,
+        "`Host` is no address and no name of this device, or `Origin` is another site",
+    );
     if !about.open {
         add(StatusCode::SERVICE_UNAVAILABLE, "it failed for now");
     }
@@ -283,8 +287,9 @@ mod tests {
                 responses.keys().any(|status| status.starts_with('2')),
                 "{named} never succeeds"
             );
-            let asks = !route.operation.open || route.path == crate::v1::health::PATH;
+            let asks = !route.operation.open;
             assert_eq!(responses.contains_key("401"), asks, "{named}");
+            assert!(responses.contains_key("403"), "{named}");
         }
     }
 

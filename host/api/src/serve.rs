@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
 use crate::bounds::{AFTER_FAILURE, GRACE};
 use crate::connection;
+use crate::listener::Listener;
 use crate::places::Places;
 
 /// What whoever is one too many hears.
@@ -17,7 +18,7 @@ const FULL: &[u8] =
 
 /// Serves until the token that `app` was made with is cancelled. Then nothing more is taken, endless
 /// streams close at once, other requests get [`GRACE`], and what is left after that is dropped.
-pub async fn serve(app: App, listeners: Vec<TcpListener>) {
+pub async fn serve(app: App, listeners: Vec<Listener>) {
     let stopping = app.api().stopping().clone();
     let connections = TaskTracker::new();
     let cut = CancellationToken::new();
@@ -50,15 +51,11 @@ pub async fn serve(app: App, listeners: Vec<TcpListener>) {
     }
 }
 
-async fn accept(
-    listener: &TcpListener,
-    app: App,
-    connections: &TaskTracker,
-    cut: &CancellationToken,
-) {
+async fn accept(listener: &Listener, app: App, connections: &TaskTracker, cut: &CancellationToken) {
     let places = Arc::<Places>::default();
+    let keyless = listener.keyless;
     loop {
-        match listener.accept().await {
+        match listener.socket.accept().await {
             Ok((stream, peer)) => {
                 let Some(place) = places.take(peer.ip()) else {
                     refuse(&stream);
@@ -68,7 +65,7 @@ async fn accept(
                 connections.spawn(async move {
                     let stopping = app.api().stopping().clone();
                     tokio::select! {
-                        () = connection::serve(app, stream, place, stopping) => {}
+                        () = connection::serve(app, stream, keyless, place, stopping) => {}
                         () = cut.cancelled() => {}
                     }
                 });

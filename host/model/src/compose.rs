@@ -32,7 +32,9 @@ mod volumes;
 
 pub use features::{EXTRA_FIRMWARE, use_loopback_for_api};
 pub use labels::HANDOVER_TIMEOUT;
-pub use networks::{SUPERVISOR_GATEWAY, SUPERVISOR_SUBNET, supervisor_network};
+pub use networks::{
+    SUPERVISOR_GATEWAY, SUPERVISOR_SUBNET, is_of_supervisor_network, supervisor_network,
+};
 pub use resolve::{ApiKeys, CloudAccess, DeviceFacts, HostFacts, KeyError, Resolved, resolve};
 
 #[cfg(test)]

@@ -101,10 +101,12 @@ pub(crate) struct Flags {
     pub(crate) state_dir: Option<PathBuf>,
 
     /// Where the API listens, repeatable; port 0 takes a free one, which is then in the file `address`
-    /// of the state folder [default: 127.0.0.1:48484] [config: listen]
+    /// of the state folder. `=local-endpoints` or `=open` behind it says what a device in local mode
+    /// answers there without a key; on loopback to processes of root and of the supervisor's user and group
+    /// alone, with `+any-process` to all [default: 127.0.0.1:48484] [config: listen]
     #[arg(
         long,
-        value_name = "ADDR:PORT",
+        value_name = "ADDR:PORT[=AUTH]",
         env = "SUPERVISOR_LISTEN",
         value_delimiter = ','
     )]
@@ -200,8 +202,9 @@ pub(crate) struct Flags {
     )]
     pub(crate) exclusive: Option<bool>,
 
-    /// What needs no key in local mode: `local-endpoints`, everything (`open`) or nothing but /ping
-    /// (`strict`) [default: local-endpoints] [config: local_mode_auth]
+    /// What needs no key in local mode where `--listen` names an address without saying so: `local-endpoints`,
+    /// everything (`open`) or nothing but /ping and /v1/healthy (`strict`) [default: strict] [config:
+    /// local_mode_auth]
     #[arg(
         long,
         value_enum,
@@ -209,6 +212,17 @@ pub(crate) struct Flags {
         env = "SUPERVISOR_LOCAL_MODE_AUTH"
     )]
     pub(crate) local_mode_auth: Option<crate::configuration::LocalModeAuth>,
+
+    /// A name by which clients may call the device beside its address, its own name and its uuid,
+    /// repeatable; requests for others are refused, since pages of other sites send them [default: none]
+    /// [config: host_names]
+    #[arg(
+        long = "host-name",
+        value_name = "NAME",
+        env = "SUPERVISOR_HOST_NAMES",
+        value_delimiter = ','
+    )]
+    pub(crate) host_names: Vec<String>,
 
     /// What is logged: a level, or a filter such as `info,access=debug` [default: info] [config: log]
     #[arg(long, value_name = "FILTER", env = "SUPERVISOR_LOG")]

@@ -14,6 +14,7 @@ use os::UnitName;
 use serde::Deserialize;
 
 use crate::arguments::Flags;
+use crate::listen_address::ListenAddress;
 
 /// Where services run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
@@ -56,7 +57,7 @@ impl From<LocalModeAuth> for api::LocalModeAuth {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Configuration {
     pub(crate) state_dir: PathBuf,
-    pub(crate) listen: Vec<SocketAddr>,
+    pub(crate) listen: Vec<ListenAddress>,
     pub(crate) engine: EngineChoice,
     pub(crate) docker_host: String,
     pub(crate) plugin_dirs: Vec<PathBuf>,
@@ -73,7 +74,10 @@ pub(crate) struct Configuration {
     pub(crate) vpn_unit: UnitName,
     pub(crate) own_app: Option<AppUuid>,
     pub(crate) exclusive: bool,
-    pub(crate) local_mode_auth: api::LocalModeAuth,
+    /// Names by which clients may call the device beside its own, in lower case.
+    pub(crate) host_names: Vec<String>,
+    /// What is set and does nothing, a sentence each.
+    pub(crate) without_effect: Vec<String>,
     pub(crate) log: String,
     pub(crate) branding: Branding,
     /// By the plugin's name; handed on as it is.
@@ -105,6 +109,7 @@ struct File {
     own_app: Option<String>,
     exclusive: Option<bool>,
     local_mode_auth: Option<api::LocalModeAuth>,
+    host_names: Vec<String>,
     log: Option<String>,
     branding: Branding,
     plugins: toml::Table,
@@ -136,11 +141,23 @@ fn merge(flags: Flags, file: File, program: &Path) -> Result<Configuration> {
     let layout = bin.parent().unwrap_or(bin);
     let host_root = path(flags.host_root, file.host_root, || "/".into())?;
     check_branding(&file.branding)?;
+    let listen = first_filled(flags.listen, file.listen);
+    let local_mode_auth = flags
+        .local_mode_auth
+        .map(Into::into)
+        .or(file.local_mode_auth)
+        .unwrap_or_default();
+    let mut without_effect = Vec::new();
+    if listen.is_empty() && local_mode_auth != api::LocalModeAuth::Strict {
+        without_effect.push(format!(
+            "`local_mode_auth` opens only what `listen` names: without `listen = [\"127.0.0.1:{DEFAULT_PORT}\"]` local mode takes keys"
+        ));
+    }
     Ok(Configuration {
         state_dir: path(flags.state_dir, file.state_dir, || {
             "/var/lib/supervisor".into()
         })?,
-        listen: addresses(first_filled(flags.listen, file.listen))?,
+        listen: addresses(listen, local_mode_auth)?,
         engine: flags.engine.or(file.engine).unwrap_or_default(),
         docker_host: flags
             .docker_host
@@ -189,11 +206,8 @@ fn merge(flags: Flags, file: File, program: &Path) -> Result<Configuration> {
         },
         host_root,
         exclusive: flags.exclusive.or(file.exclusive).unwrap_or(false),
-        local_mode_auth: flags
-            .local_mode_auth
-            .map(Into::into)
-            .or(file.local_mode_auth)
-            .unwrap_or_default(),
+        host_names: host_names(first_filled(flags.host_names, file.host_names))?,
+        without_effect,
         log: flags.log.or(file.log).unwrap_or_else(|| "info".into()),
         branding: file.branding,
         plugins: file.plugins,
@@ -215,18 +229,36 @@ fn path(
     std::path::absolute(&path).with_context(|| format!("`{}` is not a path", path.display()))
 }
 
-fn addresses(listen: Vec<String>) -> Result<Vec<SocketAddr>> {
+/// `local_mode_auth` is what addresses have that say nothing themselves; the one that nobody named is strict.
+fn addresses(
+    listen: Vec<String>,
+    local_mode_auth: api::LocalModeAuth,
+) -> Result<Vec<ListenAddress>> {
     if listen.is_empty() {
-        return Ok(vec![SocketAddr::from(([127, 0, 0, 1], DEFAULT_PORT))]);
+        let address = SocketAddr::from(([127, 0, 0, 1], DEFAULT_PORT));
+        return Ok(vec![ListenAddress::with_keys(address)]);
     }
     listen
         .iter()
-        .map(|text| {
-            text.parse().with_context(|| {
-                format!("`{text}` is not an address to listen on, such as `127.0.0.1:48484`")
-            })
-        })
+        .map(|text| ListenAddress::parse(text, local_mode_auth))
         .collect()
+}
+
+/// In lower case, without the dot of the root, as requests are compared with them.
+fn host_names(names: Vec<String>) -> Result<Vec<String>> {
+    let name = |text: &String| {
+        let name = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
+        let is_name = !name.is_empty()
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
+        if is_name {
+            Ok(name)
+        } else {
+            bail!("`{text}` cannot be one of `host_names`: it is no name of a host")
+        }
+    };
+    names.iter().map(name).collect()
 }
 
 /// The port of the API (device API, "Limits").
@@ -305,7 +337,8 @@ mod tests {
             configuration.compiler,
             Path::new("/opt/dist/bin/supervisor-compile")
         );
-        assert_eq!(configuration.listen, ["127.0.0.1:48484".parse().unwrap()]);
+        let address = "127.0.0.1:48484".parse().unwrap();
+        assert_eq!(configuration.listen, [ListenAddress::with_keys(address)]);
         assert_eq!(
             configuration.device_type,
             Path::new("/mnt/boot/device-type.json")
@@ -328,10 +361,11 @@ mod tests {
         let file = r#"
             state_dir = "/file/state"
             host_root = "/file/root"
-            listen = ["127.0.0.1:1", "[::1]:2"]
+            listen = ["127.0.0.1:1", "[::1]:2=open+any-process"]
             engine = "wasm"
             exclusive = true
-            local_mode_auth = "strict"
+            local_mode_auth = "local-endpoints"
+            host_names = ["Board.example.com."]
             host_actions = "rehearse"
             plugin_dirs = ["/file/plugins"]
             [branding]
@@ -365,9 +399,25 @@ mod tests {
         );
         assert_eq!(merged.listen.len(), 2);
         assert_eq!(merged.engine, EngineChoice::Wasm);
-        assert_eq!(merged.local_mode_auth, api::LocalModeAuth::Strict);
+        let auths: Vec<_> = merged.listen.iter().map(|l| l.keyless.auth).collect();
+        assert_eq!(
+            auths,
+            [api::LocalModeAuth::LocalEndpoints, api::LocalModeAuth::Open]
+        );
+        assert_eq!(merged.host_names, ["board.example.com"]);
+        assert!(merged.without_effect.is_empty());
         assert_eq!(merged.branding.api_level, "20.1.0");
         assert_eq!(merged.plugins["led-blink"]["led"].as_str(), Some("ACT"));
+    }
+
+    #[test]
+    fn h3_an_address_that_nobody_named_is_not_opened() {
+        let configuration = merged(Flags::default(), "local_mode_auth = \"open\"").unwrap();
+        assert_eq!(
+            configuration.listen[0].keyless.auth,
+            api::LocalModeAuth::Strict
+        );
+        assert!(configuration.without_effect[0].contains("`listen`"));
     }
 
     #[test]
@@ -377,6 +427,8 @@ mod tests {
             ("engine = \"podman\"", "line 1"),
             ("host_actions = \"none\"", "line 1"),
             ("listen = [\"localhost\"]", "localhost"),
+            ("host_names = [\"a b\"]", "`a b`"),
+            ("host_names = [\".\"]", "`.`"),
             ("vpn_unit = \"openvpn\"", "`openvpn`"),
             ("[branding]\napi_level = \"1.0.0\"", "api_level"),
             ("[branding]\napi_level = \"20\"", "api_level"),

@@ -18,12 +18,15 @@ use serde_json::Value;
 use store::Store;
 
 use crate::cloud::Cloud;
-use crate::facts::{Board, DeviceFacts};
+use crate::facts::{Board, DeviceFacts, host_name};
 use crate::power::Power;
 use crate::{happenings, outlook};
 
 /// The name of a device that was not given one (device behaviour 6.6).
 pub(crate) const UNNAMED: &str = "local";
+
+/// How much of its uuid people call a device by.
+const SHORT_UUID: usize = 7;
 
 /// The device of this process.
 pub(crate) struct RunningDevice {
@@ -49,6 +52,17 @@ impl api::Device for RunningDevice {
 
     fn local_mode(&self) -> bool {
         self.reconciler.local_mode()
+    }
+
+    fn host_names(&self) -> Vec<String> {
+        let uuid = self.uuid.as_str();
+        // As clients call it on its network.
+        let short = uuid.get(..SHORT_UUID).unwrap_or(uuid);
+        vec![
+            host_name().to_ascii_lowercase(),
+            uuid.to_owned(),
+            short.to_owned(),
+        ]
     }
 
     fn local_target(&self) -> Value {

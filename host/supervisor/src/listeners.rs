@@ -4,9 +4,12 @@
 use std::net::{IpAddr, SocketAddr};
 
 use anyhow::{Context, Result};
+use api::{KeylessAccess, Listener};
 use model::compose::SUPERVISOR_GATEWAY;
 use rustix::net::sockopt;
 use tokio::net::{TcpListener, TcpSocket};
+
+use crate::listen_address::ListenAddress;
 
 /// How many clients may wait to be taken.
 const BACKLOG: u32 = 256;
@@ -15,13 +18,16 @@ const BACKLOG: u32 = 256;
 ///
 /// # Errors
 /// Where an address is taken or is not this host's.
-pub(crate) async fn open(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>> {
+pub(crate) async fn open(addresses: &[ListenAddress]) -> Result<Vec<Listener>> {
     let mut listeners = Vec::with_capacity(addresses.len());
-    for address in addresses {
-        let listener = TcpListener::bind(address).await.with_context(|| {
+    for ListenAddress { address, keyless } in addresses {
+        let socket = TcpListener::bind(address).await.with_context(|| {
             format!("failed to listen on {address}: stop what uses it, or choose another address with --listen")
         })?;
-        listeners.push(listener);
+        listeners.push(Listener {
+            socket,
+            keyless: *keyless,
+        });
     }
     Ok(listeners)
 }
@@ -35,8 +41,9 @@ pub(crate) fn gateway() -> Option<IpAddr> {
 /// port of the first address. `None` where one of `addresses` is all addresses, and where it cannot be
 /// opened, which the log says: the device works without.
 ///
-/// The network may not be there yet, nor its address; the kernel takes the socket all the same.
-pub(crate) fn on_gateway(addresses: &[SocketAddr]) -> Option<TcpListener> {
+/// The network may not be there yet, nor its address; the kernel takes the socket all the same. Everything
+/// takes a key there: the kernel lets containers of all networks reach it.
+pub(crate) fn on_gateway(addresses: &[SocketAddr]) -> Option<Listener> {
     let gateway = gateway()?;
     let covered = |address: &SocketAddr| address.ip().is_unspecified() || address.ip() == gateway;
     if addresses.iter().any(covered) {
@@ -58,6 +65,10 @@ pub(crate) fn on_gateway(addresses: &[SocketAddr]) -> Option<TcpListener> {
             );
         })
         .ok()
+        .map(|socket| Listener {
+            socket,
+            keyless: KeylessAccess::default(),
+        })
 }
 
 #[cfg(test)]
@@ -66,21 +77,22 @@ mod tests {
 
     #[tokio::test]
     async fn the_gateway_is_listened_on_before_its_network_is_there() {
-        let own = open(&["127.0.0.1:0".parse().unwrap()]).await.unwrap();
-        let own = own[0].local_addr().unwrap();
-        let gateway = on_gateway(&[own])
-            .expect("a listener")
-            .local_addr()
-            .unwrap();
+        let own = ListenAddress::parse("127.0.0.1:0", api::LocalModeAuth::Open).unwrap();
+        let own = open(&[own]).await.unwrap()[0].socket.local_addr().unwrap();
+        let gateway = on_gateway(&[own]).expect("a listener");
+        assert_eq!(gateway.keyless, KeylessAccess::default());
+        let gateway = gateway.socket.local_addr().unwrap();
         assert_eq!(gateway.to_string(), format!("10.114.104.1:{}", own.port()));
         assert!(on_gateway(&["0.0.0.0:1".parse().unwrap()]).is_none());
     }
 
     #[tokio::test]
     async fn a_taken_port_is_an_error_that_says_what_to_do() {
-        let taken = open(&["127.0.0.1:0".parse().unwrap()]).await.unwrap();
-        let address = taken[0].local_addr().unwrap();
-        let error = open(&[address]).await.unwrap_err().to_string();
+        let free = ListenAddress::with_keys("127.0.0.1:0".parse().unwrap());
+        let taken = open(&[free]).await.unwrap();
+        let address = taken[0].socket.local_addr().unwrap();
+        let again = ListenAddress::with_keys(address);
+        let error = open(&[again]).await.unwrap_err().to_string();
         assert!(error.contains(&address.to_string()), "{error}");
         assert!(error.contains("--listen"), "{error}");
     }

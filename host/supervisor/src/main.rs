@@ -14,6 +14,7 @@ mod happenings;
 mod host;
 mod host_name;
 mod host_settings;
+mod listen_address;
 mod listeners;
 mod logging;
 mod memory;

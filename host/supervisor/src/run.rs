@@ -6,13 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use api::Events;
+use api::{Events, Listener};
 use engine::Scope;
 use model::compose::{DeviceFacts as ServiceFacts, HostFacts};
 use plugins::PluginsConfig;
 use reconcile::{AbortAt, Limits, Reconciler, ReconcilerConfig};
 use store::{Opened, Store};
-use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -26,6 +25,7 @@ use crate::facts::{Board, DeviceFacts, host_name};
 use crate::host::Host;
 use crate::host_name::HostName;
 use crate::host_settings::HostSettings;
+use crate::listen_address::openness;
 use crate::power::Power;
 use crate::registry_account;
 use crate::run_folder::RunFolder;
@@ -86,6 +86,9 @@ async fn device(configuration: &Configuration) -> Result<Ending> {
     address::forget(&configuration.state_dir);
     let mut sockets = listeners::open(&configuration.listen).await?;
     let addresses = addresses(&sockets)?;
+    for sentence in &configuration.without_effect {
+        tracing::warn!("{sentence}");
+    }
 
     let host = Host::new(configuration);
     host.announce();
@@ -108,7 +111,7 @@ async fn device(configuration: &Configuration) -> Result<Ending> {
     let app = api::App::new(
         api::Settings {
             branding: configuration.branding.clone(),
-            local_mode_auth: configuration.local_mode_auth,
+            host_names: configuration.host_names.clone(),
             return_memory: Some(memory::return_unused),
         },
         parts.device.clone(),
@@ -121,6 +124,11 @@ async fn device(configuration: &Configuration) -> Result<Ending> {
         let cloud = &device.cloud;
         cloud.keep_tunnel(asked, &device.reconciler, stops).await;
     });
+    for (listener, address) in sockets.iter().zip(&addresses) {
+        if let Some(openness) = openness(*address, listener.keyless) {
+            tracing::warn!("{openness}");
+        }
+    }
     let serving = tokio::spawn(api::serve(app, sockets));
     let address_file = AddressFile::write(&configuration.state_dir, &addresses);
     let _address_file = address_file
@@ -373,8 +381,8 @@ fn service_facts(
     })
 }
 
-fn addresses(sockets: &[TcpListener]) -> Result<Vec<SocketAddr>> {
-    let addresses: std::io::Result<_> = sockets.iter().map(TcpListener::local_addr).collect();
+fn addresses(listeners: &[Listener]) -> Result<Vec<SocketAddr>> {
+    let addresses: std::io::Result<_> = listeners.iter().map(|l| l.socket.local_addr()).collect();
     addresses.context("failed to read the addresses of the API's own sockets")
 }
 

@@ -273,7 +273,7 @@ pub(crate) fn file_image(component: &Path) -> String {
 async fn ping(address: SocketAddr) -> std::io::Result<bool> {
     let mut connection = TcpStream::connect(address).await?;
     connection
-        .write_all(b"GET /ping HTTP/1.1\r\nhost: device\r\nconnection: close\r\n\r\n")
+        .write_all(b"GET /ping HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
         .await?;
     let mut head = [0; 12];
     connection.read_exact(&mut head).await?;

@@ -55,7 +55,7 @@ async fn hammer(
     time: Duration,
     pause: Duration,
 ) -> Result<Vec<Duration>> {
-    let request = format!("GET {path} HTTP/1.1\r\nhost: device\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
     let end = Instant::now() + time;
     let clients =
         (0..connections).map(|_| tokio::spawn(client(address, request.clone(), end, pause)));

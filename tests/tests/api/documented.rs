@@ -200,6 +200,7 @@ impl Shown {
         until("the service to run again", || async {
             // With the key of now.
             let request = self.device.request_without_key("GET", "/v2/state/status");
+            let request = request.bearer_auth(&self.key);
             let status = self.device.send(request).await.json();
             let runs = status["containers"][0]["status"] == "Running";
             match status["appState"] == "applied" && (runs || stopped) {

@@ -1,6 +1,10 @@
 //! Who may ask for what, with which key.
 
-use tests::{Answer, Supervisor};
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use serde_json::json;
+use tests::{Answer, Supervisor, guest, service, target};
 
 /// Every endpoint that answers without a body in the request, and whether it is open in local mode.
 const ENDPOINTS: [(&str, &str, bool); 13] = [
@@ -33,7 +37,10 @@ async fn asks(device: &Supervisor, method: &str, path: &str, key: Option<&str>) 
 
 #[tokio::test]
 async fn local_mode_opens_the_local_endpoints_alone() {
-    let device = Supervisor::on_wasm().start().await;
+    let device = Supervisor::on_wasm()
+        .argument("--local-mode-auth=local-endpoints")
+        .start()
+        .await;
     for (method, path, open) in ENDPOINTS {
         for key in [None, Some("wrong")] {
             let answer = asks(&device, method, path, key).await;
@@ -52,25 +59,131 @@ async fn local_mode_opens_the_local_endpoints_alone() {
 }
 
 #[tokio::test]
-async fn configuration_can_open_everything_or_nothing() {
+async fn h3_everything_takes_a_key_unless_configuration_opens_it() {
     let open = Supervisor::on_wasm()
         .configuration("local_mode_auth = \"open\"")
         .start()
         .await;
-    let strict = Supervisor::on_wasm()
-        .argument("--local-mode-auth=strict")
-        .start()
-        .await;
+    let strict = Supervisor::on_wasm().start().await;
     for (method, path, _) in ENDPOINTS {
         let answer = asks(&open, method, path, None).await;
         assert!(!is_unauthorized(&answer), "{method} {path}");
         let answer = asks(&strict, method, path, None).await;
         assert!(is_unauthorized(&answer), "{method} {path}: {answer:?}");
     }
-    assert!(is_unauthorized(
-        &asks(&strict, "GET", "/v1/healthy", None).await
-    ));
-    assert_eq!(asks(&strict, "GET", "/ping", None).await.status, 200);
+    for path in ["/ping", "/v1/healthy"] {
+        assert_eq!(asks(&strict, "GET", path, None).await.status, 200, "{path}");
+    }
+}
+
+/// The status of `GET path` without a key, asked by a process of this user and group.
+fn status_for(device: &Supervisor, path: &str, user: u32, group: u32) -> String {
+    let output = Command::new("curl")
+        .args([
+            "--silent",
+            "--output",
+            "/dev/null",
+            "--write-out",
+            "%{http_code}",
+        ])
+        .arg(format!("{}{path}", device.base()))
+        .current_dir("/")
+        .uid(user)
+        .gid(group)
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn h3_other_users_of_the_host_need_a_key_where_local_mode_is_open() {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: only root can ask as another user");
+        return;
+    }
+    let path = "/v2/local/target-state";
+    let own_group = rustix::process::getegid().as_raw();
+    let trusting = Supervisor::on_wasm()
+        .argument("--local-mode-auth=open")
+        .start()
+        .await;
+    for (user, group, status) in [
+        (0, own_group, "200"),
+        (65534, own_group, "200"),
+        (65534, 65534, "401"),
+    ] {
+        assert_eq!(
+            status_for(&trusting, path, user, group),
+            status,
+            "{user}:{group}"
+        );
+    }
+    let address = format!(
+        "{}=open+any-process",
+        trusting.base().trim_start_matches("http://")
+    );
+    drop(trusting);
+    let open = Supervisor::on_wasm().listen(address).start().await;
+    assert_eq!(status_for(&open, path, 65534, 65534), "200");
+    assert!(
+        open.log().contains("without a key to all processes"),
+        "{}",
+        open.log()
+    );
+}
+
+#[tokio::test]
+async fn h3_a_page_of_another_site_is_refused_whatever_it_asks_with_a_key_or_without() {
+    let device = Supervisor::on_wasm()
+        .argument("--local-mode-auth=open")
+        .argument("--host-name=board.example.com")
+        .start()
+        .await;
+    for (header, value, status) in [
+        ("host", "evil.example", 403),
+        ("host", "board.example.com:48484", 200),
+        ("host", "localhost", 200),
+        ("origin", "http://evil.example", 403),
+        ("origin", "null", 403),
+        ("origin", device.base(), 200),
+    ] {
+        for path in ["/ping", "/v2/local/target-state", "/v2/device/name"] {
+            for key in [Some(device.key()), None] {
+                let mut request = device
+                    .request_without_key("GET", path)
+                    .header(header, value);
+                if let Some(key) = key {
+                    request = request.bearer_auth(key);
+                }
+                let answer = device.send(request).await;
+                assert_eq!(
+                    answer.status, status,
+                    "{header}: {value} {path}: {answer:?}"
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn h3_a_service_of_the_wasm_engine_is_no_process_of_roots() {
+    let device = Supervisor::on_wasm()
+        .argument("--local-mode-auth=open")
+        .start()
+        .await;
+    let (_, port) = device.base().rsplit_once(':').unwrap();
+    // `GET /` at the API: not found to whoever may do without a key.
+    let fetch = service(
+        "fetch",
+        &guest("guest"),
+        &json!({
+            "command": ["fetch", "127.0.0.1", port],
+            "labels": {"io.platform.features.supervisor-api": "1"},
+        }),
+    );
+    let mut logs = device.read_logs().await;
+    device.set_target(&target(1, &[fetch])).await;
+    logs.until_message("Unauthorized").await;
 }
 
 #[tokio::test]

@@ -18,8 +18,12 @@ const SAID: [&str; 6] = [
 ];
 
 /// How the host answers for a plugin that does not.
-const FAILURES: [(&str, &str); 6] = [
+const FAILURES: [(&str, &str); 7] = [
     ("400", "the request's body is incomplete"),
+    (
+        "403",
+        "`Host` is no address and no name of this device, or `Origin` is another site",
+    ),
     ("413", "the request's body is larger than the plugin takes"),
     ("500", "the plugin failed"),
     ("502", "the plugin gave a bad answer"),

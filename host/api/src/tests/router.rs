@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::connection::ClientConnection;
 use crate::fake::{Answer, FakeDevice, Fixture, fixture, request, two_apps};
 use crate::{Body, LocalModeAuth, core_routes};
 
@@ -126,7 +127,7 @@ async fn local_mode_needs_no_key_as_far_as_configuration_opens_it() {
     for (auth, local, others, health) in [
         (LocalModeAuth::LocalEndpoints, 200, 401, 200),
         (LocalModeAuth::Open, 200, 200, 200),
-        (LocalModeAuth::Strict, 401, 401, 401),
+        (LocalModeAuth::Strict, 401, 401, 200),
     ] {
         let device = in_local_mode(auth);
         for (path, expected) in [
@@ -150,6 +151,25 @@ async fn local_mode_needs_no_key_as_far_as_configuration_opens_it() {
     let unlocked = managed();
     let target = request("GET", "/v2/local/target-state", "");
     assert_eq!(unlocked.ask(target).await.status, 401);
+}
+
+#[tokio::test]
+async fn h3_without_a_key_nothing_is_open_unless_the_listener_and_the_client_are_named() {
+    assert_eq!(LocalModeAuth::default(), LocalModeAuth::Strict);
+    let mut device = in_local_mode(LocalModeAuth::Open);
+    let path = "/v2/local/target-state";
+    assert_eq!(device.ask(request("GET", path, "")).await.status, 200);
+    // What comes by no connection comes through the cloud's tunnel.
+    let tunnelled = device.app.answer(request("GET", path, "")).await;
+    assert_eq!(tunnelled.status(), 401);
+    device.connection = ClientConnection::without_socket(LocalModeAuth::Open, false);
+    for path in [path, "/v2/version", "/v1/device"] {
+        assert_eq!(device.ask(request("GET", path, "")).await.status, 401);
+        assert_eq!(device.get(path).await.status, 200, "{path}");
+    }
+    // A service's key is good for its own app, and no more.
+    let state = request("GET", "/v2/applications/2/state", &device.shop_key);
+    assert_eq!(device.ask(state).await.status, 409);
 }
 
 #[tokio::test]
@@ -534,7 +554,7 @@ async fn the_log_stream_greets_at_once_and_ends_when_the_api_stops() {
     let device = in_local_mode(LocalModeAuth::default());
     let response = device
         .app
-        .answer(request("GET", "/v2/local/logs", ""))
+        .answer(request("GET", "/v2/local/logs", &device.key))
         .await;
     let mut body = response.into_body();
     for expected in [
@@ -552,7 +572,11 @@ async fn the_log_stream_greets_at_once_and_ends_when_the_api_stops() {
 #[tokio::test]
 async fn log_readers_are_limited_and_make_room_when_they_leave() {
     let device = in_local_mode(LocalModeAuth::default());
-    let read = || device.app.answer(request("GET", "/v2/local/logs", ""));
+    let read = || {
+        device
+            .app
+            .answer(request("GET", "/v2/local/logs", &device.key))
+    };
     let mut readers = Vec::new();
     for _ in 0..crate::v2::local_logs::MAX_READERS {
         readers.push(read().await);

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 
 use crate::bounds::LISTENER_CONNECTIONS;
 use crate::fake::{FakeDevice, Fixture, fixture};
-use crate::{LocalModeAuth, serve};
+use crate::{KeylessAccess, Listener, LocalModeAuth, serve};
 
 /// Longer than anything here takes unless it hangs.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -23,6 +23,13 @@ async fn served(device: FakeDevice) -> Served {
     let fixture = fixture(device, LocalModeAuth::default());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
+    let listener = Listener {
+        socket: listener,
+        keyless: KeylessAccess {
+            auth: LocalModeAuth::LocalEndpoints,
+            ..KeylessAccess::default()
+        },
+    };
     let server = tokio::spawn(serve(fixture.app.clone(), vec![listener]));
     Served {
         fixture,
@@ -83,7 +90,7 @@ async fn a_client_that_is_refused_in_the_middle_of_its_body_still_reads_why() {
         };
         let mut stream = device
             .send(format!(
-                "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
+                "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
                  Authorization: Bearer {key}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n"
             ))
             .await;
@@ -97,6 +104,36 @@ async fn a_client_that_is_refused_in_the_middle_of_its_body_still_reads_why() {
 }
 
 #[tokio::test]
+async fn h3_a_page_of_another_site_is_refused_and_others_are_not() {
+    let device = served(local_mode()).await;
+    for (headers, status) in [
+        ("Host: localhost", 200),
+        ("Host: board.local:48484", 200),
+        ("Host: evil.example", 403),
+        ("Host: localhost\r\nOrigin: http://evil.example", 403),
+        ("Host: evil.example\r\nOrigin: http://evil.example", 403),
+        ("Host: localhost\r\nOrigin: http://localhost", 200),
+    ] {
+        for path in [
+            "/ping",
+            "/v1/healthy",
+            "/v2/local/target-state",
+            "/v2/version",
+        ] {
+            let key = &device.fixture.key;
+            let mut stream = device
+                .send(format!(
+                    "GET {path} HTTP/1.1\r\n{headers}\r\nAuthorization: Bearer {key}\r\nConnection: close\r\n\r\n"
+                ))
+                .await;
+            let answer = rest(&mut stream).await;
+            let expected = format!("HTTP/1.1 {status} ");
+            assert!(answer.starts_with(&expected), "{path} {headers}: {answer}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_panic_leaves_the_connection_open() {
     let device = served(FakeDevice {
         panics: true,
@@ -105,7 +142,7 @@ async fn a_panic_leaves_the_connection_open() {
     .await;
     let ask = |path: &str| {
         format!(
-            "GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n\r\n",
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n",
             device.fixture.key
         )
     };
@@ -123,7 +160,7 @@ async fn a_panic_leaves_the_connection_open() {
 async fn a_head_request_gets_the_head_alone() {
     let device = served(FakeDevice::default()).await;
     let mut stream = device
-        .send("HEAD /ping HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        .send("HEAD /ping HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         .await;
     let answer = rest(&mut stream).await;
     assert!(answer.contains("content-length: 2\r\n"), "{answer}");
@@ -147,7 +184,7 @@ async fn what_is_not_http_is_refused_and_leaves_others_alone() {
             .expect("the connection stays open");
     }
     let mut stream = device
-        .send("GET /ping HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        .send("GET /ping HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         .await;
     assert!(rest(&mut stream).await.ends_with("OK"));
 }
@@ -244,13 +281,13 @@ async fn m3_an_answer_that_nobody_reads_ends_its_connection() {
 async fn stopping_ends_streams_at_once_and_lets_requests_finish() {
     let device = served(local_mode()).await;
     let mut log = device
-        .send("GET /v2/local/logs HTTP/1.1\r\nHost: x\r\n\r\n")
+        .send("GET /v2/local/logs HTTP/1.1\r\nHost: localhost\r\n\r\n")
         .await;
     until(&mut log, "lines were lost").await;
     let body = r#"{"local":{"apps":{}}}"#;
     let mut target = device
         .send(format!(
-            "POST /v2/local/target-state HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
+            "POST /v2/local/target-state HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
              Expect: 100-continue\r\nContent-Length: {}\r\n\r\n",
             body.len()
         ))

@@ -1,6 +1,7 @@
 //! The networks of a release, and the one that leads to the device's API.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use serde_json::Value;
 
@@ -14,6 +15,15 @@ use crate::{DesiredNetwork, DeviceFacts, IpamPool, NetworkConfig, TargetApp};
 pub const SUPERVISOR_GATEWAY: &str = "10.114.104.1";
 /// The addresses of that network.
 pub const SUPERVISOR_SUBNET: &str = "10.114.104.0/25";
+
+/// Whether an address is of that network.
+#[must_use]
+pub fn is_of_supervisor_network(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => matches!(address.octets(), [10, 114, 104, 0..=127]),
+        IpAddr::V6(_) => false,
+    }
+}
 
 /// The network that services with the label `features.supervisor-api` join. It belongs to no app: the
 /// reconciler makes it where such a service is wanted, and never removes it.

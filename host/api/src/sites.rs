@@ -1,0 +1,229 @@
+//! Whom a request says that it is for, and where it says that it comes from: `Host` and `Origin`.
+//!
+//! A page in a browser can have a name of its own stand for an address of the device (DNS rebinding), or send
+//! a form to it. Its requests bear the page's name in `Host` or `Origin`, and are refused whatever they ask
+//! and whatever key they have. Clients of the device call it by an address or by a name that is its own.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use http::header::{HOST, HeaderMap, ORIGIN};
+use http::{StatusCode, Uri};
+
+use crate::answer::Failure;
+use crate::device::Request;
+
+/// Refuses what another site's page sends. `names` are the device's own, in lower case.
+///
+/// # Errors
+/// 403 JSON-failed.
+pub(crate) fn check(request: &Request, names: impl FnOnce() -> Vec<String>) -> Result<(), Failure> {
+    let headers = request.headers();
+    let Some(host) = called_host(request.uri(), headers)? else {
+        // A client of HTTP/1.0; no browser.
+        return match headers.contains_key(ORIGIN) {
+            true => Err(foreign_origin()),
+            false => Ok(()),
+        };
+    };
+    if !is_address(&host) && !is_own(&name_of(&host), names) {
+        return Err(Failure::Refused(
+            StatusCode::FORBIDDEN,
+            format!(
+                "`{}` is no name of this device: call it by an address, or add the name to `host_names` of its configuration",
+                name_of(&host)
+            ),
+        ));
+    }
+    let mut origins = headers.get_all(ORIGIN).iter();
+    let is_same = |origin: &http::HeaderValue| {
+        let origin = origin.to_str().unwrap_or_default();
+        let parts = origin.split_at_checked("http://".len());
+        parts.is_some_and(|(scheme, of)| {
+            scheme.eq_ignore_ascii_case("http://") && of.eq_ignore_ascii_case(&host)
+        })
+    };
+    if origins.all(is_same) {
+        Ok(())
+    } else {
+        Err(foreign_origin())
+    }
+}
+
+fn foreign_origin() -> Failure {
+    Failure::Refused(
+        StatusCode::FORBIDDEN,
+        "pages of other sites may not ask this device".into(),
+    )
+}
+
+/// What the client called, with the port where it named one: `Host`, which has to agree with the target where
+/// that is a whole address.
+fn called_host(uri: &Uri, headers: &HeaderMap) -> Result<Option<String>, Failure> {
+    let mut hosts = headers.get_all(HOST).iter();
+    let of_header = hosts.next();
+    let contradiction = || {
+        Failure::Refused(
+            StatusCode::FORBIDDEN,
+            "the request names several hosts, or none that can be read".into(),
+        )
+    };
+    if hosts.next().is_some() {
+        return Err(contradiction());
+    }
+    let of_header = match of_header {
+        Some(value) => Some(value.to_str().map_err(|_| contradiction())?.to_owned()),
+        None => None,
+    };
+    match (uri.authority(), of_header) {
+        (Some(target), Some(host)) if !target.as_str().eq_ignore_ascii_case(&host) => {
+            Err(contradiction())
+        }
+        (Some(target), _) => Ok(Some(target.as_str().to_owned())),
+        (None, host) => Ok(host),
+    }
+}
+
+/// Whether it is an address, with a port or without.
+fn is_address(host: &str) -> bool {
+    if let Some(rest) = host.strip_prefix('[') {
+        return rest.split_once(']').is_some_and(|(address, port)| {
+            address.parse::<Ipv6Addr>().is_ok() && (port.is_empty() || is_port(port))
+        });
+    }
+    let (address, port) = host.split_at(host.find(':').unwrap_or(host.len()));
+    address.parse::<Ipv4Addr>().is_ok() && (port.is_empty() || is_port(port))
+}
+
+fn is_port(text: &str) -> bool {
+    text.strip_prefix(':')
+        .is_some_and(|digits| digits.parse::<u16>().is_ok())
+}
+
+/// The name, in lower case, without the port and the dot of the root.
+fn name_of(host: &str) -> String {
+    let name = host.split_once(':').map_or(host, |(name, _)| name);
+    name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
+}
+
+/// Each name stands for itself and for its `.local`, by which a network without a name server knows it.
+fn is_own(name: &str, names: impl FnOnce() -> Vec<String>) -> bool {
+    if name == "localhost" {
+        return true;
+    }
+    let bare = name.strip_suffix(".local");
+    names()
+        .iter()
+        .any(|own| own == name || bare.is_some_and(|bare| own == bare))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+
+    use super::*;
+
+    fn status(target: &str, headers: &[(&str, &str)]) -> u16 {
+        let mut request = http::Request::builder().uri(target);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Body::empty()).unwrap();
+        let names = || {
+            vec![
+                "board".to_owned(),
+                "0123abc".to_owned(),
+                "device.example.com".to_owned(),
+            ]
+        };
+        match check(&request, names) {
+            Ok(()) => 200,
+            Err(Failure::Refused(status, _)) => status.as_u16(),
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn h3_a_device_is_called_by_an_address_or_a_name_of_its_own() {
+        for (host, expected) in [
+            ("127.0.0.1", 200),
+            ("127.0.0.1:48484", 200),
+            ("10.114.104.1:48484", 200),
+            ("[::1]", 200),
+            ("[fe80::1]:48484", 200),
+            ("localhost", 200),
+            ("LocalHost:48484", 200),
+            ("board", 200),
+            ("board.local:48484", 200),
+            ("BOARD.local.", 200),
+            ("0123abc.local:48484", 200),
+            ("device.example.com", 200),
+            ("evil.example", 403),
+            ("evil.example:48484", 403),
+            ("localhost.evil.example", 403),
+            ("evil.localhost", 403),
+            ("board.evil.example", 403),
+            ("board.local.evil.example", 403),
+            ("evil.local", 403),
+            ("127.0.0.1.evil.example", 403),
+            ("127.0.0.1:evil", 403),
+            ("2130706433", 403),
+            ("[::1].evil.example", 403),
+            ("[::1", 403),
+            ("user@127.0.0.1", 403),
+            ("", 403),
+        ] {
+            assert_eq!(status("/ping", &[("host", host)]), expected, "{host}");
+        }
+        // Without one, as a client of HTTP/1.0.
+        assert_eq!(status("/ping", &[]), 200);
+    }
+
+    #[test]
+    fn h3_a_target_with_a_host_has_to_agree() {
+        for (target, host, expected) in [
+            ("http://127.0.0.1:1/ping", "127.0.0.1:1", 200),
+            ("http://evil.example/ping", "evil.example", 403),
+            ("http://evil.example/ping", "127.0.0.1", 403),
+            ("http://127.0.0.1/ping", "evil.example", 403),
+        ] {
+            assert_eq!(
+                status(target, &[("host", host)]),
+                expected,
+                "{target} {host}"
+            );
+        }
+        let two = [("host", "127.0.0.1"), ("host", "127.0.0.1")];
+        assert_eq!(status("/ping", &two), 403);
+    }
+
+    #[test]
+    fn h3_pages_of_other_sites_are_refused() {
+        let host = ("host", "127.0.0.1:48484");
+        for (origin, expected) in [
+            ("http://127.0.0.1:48484", 200),
+            ("HTTP://127.0.0.1:48484", 200),
+            ("http://127.0.0.1", 403),
+            ("http://127.0.0.1:80", 403),
+            ("https://127.0.0.1:48484", 403),
+            ("http://evil.example", 403),
+            ("null", 403),
+            ("", 403),
+        ] {
+            assert_eq!(
+                status("/ping", &[host, ("origin", origin)]),
+                expected,
+                "{origin}"
+            );
+        }
+        let two = [
+            host,
+            ("origin", "http://127.0.0.1:48484"),
+            ("origin", "null"),
+        ];
+        assert_eq!(status("/ping", &two), 403);
+        assert_eq!(
+            status("/ping", &[("origin", "http://127.0.0.1:48484")]),
+            403
+        );
+    }
+}

@@ -1,0 +1,150 @@
+//! `--listen`: where the API listens, and what is open there.
+
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result, bail};
+use api::{KeylessAccess, LocalModeAuth, LocalModeProcesses};
+use clap::ValueEnum;
+use model::compose::is_of_supervisor_network;
+
+use crate::configuration;
+
+/// What an entry looks like, for messages.
+const FORM: &str = "such as `127.0.0.1:48484` or `127.0.0.1:48484=local-endpoints`";
+/// Lets all processes of the host in where others need a key.
+const ANY_PROCESS: &str = "any-process";
+
+/// An address to listen on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ListenAddress {
+    pub(crate) address: SocketAddr,
+    /// What a device in local mode answers there without a key.
+    pub(crate) keyless: KeylessAccess,
+}
+
+impl ListenAddress {
+    /// An address on which everything but the signs of life takes a key.
+    pub(crate) fn with_keys(address: SocketAddr) -> Self {
+        ListenAddress {
+            address,
+            keyless: KeylessAccess::default(),
+        }
+    }
+
+    /// Reads `ADDR:PORT`, `ADDR:PORT=AUTH` or `ADDR:PORT=AUTH+any-process`; the first has `otherwise`.
+    ///
+    /// # Errors
+    /// Where it is none of these, and where it opens the network of services.
+    pub(crate) fn parse(text: &str, otherwise: LocalModeAuth) -> Result<Self> {
+        let (address, said) = match text.split_once('=') {
+            Some((address, said)) => (address, Some(said)),
+            None => (text, None),
+        };
+        let address: SocketAddr = address
+            .parse()
+            .with_context(|| format!("`{text}` is not an address to listen on, {FORM}"))?;
+        let is_of_services = is_of_supervisor_network(address.ip());
+        let Some(said) = said else {
+            let auth = if is_of_services {
+                LocalModeAuth::Strict
+            } else {
+                otherwise
+            };
+            return Ok(ListenAddress {
+                address,
+                keyless: KeylessAccess {
+                    auth,
+                    ..KeylessAccess::default()
+                },
+            });
+        };
+        let (auth, processes) = match said.split_once('+') {
+            None => (said, LocalModeProcesses::Trusted),
+            Some((auth, ANY_PROCESS)) => (auth, LocalModeProcesses::Any),
+            Some((_, other)) => bail!("`{other}` of `{text}` is not `{ANY_PROCESS}`"),
+        };
+        let Ok(auth) = configuration::LocalModeAuth::from_str(auth, false) else {
+            bail!("`{auth}` of `{text}` is none of `strict`, `local-endpoints` and `open`");
+        };
+        let auth: LocalModeAuth = auth.into();
+        if is_of_services && auth != LocalModeAuth::Strict {
+            bail!(
+                "`{text}` opens the network of services, which have keys: it can only be `strict`"
+            );
+        }
+        Ok(ListenAddress {
+            address,
+            keyless: KeylessAccess { auth, processes },
+        })
+    }
+}
+
+/// What is open at an address, in words; `None` where nothing is.
+pub(crate) fn openness(address: SocketAddr, keyless: KeylessAccess) -> Option<String> {
+    let what = match keyless.auth {
+        LocalModeAuth::Strict => return None,
+        LocalModeAuth::LocalEndpoints => "/v2/local/ and some reads",
+        LocalModeAuth::Open => "everything",
+    };
+    let ip = address.ip();
+    let processes = match keyless.processes {
+        LocalModeProcesses::Trusted => "processes of root, of its own user and its own group",
+        LocalModeProcesses::Any => "all processes of the host",
+    };
+    let who = if ip.is_loopback() {
+        processes.to_owned()
+    } else if ip.is_unspecified() {
+        format!("{processes}, and whoever else reaches it")
+    } else {
+        "whoever reaches it".to_owned()
+    };
+    Some(format!(
+        "in local mode http://{address} answers {what} without a key to {who}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn h3_nothing_is_open_but_where_an_address_says_so() {
+        use LocalModeAuth::{LocalEndpoints, Open, Strict};
+        use LocalModeProcesses::{Any, Trusted};
+        for (text, otherwise, auth, processes) in [
+            ("127.0.0.1:1", Strict, Strict, Trusted),
+            ("127.0.0.1:1", Open, Open, Trusted),
+            ("127.0.0.1:1=strict", Open, Strict, Trusted),
+            (
+                "127.0.0.1:1=local-endpoints",
+                Strict,
+                LocalEndpoints,
+                Trusted,
+            ),
+            ("[::]:1=open+any-process", Strict, Open, Any),
+            // The gateway's, whatever is said of all.
+            ("10.114.104.1:1", Open, Strict, Trusted),
+            ("10.114.104.1:1=strict", Open, Strict, Trusted),
+        ] {
+            let keyless = ListenAddress::parse(text, otherwise).unwrap().keyless;
+            assert_eq!(keyless, KeylessAccess { auth, processes }, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_entry_that_cannot_be_is_an_error_that_names_it() {
+        for (text, named) in [
+            ("localhost", "`localhost` is not an address"),
+            ("localhost:1=open", "is not an address"),
+            ("127.0.0.1:1=", "`` of `127.0.0.1:1=`"),
+            ("127.0.0.1:1=Open", "`Open`"),
+            ("127.0.0.1:1=open+all", "`all`"),
+            ("127.0.0.1:1=open+any-process+x", "`any-process+x`"),
+            ("10.114.104.1:1=open", "the network of services"),
+        ] {
+            let error = ListenAddress::parse(text, LocalModeAuth::Strict).unwrap_err();
+            let chain = format!("{error:#}");
+            assert!(chain.contains(named), "{text}: {chain}");
+        }
+    }
+}
