@@ -674,6 +674,23 @@ async fn a_target_that_is_wrong_is_refused_whole() {
 }
 
 #[tokio::test]
+async fn l9_a_service_sees_the_target_of_its_own_app_and_no_other() {
+    let apps = TwoApps::start().await;
+    let path = "/v2/local/target-state";
+    let shown = |answer: Answer| -> Vec<String> {
+        let shown = answer.json();
+        let apps = shown["state"]["local"]["apps"].as_object().unwrap();
+        apps.keys().cloned().collect()
+    };
+    let all = shown(apps.device.get(path).await);
+    assert_eq!(all.len(), 2);
+    let own = apps.send("GET", path, Some(&apps.other_key), None).await;
+    let own = shown(own);
+    assert_eq!(own.len(), 1);
+    assert!(all.contains(&own[0]));
+}
+
+#[tokio::test]
 async fn a_key_is_replaced_whatever_the_body_and_only_the_callers() {
     let apps = TwoApps::start().await;
     let path = "/v1/regenerate-api-key";

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::answer::{self, Failure};
 use crate::app::Api;
+use crate::auth::Scope;
 use crate::body::{self, Document};
 use crate::call::Call;
 use crate::device::{LogEvent, SetTargetError};
@@ -21,7 +22,7 @@ pub(crate) const ROUTES: &[Route] = &[
         path: "/v2/local/target-state",
         summary: "the target that was set over this API",
         operation: Operation::answering(&[Answer::json("the target", schema::<Target>)]),
-        handler: Handler::Now(|api, _| target(api)),
+        handler: Handler::Now(|api, call| target(api, call.caller.scope)),
     },
     Route {
         method: Method::POST,
@@ -73,10 +74,10 @@ struct Taken {
     warnings: Vec<String>,
 }
 
-fn target(api: &Api) -> Outcome {
+fn target(api: &Api, scope: Scope) -> Outcome {
     Ok(answer::json(&Target {
         status: "success",
-        state: api.device.local_target(),
+        state: seen_by(scope, api.device.local_target()),
     }))
 }
 
@@ -87,6 +88,17 @@ fn names_apps(target: &Map<String, Value>) -> bool {
         Some(Value::Object(local)) => local.contains_key("apps"),
         Some(_) => true,
     }
+}
+
+/// Without the apps that a caller's key does not cover: environments hold secrets.
+fn seen_by(scope: Scope, mut target: Value) -> Value {
+    if let Scope::App(own) = scope
+        && let Some(Value::Object(apps)) = target.pointer_mut("/local/apps")
+    {
+        let own = own.to_string();
+        apps.retain(|app, _| *app == own);
+    }
+    target
 }
 
 async fn set_target(api: Api, call: Call) -> Outcome {
@@ -120,5 +132,27 @@ async fn set_target(api: Api, call: Call) -> Outcome {
             doing: "store the target state",
             cause,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::AppId;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn l9_a_key_of_an_app_shows_the_target_of_that_app_alone() {
+        let all = json!({"local": {"name": "a", "apps": {"1": {"a": 1}, "12": {}, "2": {}}}});
+        assert_eq!(seen_by(Scope::All, all.clone()), all);
+        assert_eq!(
+            seen_by(Scope::App(AppId(1)), all.clone()),
+            json!({"local": {"name": "a", "apps": {"1": {"a": 1}}}})
+        );
+        assert_eq!(
+            seen_by(Scope::App(AppId(3)), all),
+            json!({"local": {"name": "a", "apps": {}}})
+        );
     }
 }
