@@ -39,7 +39,7 @@ pub(crate) struct Loader {
     policy: Policy,
     policy_problem: Option<String>,
     files: BTreeMap<PathBuf, FileRecord>,
-    tasks: JoinSet<News>,
+    tasks: JoinSet<Outcome>,
     /// Turns to read, and turns to compile: those who read do not wait for those who compile.
     readers: Arc<Semaphore>,
     compilers: Arc<Semaphore>,
@@ -47,11 +47,11 @@ pub(crate) struct Loader {
     settle: bool,
 }
 
-/// What a task has found out.
-enum News {
+/// What came of a task.
+enum Outcome {
     Read {
         file: PathBuf,
-        read: Result<(Stamp, FileHead), String>,
+        read: Box<Result<(Stamp, FileHead), String>>,
     },
     Compiled {
         file: PathBuf,
@@ -124,18 +124,18 @@ impl Loader {
     /// Waits until something was read or compiled, and takes note of it. Dropping the future loses nothing.
     pub(crate) async fn progress(&mut self) {
         match self.tasks.join_next().await {
-            Some(Ok(News::Read { file, read })) => {
+            Some(Ok(Outcome::Read { file, read })) => {
                 let Some(mut record) = self.files.remove(&file) else {
                     return;
                 };
                 record.reading = None;
-                record.read(read);
+                record.read(*read);
                 if std::mem::take(&mut record.read_again) {
                     self.begin_to_read(&file, &mut record);
                 }
                 self.files.insert(file, record);
             }
-            Some(Ok(News::Compiled {
+            Some(Ok(Outcome::Compiled {
                 file,
                 digest,
                 component,
@@ -212,8 +212,8 @@ impl Loader {
         let (file, turns, settle) = (file.to_owned(), Arc::clone(&self.readers), self.settle);
         let task = self.tasks.spawn(async move {
             let _turn = turns.acquire_owned().await;
-            let read = read_head(file.clone(), settle).await;
-            News::Read { file, read }
+            let read = Box::new(read_head(file.clone(), settle).await);
+            Outcome::Read { file, read }
         });
         record.reading = Some(Task(task));
     }
@@ -317,7 +317,7 @@ impl Loader {
             let task = self.tasks.spawn(async move {
                 let _turn = turns.acquire_owned().await;
                 let component = compile(&workshop, &file, &digest).await;
-                News::Compiled {
+                Outcome::Compiled {
                     file,
                     digest,
                     component,
