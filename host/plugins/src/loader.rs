@@ -39,7 +39,7 @@ pub(crate) struct Loader {
     policy: Policy,
     policy_problem: Option<String>,
     files: BTreeMap<PathBuf, FileRecord>,
-    tasks: JoinSet<Outcome>,
+    tasks: JoinSet<TaskOutput>,
     /// Turns to read, and turns to compile: those who read do not wait for those who compile.
     readers: Arc<Semaphore>,
     compilers: Arc<Semaphore>,
@@ -48,7 +48,7 @@ pub(crate) struct Loader {
 }
 
 /// What came of a task.
-enum Outcome {
+enum TaskOutput {
     Read {
         file: PathBuf,
         read: Box<Result<(Stamp, FileHead), String>>,
@@ -124,7 +124,7 @@ impl Loader {
     /// Waits until something was read or compiled, and takes note of it. Dropping the future loses nothing.
     pub(crate) async fn progress(&mut self) {
         match self.tasks.join_next().await {
-            Some(Ok(Outcome::Read { file, read })) => {
+            Some(Ok(TaskOutput::Read { file, read })) => {
                 let Some(mut record) = self.files.remove(&file) else {
                     return;
                 };
@@ -135,7 +135,7 @@ impl Loader {
                 }
                 self.files.insert(file, record);
             }
-            Some(Ok(Outcome::Compiled {
+            Some(Ok(TaskOutput::Compiled {
                 file,
                 digest,
                 component,
@@ -213,7 +213,7 @@ impl Loader {
         let task = self.tasks.spawn(async move {
             let _turn = turns.acquire_owned().await;
             let read = Box::new(read_head(file.clone(), settle).await);
-            Outcome::Read { file, read }
+            TaskOutput::Read { file, read }
         });
         record.reading = Some(Task(task));
     }
@@ -317,7 +317,7 @@ impl Loader {
             let task = self.tasks.spawn(async move {
                 let _turn = turns.acquire_owned().await;
                 let component = compile(&workshop, &file, &digest).await;
-                Outcome::Compiled {
+                TaskOutput::Compiled {
                     file,
                     digest,
                     component,

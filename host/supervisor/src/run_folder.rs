@@ -28,10 +28,9 @@ impl RunFolder {
     pub(crate) fn open(host_root: &Path, branding: &Branding) -> Self {
         let folder = RunFolder(open(&host_root.join(FOLDER)));
         let former = host_root.join(branding.host_folder());
-        match SecureDir::existing(&former, Access::Readable) {
-            Ok(Some(former)) => folder.take_over(&former),
-            // What others could have written there is not believed.
-            Ok(None) | Err(_) => {}
+        // What others could have written there is not believed.
+        if let Ok(Some(former)) = SecureDir::existing(&former, Access::Readable) {
+            folder.take_over(&former);
         }
         folder
     }
