@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use minisign_verify::PublicKey;
 use tokio::task::AbortHandle;
 use wasmtime::component::Component;
 
@@ -47,7 +48,7 @@ impl Drop for Task {
 impl FileRecord {
     /// Takes what the file says of itself now. What was made of another content goes.
     pub(crate) fn read(&mut self, read: Result<(Stamp, FileHead), String>) {
-        let (stamp, head) = match read {
+        let (stamp, mut head) = match read {
             Ok((stamp, head)) => (Some(stamp), Ok(head)),
             Err(reason) => (None, Err(reason)),
         };
@@ -57,6 +58,10 @@ impl FileRecord {
             self.component = None;
             self.loaded = None;
             self.compiling = None;
+        } else if let (Some(Ok(before)), Ok(head)) = (&self.head, &mut head) {
+            // What somebody has signed stays signed by them, also where the file beside it is being replaced
+            // by the signature of the next version.
+            head.signatures.remember(&before.signatures);
         }
         // Whoever writes a file anew has it tried anew.
         self.failure = None;
@@ -68,6 +73,14 @@ impl FileRecord {
     pub(crate) fn digest(&self) -> Option<&str> {
         let head = self.head.as_ref()?.as_ref().ok()?;
         Some(&head.digest)
+    }
+
+    /// Whether it has signatures that were checked against other keys.
+    pub(crate) fn is_signed_by_others_than(&self, keys: &[PublicKey]) -> bool {
+        match &self.head {
+            Some(Ok(head)) => head.signatures.are_there() && *head.keys != *keys,
+            _ => false,
+        }
     }
 
     /// The plugin, if it is linked with these grants.

@@ -12,6 +12,7 @@ use crate::capabilities::led::Leds;
 use crate::capabilities::log::LogBudget;
 use crate::config::{AppLocks, Cloud, Device, HostName, PluginData};
 use crate::identify::Identify;
+use crate::pins::Pin;
 use crate::policy::Grants;
 use crate::wasi;
 
@@ -45,7 +46,7 @@ pub(crate) struct Surroundings {
 impl Surroundings {
     /// Whose stored data the plugin reads and writes: what a pinned file has kept is not an unpinned one's.
     pub(crate) fn data_owner(&self) -> Cow<'_, str> {
-        if self.grants.unpinned {
+        if self.grants.pin == Pin::None {
             // No manifest can claim such a name.
             Cow::Owned(format!("{} (unpinned)", self.name))
         } else {

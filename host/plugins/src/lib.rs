@@ -22,6 +22,7 @@ mod capabilities;
 mod capability;
 mod claims;
 mod config;
+mod embed;
 mod exports;
 mod failure;
 mod file_record;
@@ -29,12 +30,14 @@ mod grants;
 mod guest;
 mod identify;
 mod instance;
+mod keys;
 mod limits;
 mod linker;
 mod loaded;
 mod loader;
 mod manifest;
 mod meter;
+mod newest;
 mod pattern;
 mod pins;
 mod plugins;
@@ -46,6 +49,7 @@ mod route_grants;
 mod routes;
 mod running;
 mod settled_file;
+mod signature;
 mod spares;
 mod stock;
 mod table;
@@ -63,6 +67,7 @@ pub use config::{
     AppLocks, Cloud, CloudRefusal, DEFAULT_SLOTS, DataError, Device, HeldLocks, HostName,
     HostNameError, Identity, LocksError, NoCloud, PluginData, PluginsConfig,
 };
+pub use embed::{EmbedError, embed_signature};
 pub use limits::{DEFAULTS, Limits, MOST};
 pub use manifest::{Action, INTERFACE, Manifest, ManifestError, Need, Route, SECTION};
 pub use pattern::{Pattern, PatternError};

@@ -21,14 +21,18 @@ use crate::identify::Identify;
 use crate::limits::Limits;
 use crate::linker::Linkers;
 use crate::manifest::Manifest;
+use crate::pins::Pin;
 use crate::policy::{Grants, PolicyFiles};
 use crate::pool::{PATIENCE, Pool};
+use crate::signature::Signatures;
 
 /// A version of a plugin that can be called.
 pub(crate) struct Loaded {
     pub(crate) manifest: Manifest,
     /// SHA-256 of its file, in hexadecimal.
     pub(crate) digest: String,
+    /// Who has signed its file.
+    pub(crate) signatures: Signatures,
     pub(crate) limits: Limits,
     /// Whether the policy names this device's board for it: it goes before a provider for all boards.
     pub(crate) is_boards_own: bool,
@@ -199,6 +203,7 @@ impl Workshop {
         &self,
         component: &Component,
         digest: String,
+        signatures: Signatures,
         manifest: Manifest,
         grants: Grants,
         counters: Arc<Counters>,
@@ -244,7 +249,7 @@ impl Workshop {
             return Err(LoadError::NoAction(action.name()));
         }
         // More than others have belongs to a file that somebody has looked at.
-        let asked = if grants.unpinned {
+        let asked = if grants.pin == Pin::None {
             manifest.limits.within_defaults()
         } else {
             manifest.limits.clone()
@@ -257,6 +262,7 @@ impl Workshop {
             around: Arc::new(self.surroundings(&manifest.name, grants, limits.memory)),
             manifest,
             digest,
+            signatures,
             limits,
             is_boards_own,
             pre,

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use minisign_verify::PublicKey;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use wasmtime::component::Component;
@@ -22,9 +23,12 @@ use crate::file_record::{Failure, FileRecord, Task};
 use crate::grants;
 use crate::loaded::{Counters, Loaded, Workshop};
 use crate::manifest::Manifest;
+use crate::newest::NewestVersions;
+use crate::pins::Pin;
 use crate::policy::{Grants, Policy};
 use crate::routes::Reserved;
 use crate::settled_file::{FileHead, Stamp, plugin_files, read_head, read_wasm};
+use crate::signature::Signatures;
 use crate::table::Table;
 
 /// How many files are read at a time, and how many are compiled: each is in memory as a whole.
@@ -38,6 +42,9 @@ pub(crate) struct Loader {
     counters: HashMap<String, Arc<Counters>>,
     policy: Policy,
     policy_problem: Option<String>,
+    /// The public keys that the policy names.
+    keys: Arc<[PublicKey]>,
+    newest: NewestVersions,
     files: BTreeMap<PathBuf, FileRecord>,
     tasks: JoinSet<TaskOutput>,
     /// Turns to read, and turns to compile: those who read do not wait for those who compile.
@@ -79,6 +86,7 @@ impl Loader {
         reserved: Reserved,
     ) -> Loader {
         let policy = Policy::empty(workshop.policy_files.clone());
+        let newest = NewestVersions::new(Arc::clone(&workshop.data));
         Loader {
             workshop,
             folders,
@@ -86,6 +94,8 @@ impl Loader {
             counters: HashMap::new(),
             policy,
             policy_problem: None,
+            keys: Arc::default(),
+            newest,
             files: BTreeMap::new(),
             tasks: JoinSet::new(),
             readers: Arc::new(Semaphore::new(AT_ONCE)),
@@ -108,7 +118,10 @@ impl Loader {
             let mut record = last.remove(&file).unwrap_or_default();
             if record.reading.is_some() {
                 record.read_again = true;
-            } else if record.stamp.is_none() || record.stamp != Stamp::of(&file).ok() {
+            } else if record.stamp.is_none()
+                || record.stamp != Stamp::of(&file).ok()
+                || record.is_signed_by_others_than(&self.keys)
+            {
                 self.begin_to_read(&file, &mut record);
             }
             self.files.insert(file, record);
@@ -129,6 +142,11 @@ impl Loader {
                     return;
                 };
                 record.reading = None;
+                if let Ok((_, head)) = &*read
+                    && let Ok(manifest) = &head.manifest
+                {
+                    self.newest.learn(&manifest.name, head.newest.clone());
+                }
                 record.read(*read);
                 if std::mem::take(&mut record.read_again) {
                     self.begin_to_read(&file, &mut record);
@@ -195,6 +213,7 @@ impl Loader {
         match Policy::read(&self.workshop.policy_files) {
             Ok(policy) => {
                 self.policy_problem = None;
+                self.keys = policy.keys().public_keys().cloned().collect();
                 self.policy = policy;
             }
             // What was granted stays granted: a slip of the pen takes no plugin down.
@@ -210,9 +229,10 @@ impl Loader {
 
     fn begin_to_read(&mut self, file: &Path, record: &mut FileRecord) {
         let (file, turns, settle) = (file.to_owned(), Arc::clone(&self.readers), self.settle);
+        let (keys, data) = (Arc::clone(&self.keys), Arc::clone(&self.workshop.data));
         let task = self.tasks.spawn(async move {
             let _turn = turns.acquire_owned().await;
-            let read = Box::new(read_head(file.clone(), settle).await);
+            let read = Box::new(read_head(file.clone(), keys, data, settle).await);
             TaskOutput::Read { file, read }
         });
         record.reading = Some(Task(task));
@@ -254,21 +274,35 @@ impl Loader {
         if !manifest.is_for(&self.workshop.device.identity().device_type) {
             return Verdict::OtherBoard;
         }
-        match self.granted(manifest, &head.digest) {
+        match self.granted(manifest, &head.digest, &head.signatures) {
+            Ok(grants) if matches!(grants.pin, Pin::Key(_)) => {
+                match self.newest.check(manifest, &head.digest) {
+                    Ok(()) => Verdict::Load(Box::new(grants)),
+                    Err(downgrade) => Verdict::Refused(downgrade.to_string()),
+                }
+            }
             Ok(grants) => Verdict::Load(Box::new(grants)),
             Err(reason) => Verdict::Refused(reason),
         }
     }
 
-    /// What the policy gives the file of this digest, where that is all that its manifest claims.
-    fn granted(&self, manifest: &Manifest, digest: &str) -> Result<Grants, String> {
+    /// What the policy gives the file of this digest, signed like this, where that is all that its manifest claims.
+    fn granted(
+        &self,
+        manifest: &Manifest,
+        digest: &str,
+        signatures: &Signatures,
+    ) -> Result<Grants, String> {
         let Workshop {
             host_root,
             policy_files,
             allow_unpinned,
             ..
         } = &*self.workshop;
-        let grants = match self.policy.of(&manifest.name, digest, host_root) {
+        let grants = match self
+            .policy
+            .of(&manifest.name, digest, signatures, host_root)
+        {
             Err(_) if *allow_unpinned => self.policy.without_pin(&manifest.name, host_root),
             pinned => pinned.map_err(|error| error.to_string())?,
         };
@@ -288,6 +322,8 @@ impl Loader {
         let Some(Ok(FileHead {
             digest,
             manifest: Ok(manifest),
+            signatures,
+            ..
         })) = &record.head
         else {
             return;
@@ -297,12 +333,16 @@ impl Loader {
             let linked = self.workshop.link(
                 component,
                 digest.clone(),
+                signatures.clone(),
                 manifest.clone(),
                 grants.clone(),
                 Arc::clone(counters),
             );
             match linked {
                 Ok(plugin) => {
+                    if let Pin::Key(_) = grants.pin {
+                        self.newest.loaded(manifest);
+                    }
                     record.loaded = Some(Arc::new(plugin));
                     record.failure = None;
                 }
@@ -332,13 +372,16 @@ impl Loader {
         if claims.doubled(&plugin.manifest.name).is_some() {
             return None;
         }
-        let grants = self.granted(&plugin.manifest, &plugin.digest).ok()?;
+        let signatures = &plugin.signatures;
+        let granted = self.granted(&plugin.manifest, &plugin.digest, signatures);
+        let grants = granted.ok()?;
         if grants == plugin.around.grants {
             return Some(Arc::clone(plugin));
         }
         let linked = self.workshop.link(
             plugin.pre.component(),
             plugin.digest.clone(),
+            signatures.clone(),
             plugin.manifest.clone(),
             grants,
             Arc::clone(&plugin.counters),

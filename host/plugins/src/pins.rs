@@ -37,6 +37,18 @@ impl<'de> Deserialize<'de> for FileDigests {
     }
 }
 
+/// What has bound a file to the name that it claims.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Pin {
+    /// Its digest, in the policy or in the layout's list.
+    #[default]
+    Digest,
+    /// A signature of the key of this name in the policy.
+    Key(String),
+    /// Nothing: the supervisor does not ask for pins.
+    None,
+}
+
 /// Why a file gets nothing of what the policy gives to the name that it claims.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PinError {
@@ -61,6 +73,23 @@ pub(crate) enum PinError {
     OtherFiles {
         /// The name that it claims.
         plugin: String,
+        /// The file's digest.
+        digest: String,
+        /// The policy's file.
+        policy: PathBuf,
+    },
+    /// The policy wants it signed, and it is not.
+    #[error(
+        "the policy `{}` wants files of the plugin `{plugin}` signed with {keys}: {reason}; to trust this one all the same, add \"{digest}\" to `sha256` in [plugins.{plugin}]",
+        policy.display()
+    )]
+    NotSigned {
+        /// The name that it claims.
+        plugin: String,
+        /// The names of the keys of which one has to have signed it.
+        keys: String,
+        /// What is wrong with its signatures.
+        reason: String,
         /// The file's digest.
         digest: String,
         /// The policy's file.

@@ -24,8 +24,11 @@
 //! # files = [{ host = "mnt/boot/splash", guest = "/splash", create = true }]
 //! limits = { memory_mib = 8 }
 //!
+//! [keys.acme]
+//! public = "RWQf6LRC…"        # of minisign
+//!
 //! [plugins.acme-light]
-//! sha256 = ["93ab…"]
+//! keys = ["acme"]             # what this key has signed under this name
 //! provides = ["identify"]     # these actions; none where it is left out
 //! boards = ["acme-*"]         # on these it goes before whoever provides them on all boards
 //! ```
@@ -38,10 +41,12 @@ use serde::{Deserialize, Deserializer};
 
 use crate::boards::BoardPatterns;
 use crate::capability::Capability;
+use crate::keys::NamedKeys;
 use crate::limits::Asked;
 use crate::manifest::Action;
-use crate::pins::{FileDigests, PinError};
+use crate::pins::{FileDigests, Pin, PinError};
 use crate::route_grants::RouteGrants;
+use crate::signature::Signatures;
 use crate::stock::{StockPlugin, StockPlugins};
 
 /// The largest policy file, in bytes.
@@ -70,14 +75,20 @@ pub(crate) struct PolicyFiles {
 struct OwnerPolicy {
     #[serde(default)]
     plugins: BTreeMap<String, Grants>,
+    /// The keys of plugins' makers.
+    #[serde(default)]
+    keys: NamedKeys,
 }
 
 /// What one plugin gets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Grants {
-    /// The files that get it; where it is left out, the stock plugin of that name.
+    /// The files that get it; where this and `keys` are left out, the stock plugin of that name.
     pub(crate) sha256: Option<FileDigests>,
+    /// The names of the keys whose signed files get it. A name that is not there, and a key that is revoked, pin
+    /// nothing.
+    pub(crate) keys: Option<BTreeSet<String>>,
     /// The paths that it may answer.
     #[serde(default)]
     pub(crate) routes: RouteGrants,
@@ -102,9 +113,9 @@ pub(crate) struct Grants {
     pub(crate) files: Vec<Folder>,
     #[serde(default)]
     pub(crate) limits: Asked,
-    /// Whether the file gets it unpinned, since the supervisor does not ask for pins.
+    /// Why the file gets it.
     #[serde(skip)]
-    pub(crate) unpinned: bool,
+    pub(crate) pin: Pin,
 }
 
 /// A folder of the host that a plugin sees.
@@ -216,7 +227,13 @@ impl Policy {
         })
     }
 
-    /// What the file of this digest gets that claims this name, with folders as this process sees them.
+    /// The keys of plugins' makers.
+    pub(crate) fn keys(&self) -> &NamedKeys {
+        &self.owner.keys
+    }
+
+    /// What the file of this digest gets that claims this name and is signed like this, with folders as this
+    /// process sees them.
     ///
     /// # Errors
     /// Where the name is not pinned to the file.
@@ -224,35 +241,54 @@ impl Policy {
         &self,
         plugin: &str,
         digest: &str,
+        signatures: &Signatures,
         host_root: &Path,
     ) -> Result<Grants, PinError> {
         let section = self.owner.plugins.get(plugin);
-        let own = section.and_then(|section| section.sha256.as_ref());
+        let own = section.filter(|section| section.sha256.is_some() || section.keys.is_some());
         let stock = self.stock.get(plugin);
-        match (own, stock) {
-            (Some(files), _) if files.contain(digest) => {
-                return Ok(self.gives(plugin, None, host_root));
+        let keys = own.and_then(|section| section.keys.as_ref());
+        if let Some(section) = own {
+            let mut files = section.sha256.iter();
+            let mut names = keys.into_iter().flatten();
+            if files.any(|files| files.contain(digest)) {
+                return Ok(self.gives(plugin, Pin::Digest, None, host_root));
             }
-            (None, Some(stock)) if stock.sha256.contain(digest) => {
-                return Ok(self.gives(plugin, Some(stock), host_root));
+            if let Some(name) = names.find(|name| self.owner.keys.has_signed(name, signatures)) {
+                return Ok(self.gives(plugin, Pin::Key(name.clone()), None, host_root));
             }
-            _ => {}
+        } else if let Some(stock) = stock
+            && stock.sha256.contain(digest)
+        {
+            return Ok(self.gives(plugin, Pin::Digest, Some(stock), host_root));
         }
         let (plugin, digest) = (plugin.to_owned(), digest.to_owned());
         let policy = self.files.owner.clone();
-        Err(match (own, stock) {
-            (Some(_), _) => PinError::OtherFiles {
+        let keys = keys.filter(|keys| !keys.is_empty());
+        Err(match (own, keys, stock) {
+            (Some(_), Some(keys), _) => {
+                let reason = self.owner.keys.why_not_signed(keys, signatures);
+                let keys: Vec<_> = keys.iter().map(|name| format!("`{name}`")).collect();
+                PinError::NotSigned {
+                    plugin,
+                    keys: keys.join(" or "),
+                    reason,
+                    digest,
+                    policy,
+                }
+            }
+            (Some(_), None, _) => PinError::OtherFiles {
                 plugin,
                 digest,
                 policy,
             },
-            (None, Some(_)) => PinError::NotStock {
+            (None, _, Some(_)) => PinError::NotStock {
                 plugin,
                 digest,
                 stock: self.files.stock.clone(),
                 policy,
             },
-            (None, None) => PinError::NoFile {
+            (None, _, None) => PinError::NoFile {
                 plugin,
                 digest,
                 policy,
@@ -263,17 +299,21 @@ impl Policy {
     /// What a file gets that claims this name, where nobody asks for pins: what is written for the name, be it for
     /// another file.
     pub(crate) fn without_pin(&self, plugin: &str, host_root: &Path) -> Grants {
-        Grants {
-            unpinned: true,
-            ..self.gives(plugin, self.stock.get(plugin), host_root)
-        }
+        self.gives(plugin, Pin::None, self.stock.get(plugin), host_root)
     }
 
-    fn gives(&self, plugin: &str, stock: Option<&StockPlugin>, host_root: &Path) -> Grants {
+    fn gives(
+        &self,
+        plugin: &str,
+        pin: Pin,
+        stock: Option<&StockPlugin>,
+        host_root: &Path,
+    ) -> Grants {
         let section = self.owner.plugins.get(plugin);
         let mut grants = section.cloned().unwrap_or_default();
         // Which other files get the same is no matter of this one's.
-        grants.sha256 = None;
+        (grants.sha256, grants.keys) = (None, None);
+        grants.pin = pin;
         if let Some(stock) = stock {
             grants.routes.extend(&stock.routes);
             grants.provides.extend(&stock.provides);

@@ -23,6 +23,9 @@ pub struct PluginReport {
     /// Whether the file that serves is pinned to its name by nobody, which developer mode lets pass.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unpinned: bool,
+    /// The name in the policy of the key that pins the file that serves to its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signed_by: Option<String>,
     /// Why the file as it is now was refused. With the state `running`, an older version serves on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,

@@ -3,10 +3,17 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use minisign_verify::PublicKey;
+use semver::Version;
+
+use crate::PluginData;
 use crate::failure::chain;
 use crate::manifest::Manifest;
+use crate::newest;
+use crate::signature::{self, Signatures};
 
 /// The largest plugin, in bytes.
 const SIZE: u64 = 64 << 20;
@@ -31,9 +38,17 @@ pub(crate) fn plugin_files(folders: &[PathBuf]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Tells whether a file may have changed.
+/// Tells whether a file may have changed, or the signature beside it.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Stamp {
+    file: FileStamp,
+    /// None where there is no signature.
+    signature: Option<FileStamp>,
+}
+
+/// Tells whether one file may have changed.
+#[derive(Clone, PartialEq, Eq)]
+struct FileStamp {
     inode: u64,
     size: u64,
     modified: Option<SystemTime>,
@@ -41,8 +56,17 @@ pub(crate) struct Stamp {
 
 impl Stamp {
     pub(crate) fn of(file: &Path) -> std::io::Result<Stamp> {
-        let meta = fs::metadata(file)?;
         Ok(Stamp {
+            file: FileStamp::of(file)?,
+            signature: FileStamp::of(&signature::file_beside(file)).ok(),
+        })
+    }
+}
+
+impl FileStamp {
+    fn of(file: &Path) -> std::io::Result<FileStamp> {
+        let meta = fs::metadata(file)?;
+        Ok(FileStamp {
             inode: meta.ino(),
             size: meta.len(),
             modified: meta.modified().ok(),
@@ -55,19 +79,30 @@ impl Stamp {
 pub(crate) struct FileHead {
     pub(crate) digest: String,
     pub(crate) manifest: Result<Manifest, String>,
+    pub(crate) signatures: Signatures,
+    /// The newest version of the plugin that was loaded for a signature, as far as this file is signed.
+    pub(crate) newest: Option<Version>,
+    /// The keys that its signatures were checked against.
+    pub(crate) keys: Arc<[PublicKey]>,
 }
 
 /// Reads what a file says of itself once nobody changes it any more (`settle`).
-pub(crate) async fn read_head(file: PathBuf, settle: bool) -> Result<(Stamp, FileHead), String> {
+/// Its signatures are checked against `keys`.
+pub(crate) async fn read_head(
+    file: PathBuf,
+    keys: Arc<[PublicKey]>,
+    data: Arc<dyn PluginData>,
+    settle: bool,
+) -> Result<(Stamp, FileHead), String> {
     for _ in 0..LOOKS {
-        let path = file.clone();
-        let read = tokio::task::spawn_blocking(move || head(&path)).await;
+        let (path, keys, data) = (file.clone(), Arc::clone(&keys), Arc::clone(&data));
+        let read = tokio::task::spawn_blocking(move || head(&path, keys, &*data)).await;
         let (stamp, size, head) = read.unwrap_or_else(|_| Err(cut_short()))?;
         if settle {
             tokio::time::sleep(SETTLED).await;
         }
         let unchanged = Stamp::of(&file).is_ok_and(|now| now == stamp);
-        if unchanged && stamp.size == size {
+        if unchanged && stamp.file.size == size {
             return Ok((stamp, head));
         }
     }
@@ -94,11 +129,24 @@ fn cut_short() -> String {
     "reading it was cut short".to_owned()
 }
 
-fn head(path: &Path) -> Result<(Stamp, u64, FileHead), String> {
+fn head(
+    path: &Path,
+    keys: Arc<[PublicKey]>,
+    data: &dyn PluginData,
+) -> Result<(Stamp, u64, FileHead), String> {
     let (stamp, wasm) = bytes(path)?;
+    let manifest = Manifest::of(&wasm).map_err(|error| chain(&error));
+    let signatures = Signatures::of(path, &wasm, &keys);
+    let newest = match &manifest {
+        Ok(manifest) if !signatures.keys.is_empty() => newest::kept(data, &manifest.name)?,
+        _ => None,
+    };
     let head = FileHead {
         digest: sandbox::digest(&wasm),
-        manifest: Manifest::of(&wasm).map_err(|error| chain(&error)),
+        manifest,
+        signatures,
+        newest,
+        keys,
     };
     Ok((stamp, wasm.len() as u64, head))
 }
@@ -107,8 +155,9 @@ fn head(path: &Path) -> Result<(Stamp, u64, FileHead), String> {
 pub(crate) fn bytes(path: &Path) -> Result<(Stamp, Vec<u8>), String> {
     let failed = |error: std::io::Error| format!("it cannot be read: {error}");
     let stamp = Stamp::of(path).map_err(failed)?;
-    if stamp.size > SIZE {
-        return Err(format!("it has {} bytes, more than {SIZE}", stamp.size));
+    let size = stamp.file.size;
+    if size > SIZE {
+        return Err(format!("it has {size} bytes, more than {SIZE}"));
     }
     Ok((stamp, fs::read(path).map_err(failed)?))
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::loaded::Loaded;
 use crate::manifest::{Action, Manifest};
+use crate::pins::Pin;
 use crate::report::{DescribedRoutes, PluginReport, PluginState, PluginTally, RouteReport};
 use crate::routes::Routes;
 
@@ -147,8 +148,13 @@ fn report(file: &Path, entry: &Entry) -> PluginReport {
         .as_ref()
         .map(|plugin| &plugin.around.grants.grants);
     let serving = entry.serving.as_ref();
+    let pin = serving.map(|plugin| &plugin.around.grants.pin);
     PluginReport {
-        unpinned: serving.is_some_and(|plugin| plugin.around.grants.unpinned),
+        unpinned: pin == Some(&Pin::None),
+        signed_by: match pin {
+            Some(Pin::Key(name)) => Some(name.clone()),
+            _ => None,
+        },
         name: manifest.map_or(stem, |manifest| manifest.name.clone()),
         file: file.display().to_string(),
         version: manifest.map(|manifest| manifest.version.to_string()),
@@ -198,7 +204,7 @@ pub(crate) fn log_change(file: &Path, before: Option<&Entry>, now: &Entry) {
         && before.and_then(digest) != Some(Arc::as_ptr(plugin))
     {
         let Manifest { name, version, .. } = &plugin.manifest;
-        if plugin.around.grants.unpinned {
+        if plugin.around.grants.pin == Pin::None {
             tracing::warn!(
                 "developer mode: plugin `{name}` {version} is loaded from `{file}`, which nobody has pinned to that name"
             );

@@ -10,9 +10,11 @@ use std::path::Path;
 use crate::boards::BoardPatterns;
 use crate::capability::Capability;
 use crate::failure::chain;
+use crate::keys::NamedKeys;
 use crate::manifest::{Action, Manifest};
 use crate::route_grants::is_of_stock_plugins;
 use crate::settled_file::bytes;
+use crate::signature::Signatures;
 
 /// Why there is nothing to trust.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +25,8 @@ pub struct TrustError {
 }
 
 /// What the plugin in `file` asks for, in comments, and the section of the policy that gives it to this file and to
-/// no other: TOML that can be added to `policy`. `stock_plugins` is the layout's list.
+/// no other, or, where a key of the policy has signed the file, to what that key signs: TOML that can be added to
+/// `policy`. `stock_plugins` is the layout's list.
 ///
 /// # Errors
 /// [`TrustError`] where the file cannot be read, or has no manifest that can be used.
@@ -47,8 +50,21 @@ pub fn trust_lines(file: &Path, policy: &Path, stock_plugins: &Path) -> Result<S
             "The policy has a section [plugins.{name}] already: put these lines into it."
         ));
     }
-    lines.section(&manifest, &sandbox::digest(&wasm));
+    let named = named_keys(policy);
+    let keys: Vec<_> = named.public_keys().cloned().collect();
+    let signatures = Signatures::of(file, &wasm, &keys);
+    let pin = lines.pin(&named, &signatures, &sandbox::digest(&wasm));
+    lines.section(&manifest, &pin);
     Ok(lines.0)
+}
+
+/// The keys that the policy names. One that cannot be read names none, and is refused elsewhere.
+fn named_keys(policy: &Path) -> NamedKeys {
+    let text = std::fs::read_to_string(policy).unwrap_or_default();
+    let table: toml::Table = text.parse().unwrap_or_default();
+    let keys = table.get("keys").cloned();
+    keys.and_then(|keys| keys.try_into().ok())
+        .unwrap_or_default()
 }
 
 /// Whether the file has a table `[plugins.NAME]`. One that cannot be read has none, and is refused elsewhere.
@@ -113,10 +129,33 @@ impl Lines {
         }
     }
 
+    /// Says who has signed it. Answers what the policy can pin it by: a key and its values.
+    fn pin(
+        &mut self,
+        named: &NamedKeys,
+        signatures: &Signatures,
+        digest: &str,
+    ) -> (&'static str, String) {
+        if let Some(name) = named.signer(signatures) {
+            self.comment(&format!(
+                "It is signed with `{name}` of the policy: the lines are for all that this key signs under this name."
+            ));
+            return ("keys", name.to_owned());
+        }
+        if signatures.are_there() {
+            let reason = named.why_not_signed([], signatures);
+            self.comment(&format!("No key of the policy pins it: {reason}."));
+            self.comment(
+                "To trust its maker's key rather than this file: [keys.NAME] public = \"RW...\", and keys = [\"NAME\"] in place of sha256.",
+            );
+        }
+        ("sha256", digest.to_owned())
+    }
+
     /// The lines that give it.
-    fn section(&mut self, manifest: &Manifest, digest: &str) {
+    fn section(&mut self, manifest: &Manifest, (key, value): &(&'static str, String)) {
         self.line(&format!("[plugins.{}]", manifest.name));
-        self.list("sha256", &[digest.to_owned()]);
+        self.list(key, std::slice::from_ref(value));
         let mut paths: Vec<String> = Vec::new();
         for route in &manifest.routes {
             let path = route.pattern.to_string();

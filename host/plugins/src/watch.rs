@@ -48,7 +48,7 @@ impl Watch {
         let ways = all.clone();
         let matters = move |path: &PathBuf| {
             path.extension()
-                .is_some_and(|extension| extension == "wasm")
+                .is_some_and(|extension| extension == "wasm" || extension == "minisig")
                 || names
                     .iter()
                     .any(|name| path.file_name() == Some(name.as_os_str()))

@@ -54,7 +54,15 @@ pub(crate) enum PluginsCommand {
         "state_dir", "config", "plugin_dirs", "policy", "allow_unpinned", "host_root", "device_type",
     ])))]
     List(Box<Flags>),
-    /// Prints what a plugin's file asks for, and the lines of the policy that give it to this file
+    /// Moves the signature of a plugin from `FILE.minisig` into the file itself
+    #[command(mut_args(|flag| shown_where(flag, &["file"])))]
+    EmbedSignature {
+        /// The plugin's file
+        file: PathBuf,
+        #[command(flatten)]
+        flags: Box<Flags>,
+    },
+    /// Prints what a plugin's file asks for, and the lines of the policy that give it
     #[command(mut_args(|flag| shown_where(flag, &["file", "config", "policy"])))]
     Trust {
         /// The plugin's file

@@ -43,6 +43,9 @@ fn main() -> ExitCode {
         Command::Run(flags) => run(*flags),
         Command::ApiKey(ApiKeyCommand::Show(flags)) => api_key::show(*flags),
         Command::Plugins(PluginsCommand::List(flags)) => plugins_list::list(*flags),
+        Command::Plugins(PluginsCommand::EmbedSignature { file, .. }) => {
+            plugins::embed_signature(&file).map_err(Into::into)
+        }
         Command::Plugins(PluginsCommand::Trust { file, flags }) => {
             plugins_trust::trust(&file, *flags)
         }

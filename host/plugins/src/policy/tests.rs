@@ -1,5 +1,7 @@
 //! What a policy says, and to which file.
 
+use minisign_verify::PublicKey;
+
 use super::*;
 
 fn files() -> PolicyFiles {
@@ -28,7 +30,12 @@ fn pin(file: &[u8]) -> String {
 
 /// What the policy grants `file`, which claims the name `plugin`.
 fn granted(policy: &Policy, plugin: &str, file: &[u8]) -> Result<BTreeSet<Capability>, PinError> {
-    let grants = policy.of(plugin, &sandbox::digest(file), Path::new("/"))?;
+    let grants = policy.of(
+        plugin,
+        &sandbox::digest(file),
+        &Signatures::default(),
+        Path::new("/"),
+    )?;
     Ok(grants.grants)
 }
 
@@ -175,7 +182,12 @@ fn h1_routes_and_actions_are_the_sections_or_the_layouts_and_never_both_for_anot
     let gets = |owner: &str, file: &[u8], route: &str| {
         let policy = parse_both(owner, &stock).unwrap();
         let grants = policy
-            .of("a", &sandbox::digest(file), Path::new("/"))
+            .of(
+                "a",
+                &sandbox::digest(file),
+                &Signatures::default(),
+                Path::new("/"),
+            )
             .unwrap();
         let route = crate::Pattern::parse(route).unwrap();
         (grants.routes.cover(&route), grants.provides.len())
@@ -189,4 +201,130 @@ fn h1_routes_and_actions_are_the_sections_or_the_layouts_and_never_both_for_anot
     let mine = format!("[plugins.a]\n{}routes = [\"/v3/a\"]", pin(b"mine"));
     assert_eq!(gets(&mine, b"mine", "/v2/a"), (false, 0));
     assert_eq!(gets(&mine, b"mine", "/v3/a"), (true, 0));
+}
+
+/// Public keys as minisign prints them, and as the policy has them.
+fn keys() -> [(String, PublicKey); 3] {
+    std::array::from_fn(|_| {
+        let pair = minisign::KeyPair::generate_unencrypted_keypair().unwrap();
+        let text = pair.pk.to_base64();
+        let key = PublicKey::from_base64(&text).unwrap();
+        (text, key)
+    })
+}
+
+#[test]
+fn c1_a_name_is_pinned_to_keys_that_are_named_and_not_revoked() {
+    let [(acme, by_acme), (old, by_old), (other, by_other)] = keys();
+    let digest = sandbox::digest(b"pinned");
+    let policy = parse_both(
+        &format!(
+            "[keys.acme]\npublic = \"{acme}\"\n\
+             [keys.acme-old]\npublic = \"{old}\"\nrevoked = true\n\
+             [keys.again]\npublic = \"{old}\"\n\
+             [keys.other]\npublic = \" {other}\\n\"\n\
+             [plugins.light]\nkeys = [\"acme\", \"acme-old\", \"again\"]\nsha256 = [\"{digest}\"]\n\
+             [plugins.nobody]\nkeys = []\n\
+             [plugins.stock]\nkeys = [\"gone\"]\n\
+             [plugins.old]\ngrants = [\"led\"]\n"
+        ),
+        &format!("[plugins.stock]\n{}", pin(b"stock")),
+    )
+    .unwrap();
+    let by = |keys: &[&PublicKey], problems: &[&str]| Signatures {
+        keys: keys.iter().map(|key| (*key).clone()).collect(),
+        problems: problems
+            .iter()
+            .map(|problem| (*problem).to_owned())
+            .collect(),
+    };
+    for (plugin, file, signatures, expected) in [
+        (
+            "light",
+            "new",
+            by(&[&by_acme], &[]),
+            Ok(Pin::Key("acme".to_owned())),
+        ),
+        (
+            "light",
+            "new",
+            by(&[&by_other, &by_acme], &["another is damaged"]),
+            Ok(Pin::Key("acme".to_owned())),
+        ),
+        // The digest says more than any signature.
+        ("light", "pinned", by(&[&by_acme], &[]), Ok(Pin::Digest)),
+        ("light", "pinned", by(&[&by_old], &[]), Ok(Pin::Digest)),
+        // A key is revoked under all of its names.
+        (
+            "light",
+            "new",
+            by(&[&by_old], &[]),
+            Err("it is signed with `acme-old`, which is revoked"),
+        ),
+        (
+            "light",
+            "new",
+            by(&[&by_other], &[]),
+            Err("it is signed with `other`, which the section does not name"),
+        ),
+        (
+            "light",
+            "new",
+            by(&[], &[]),
+            Err("with `acme` or `acme-old` or `again`: it has no signature"),
+        ),
+        (
+            "light",
+            "new",
+            by(&[], &["it is damaged"]),
+            Err("`again`: it is damaged; to trust this one"),
+        ),
+        (
+            "nobody",
+            "new",
+            by(&[&by_acme], &[]),
+            Err("pins other files of the plugin `nobody`"),
+        ),
+        // An owner who names a key means what that has signed, and no longer the layout's file.
+        (
+            "stock",
+            "stock",
+            by(&[], &[]),
+            Err("the policy has no [keys.gone]"),
+        ),
+        (
+            "old",
+            "new",
+            by(&[&by_acme], &[]),
+            Err("pins no file of a plugin `old`"),
+        ),
+    ] {
+        let digest = sandbox::digest(file.as_bytes());
+        let granted = policy.of(plugin, &digest, &signatures, Path::new("/"));
+        match (granted, expected) {
+            (Ok(grants), Ok(expected)) => assert_eq!(grants.pin, expected, "{plugin}, {file}"),
+            (Err(error), Err(expected)) => {
+                let error = error.to_string();
+                assert!(error.contains(expected), "{plugin}, {file}: {error}");
+                assert!(error.contains(&digest), "{error}");
+            }
+            (found, _) => panic!("{plugin}, {file}: {found:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_key_is_what_minisign_prints() {
+    for (wrong, reason) in [
+        ("public = \"RWQ\"", "`RWQ` is no public key of minisign"),
+        (
+            "public = \"untrusted comment: minisign public key\"",
+            "take the second line",
+        ),
+        ("revoked = true", "missing field `public`"),
+        ("public = \"x\"\nsecret = \"y\"", "is no public key"),
+    ] {
+        let error = parse(&format!("[keys.acme]\n{wrong}")).unwrap_err();
+        assert!(error.contains(reason), "{error}");
+    }
 }

@@ -95,7 +95,9 @@ fn what_a_file_asks_for_is_said_in_words_and_given_by_the_lines_below() {
         )
     );
     let policy = owner.policy(&lines);
-    let grants = policy.of("acme", &digest, Path::new("/")).unwrap();
+    let grants = policy
+        .of("acme", &digest, &Signatures::default(), Path::new("/"))
+        .unwrap();
     let manifest = Manifest::of(&wasm).unwrap();
     check_routes_and_actions(&manifest, &grants, Path::new("policy.toml")).unwrap();
     assert!(grants.grants.contains(&Capability::Led));
@@ -150,4 +152,35 @@ fn what_is_no_plugin_is_refused() {
         assert!(error.contains(expected), "{error}");
         assert!(error.contains("acme.wasm"), "{error}");
     }
+}
+
+#[test]
+fn m11_a_file_that_a_key_of_the_policy_signs_is_given_by_that_key() {
+    let owner = Owner::new();
+    let pair = minisign::KeyPair::generate_unencrypted_keypair().unwrap();
+    let wasm = component(ACME);
+    let signature = minisign::sign(None, &pair.sk, &wasm[..], None, None).unwrap();
+    let beside = owner.folder.path().join("acme.wasm.minisig");
+    std::fs::write(beside, signature.to_string()).unwrap();
+
+    // Nobody has named the key yet.
+    let lines = owner.lines(&wasm).unwrap();
+    assert!(lines.contains("\nsha256 = "), "{lines}");
+    assert!(!lines.contains("\nkeys = "), "{lines}");
+    for line in ["is of a key that the policy does not name.", "[keys.NAME]"] {
+        assert!(lines.contains(line), "{lines}");
+    }
+
+    let key = format!("[keys.acme-2026]\npublic = \"{}\"\n", pair.pk.to_base64());
+    std::fs::write(&owner.files.owner, &key).unwrap();
+    let lines = owner.lines(&wasm).unwrap();
+    assert!(lines.contains("\nkeys = [\"acme-2026\"]\n"), "{lines}");
+    assert!(!lines.contains("sha256"), "{lines}");
+    owner.policy(&(key.clone() + &lines));
+
+    let revoked = format!("{key}revoked = true\n");
+    std::fs::write(&owner.files.owner, revoked).unwrap();
+    let lines = owner.lines(&wasm).unwrap();
+    assert!(lines.contains("`acme-2026`, which is revoked"), "{lines}");
+    assert!(lines.contains("\nsha256 = "), "{lines}");
 }

@@ -154,6 +154,8 @@ pub(crate) struct Setup {
     allow_unpinned: bool,
     slots: usize,
     breaks: Arc<AtomicBool>,
+    /// Of the device before it was started again: a process opens it once.
+    store: Option<Arc<store::Store>>,
 }
 
 pub(crate) fn setup() -> Setup {
@@ -175,6 +177,7 @@ pub(crate) fn setup() -> Setup {
         allow_unpinned: false,
         slots: 16,
         breaks: Arc::default(),
+        store: None,
     }
 }
 
@@ -289,7 +292,9 @@ impl Setup {
         let root = self.root.path();
         let state_dir = root.join("state");
         fs::create_dir_all(&state_dir).unwrap();
-        let store = store::Store::open(&state_dir).unwrap().store;
+        let store = self
+            .store
+            .unwrap_or_else(|| Arc::new(store::Store::open(&state_dir).unwrap().store));
         let config = PluginsConfig {
             plugin_dirs: vec![root.join("plugins"), root.join("later/more")],
             policy: root.join("policy.toml"),
@@ -302,7 +307,7 @@ impl Setup {
             state_dir,
             host_root: root.join("host"),
             plugin_config: toml::from_str(&self.config).unwrap(),
-            data: Arc::new(store),
+            data: store.clone(),
             device: Arc::new(TestDevice {
                 breaks: self.breaks.clone(),
             }),
@@ -320,6 +325,7 @@ impl Setup {
         let plugins = Plugins::start(config).await.unwrap();
         Fixture {
             plugins,
+            store,
             breaks: self.breaks,
             root: self.root,
         }
@@ -329,6 +335,7 @@ impl Setup {
 /// Plugins that run.
 pub(crate) struct Fixture {
     pub(crate) plugins: Plugins,
+    pub(crate) store: Arc<store::Store>,
     /// Whoever asks who the device is comes to an end.
     pub(crate) breaks: Arc<AtomicBool>,
     pub(crate) root: tempfile::TempDir,
@@ -383,6 +390,25 @@ impl Fixture {
     /// Has the layout ship with this file.
     pub(crate) fn pin(&self, content: &[u8]) {
         pin(self.root.path(), content);
+    }
+
+    /// The same device, started again.
+    pub(crate) async fn restart(self) -> Fixture {
+        let Fixture {
+            plugins,
+            store,
+            root,
+            ..
+        } = self;
+        plugins.shutdown().await;
+        drop(plugins);
+        let again = Setup {
+            store: Some(store),
+            os: Arc::new(Rehearsal::new(root.path().join("host"))),
+            root,
+            ..setup()
+        };
+        again.start().await
     }
 
     /// Replaces a plugin as a careful installer does: pinned, written beside, then renamed.

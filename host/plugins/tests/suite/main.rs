@@ -17,4 +17,5 @@ mod limits;
 mod pins;
 mod reload;
 mod routes_and_actions;
+mod signatures;
 mod streams;

@@ -1,0 +1,97 @@
+//! Putting a signature into the file that it signs, so that there is one file to ship.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::Path;
+
+use minisign_verify::Signature;
+
+use crate::failure::chain;
+use crate::manifest::Manifest;
+use crate::settled_file::bytes;
+use crate::signature;
+
+/// Why a signature is not in the file now.
+#[derive(Debug, thiserror::Error)]
+#[error("the signature is not put into `{file}`: {reason}")]
+pub struct EmbedError {
+    file: String,
+    reason: String,
+}
+
+/// Moves the signature of the plugin in `file` from `FILE.minisig` to the file's end, where the host looks for it as
+/// well. The file is replaced in one step; whose signature it is, and whether it fits, is for those to find out who
+/// know the key.
+///
+/// # Errors
+/// [`EmbedError`] where one of both cannot be read or is none, or cannot be written; the file is as it was then.
+pub fn embed_signature(file: &Path) -> Result<(), EmbedError> {
+    embed(file).map_err(|reason| EmbedError {
+        file: file.display().to_string(),
+        reason,
+    })
+}
+
+fn embed(file: &Path) -> Result<(), String> {
+    let (_, mut wasm) = bytes(file)?;
+    Manifest::of(&wasm).map_err(|error| chain(&error))?;
+    let beside = signature::file_beside(file);
+    let failed = |error: std::io::Error| format!("`{}`: {error}", beside.display());
+    let Some(text) = signature::read(&beside).map_err(failed)? else {
+        return Err(format!(
+            "there is no `{}`: sign the file first, for example by `minisign -Sm {}`",
+            beside.display(),
+            file.display()
+        ));
+    };
+    let is_signature = std::str::from_utf8(&text).is_ok_and(|text| Signature::decode(text).is_ok());
+    if !is_signature {
+        return Err(format!(
+            "`{}` is no signature of minisign's",
+            beside.display()
+        ));
+    }
+    wasm.extend(signature::section(&text));
+    replace(file, &wasm).map_err(|error| format!("it cannot be written: {error}"))?;
+    fs::remove_file(&beside).map_err(failed)
+}
+
+/// Writes the file anew, in one step.
+fn replace(file: &Path, content: &[u8]) -> std::io::Result<()> {
+    let new = file.with_added_extension("new");
+    let write = || {
+        let mut opened = File::create(&new)?;
+        opened.set_permissions(fs::metadata(file)?.permissions())?;
+        opened.write_all(content)?;
+        opened.sync_all()?;
+        fs::rename(&new, file)
+    };
+    write().inspect_err(|_| {
+        let _ = fs::remove_file(&new);
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m11_what_is_no_signature_is_not_put_into_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.wasm");
+        let error = |expected: &str| {
+            let error = embed_signature(&file).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        };
+        error("cannot be read");
+        fs::write(&file, b"\0asm\x0d\0\x01\0").unwrap();
+        error("no section `platform:manifest`");
+        let plugin = signature::tests::plugin();
+        fs::write(&file, &plugin).unwrap();
+        error("sign the file first");
+        fs::write(folder.path().join("a.wasm.minisig"), "a signature").unwrap();
+        error("is no signature of minisign's");
+        assert_eq!(fs::read(&file).unwrap(), plugin);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+}

@@ -1,0 +1,182 @@
+//! The newest version of each plugin that was loaded for a signature. Whoever once got hold of a signed file could bring
+//! its faults back for ever; so a signature alone does not take a device back to an older version, also after a
+//! restart. A digest in the policy does.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use semver::Version;
+
+use crate::PluginData;
+use crate::manifest::Manifest;
+
+/// The key that a version is kept under.
+const KEY: &str = "newest-version";
+
+/// The versions by plugin: kept in the store of plugins, where no plugin reaches them.
+pub(crate) struct NewestVersions {
+    data: Arc<dyn PluginData>,
+    known: BTreeMap<String, Version>,
+}
+
+/// Why a signed file is not loaded.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "version {version} is older than {newest}, which ran before, and a signature does not take a device back; to have it all the same, add \"{digest}\" to `sha256` in [plugins.{plugin}]"
+)]
+pub(crate) struct Downgrade {
+    plugin: String,
+    version: String,
+    newest: String,
+    digest: String,
+}
+
+impl NewestVersions {
+    pub(crate) fn new(data: Arc<dyn PluginData>) -> NewestVersions {
+        NewestVersions {
+            data,
+            known: BTreeMap::new(),
+        }
+    }
+
+    /// Takes in what [`kept`] has found of a plugin.
+    pub(crate) fn learn(&mut self, plugin: &str, kept: Option<Version>) {
+        if let Some(kept) = kept
+            && self.is_newer(plugin, &kept)
+        {
+            self.known.insert(plugin.to_owned(), kept);
+        }
+    }
+
+    /// Whether a signature may bring this version.
+    pub(crate) fn check(&self, manifest: &Manifest, digest: &str) -> Result<(), Downgrade> {
+        match self.known.get(&manifest.name) {
+            Some(newest) if manifest.version.cmp_precedence(newest).is_lt() => Err(Downgrade {
+                plugin: manifest.name.clone(),
+                version: manifest.version.to_string(),
+                newest: newest.to_string(),
+                digest: digest.to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes note of a version that a signature has brought. Runs in a tokio runtime, and waits for nothing.
+    pub(crate) fn loaded(&mut self, manifest: &Manifest) {
+        if !self.is_newer(&manifest.name, &manifest.version) {
+            return;
+        }
+        let (name, version) = (manifest.name.clone(), manifest.version.clone());
+        self.known.insert(name.clone(), version.clone());
+        let data = Arc::clone(&self.data);
+        tokio::task::spawn_blocking(move || {
+            let version = version.to_string();
+            if let Err(error) = data.set(&owner(&name), KEY, version.as_bytes()) {
+                tracing::warn!(
+                    "after a restart an older version of the plugin `{name}` than {version} could be loaded: {error}"
+                );
+            }
+        });
+    }
+
+    fn is_newer(&self, plugin: &str, version: &Version) -> bool {
+        let known = self.known.get(plugin);
+        known.is_none_or(|known| version.cmp_precedence(known).is_gt())
+    }
+}
+
+/// The version that is kept of a plugin. May wait for the disk.
+///
+/// # Errors
+/// Where the store cannot be read, in words.
+pub(crate) fn kept(data: &dyn PluginData, plugin: &str) -> Result<Option<Version>, String> {
+    let value = data.get(&owner(plugin), KEY).map_err(|error| {
+        format!("it cannot be told whether a newer version ran before: {error}")
+    })?;
+    let text = value.and_then(|value| String::from_utf8(value).ok());
+    Ok(text.and_then(|text| Version::parse(&text).ok()))
+}
+
+/// Whose data it is: no manifest can claim such a name.
+fn owner(plugin: &str) -> String {
+    format!("{plugin} (host)")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::DataError;
+
+    use super::*;
+
+    /// Keeps one value, or none where it is broken.
+    #[derive(Default)]
+    struct Kept(std::sync::Mutex<Option<Vec<u8>>>);
+
+    impl PluginData for Kept {
+        fn get(&self, plugin: &str, _: &str) -> Result<Option<Vec<u8>>, DataError> {
+            match plugin {
+                "broken (host)" => Err(DataError::Other("the store failed".to_owned())),
+                _ => Ok(self.0.lock().unwrap().clone()),
+            }
+        }
+
+        fn set(&self, _: &str, _: &str, value: &[u8]) -> Result<(), DataError> {
+            *self.0.lock().unwrap() = Some(value.to_owned());
+            Ok(())
+        }
+
+        fn delete(&self, _: &str, _: &str) -> Result<(), DataError> {
+            Ok(())
+        }
+
+        fn keys(&self, _: &str, _: &str) -> Result<Vec<String>, DataError> {
+            Ok(Vec::new())
+        }
+    }
+
+    fn version(version: &str) -> Manifest {
+        Manifest::parse(&format!(
+            "name = \"a\"\nversion = \"{version}\"\ninterface = \"1.0.0\"\nprovides = [\"identify\"]"
+        ))
+        .unwrap()
+    }
+
+    #[tokio::test]
+    async fn m11_a_version_counts_as_older_by_its_precedence_alone() {
+        let mut newest = NewestVersions::new(Arc::new(Kept::default()));
+        newest.check(&version("0.1.0"), "d").unwrap();
+        newest.loaded(&version("1.2.0"));
+        newest.loaded(&version("1.1.0"));
+        for (other, fits) in [
+            ("1.2.0", true),
+            ("1.2.0+build2", true),
+            ("1.10.0", true),
+            ("1.2.0-rc1", false),
+            ("1.1.9", false),
+        ] {
+            let checked = newest.check(&version(other), "5f0c");
+            assert_eq!(checked.is_ok(), fits, "{other}");
+            if let Err(error) = checked {
+                let error = error.to_string();
+                assert!(error.contains("older than 1.2.0"), "{error}");
+                assert!(
+                    error.contains("add \"5f0c\" to `sha256` in [plugins.a]"),
+                    "{error}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn m11_what_cannot_be_read_is_no_first_version() {
+        let data = Kept(std::sync::Mutex::new(Some(b"1.2.0".to_vec())));
+        assert_eq!(kept(&data, "a"), Ok(Some(Version::new(1, 2, 0))));
+        assert!(
+            kept(&data, "broken")
+                .unwrap_err()
+                .contains("cannot be told")
+        );
+        let data = Kept(std::sync::Mutex::new(Some(b"\xff".to_vec())));
+        assert_eq!(kept(&data, "a"), Ok(None));
+    }
+}

@@ -1,0 +1,174 @@
+//! Who has signed a plugin's file. A signature is minisign's (Ed25519 over the BLAKE2b digest of the content), and is
+//! in one of two places: in `NAME.wasm.minisig` beside the file, over the whole of it; or in the file's last section,
+//! `platform:minisig`, over all that is before it. One in either place is enough.
+//!
+//! What signs the file signs the manifest in it, and with that the plugin's name and version.
+
+use std::ffi::OsString;
+use std::io::{ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+
+use minisign_verify::{Error, PublicKey, Signature};
+use wasmparser::{Parser, Payload};
+
+/// The name of the section that holds a signature.
+pub(crate) const SECTION: &str = "platform:minisig";
+/// The largest signature with its comments, in bytes.
+const SIZE: usize = 4 << 10;
+
+/// What the signatures of one content say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Signatures {
+    /// The keys that have signed it, of those that were asked about.
+    pub(crate) keys: Vec<PublicKey>,
+    /// Why other signatures do not count, in words.
+    pub(crate) problems: Vec<String>,
+}
+
+impl Signatures {
+    /// Checks those of the content `wasm` of `file` against `keys`.
+    pub(crate) fn of(file: &Path, wasm: &[u8], keys: &[PublicKey]) -> Signatures {
+        let mut signatures = Signatures::default();
+        let beside = file_beside(file);
+        let place = format!("the signature `{}`", beside.display());
+        match read(&beside) {
+            Ok(Some(text)) => signatures.check(&place, wasm, &text, keys),
+            Ok(None) => {}
+            Err(error) => signatures
+                .problems
+                .push(format!("{place} cannot be read: {error}")),
+        }
+        let place = format!("the signature in its section `{SECTION}`");
+        match last_section(wasm) {
+            Ok(Some((signed, text))) => signatures.check(&place, signed, text, keys),
+            Ok(None) => {}
+            Err(reason) => signatures.problems.push(reason),
+        }
+        signatures
+    }
+
+    /// Adds the keys that have signed the same content, as was found before.
+    pub(crate) fn remember(&mut self, before: &Signatures) {
+        for key in &before.keys {
+            if !self.keys.contains(key) {
+                self.keys.push(key.clone());
+            }
+        }
+    }
+
+    /// Whether there is one, of whatever worth.
+    pub(crate) fn are_there(&self) -> bool {
+        !self.keys.is_empty() || !self.problems.is_empty()
+    }
+
+    fn check(&mut self, place: &str, signed: &[u8], text: &[u8], keys: &[PublicKey]) {
+        let text = std::str::from_utf8(text).ok();
+        let Some(signature) = text.and_then(|text| Signature::decode(text).ok()) else {
+            self.problems.push(format!("{place} is none of minisign's"));
+            return;
+        };
+        let mut problem = "is of a key that the policy does not name";
+        for key in keys {
+            match key.verify(signed, &signature, false) {
+                Ok(()) => {
+                    if !self.keys.contains(key) {
+                        self.keys.push(key.clone());
+                    }
+                    return;
+                }
+                // Another key's, by the number that stands in both.
+                Err(Error::UnexpectedKeyId) => {}
+                Err(Error::UnexpectedAlgorithm) => {
+                    problem =
+                        "is of minisign's old kind: sign with version 0.10 or later, or with -H";
+                }
+                Err(_) => {
+                    problem =
+                        "is not of this content: the file was changed since, or is another one"
+                }
+            }
+        }
+        self.problems.push(format!("{place} {problem}"));
+    }
+}
+
+/// Where the signature of `file` is looked for.
+pub(crate) fn file_beside(file: &Path) -> PathBuf {
+    let mut name = OsString::from(file);
+    name.push(".minisig");
+    name.into()
+}
+
+/// The signature in the file at `path`; none where there is no such file.
+pub(crate) fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
+    let file = match std::fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut text = Vec::new();
+    file.take(SIZE as u64 + 1).read_to_end(&mut text)?;
+    if text.len() > SIZE {
+        let reason = format!("it has more than {SIZE} bytes");
+        return Err(std::io::Error::new(ErrorKind::InvalidData, reason));
+    }
+    Ok(Some(text))
+}
+
+/// What is before the section with a signature, and the signature.
+///
+/// # Errors
+/// Where something follows the section, so that nobody can tell what was signed.
+fn last_section(wasm: &[u8]) -> Result<Option<(&[u8], &[u8])>, String> {
+    let mut text = None;
+    for payload in Parser::new(0).parse_all(wasm) {
+        match payload {
+            Ok(Payload::CustomSection(section)) if section.name() == SECTION => {
+                text = Some(section.data());
+            }
+            Ok(_) => {}
+            // Whoever reads its manifest says so.
+            Err(_) => return Ok(None),
+        }
+    }
+    let Some(text) = text else {
+        return Ok(None);
+    };
+    if text.len() > SIZE {
+        return Err(format!(
+            "its section `{SECTION}` has more than {SIZE} bytes"
+        ));
+    }
+    match wasm.strip_suffix(section(text).as_slice()) {
+        Some(signed) => Ok(Some((signed, text))),
+        None => Err(format!("its section `{SECTION}` is not the last one")),
+    }
+}
+
+/// The section that holds the signature `text`.
+pub(crate) fn section(text: &[u8]) -> Vec<u8> {
+    let mut content = leb128(SECTION.len());
+    content.extend(SECTION.as_bytes());
+    content.extend(text);
+    // A custom section.
+    let mut section = vec![0];
+    section.extend(leb128(content.len()));
+    section.extend(content);
+    section
+}
+
+fn leb128(mut value: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        let low = u8::try_from(value & 0x7f).unwrap_or_default();
+        value >>= 7;
+        if value == 0 {
+            bytes.push(low);
+            return bytes;
+        }
+        bytes.push(low | 0x80);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;
