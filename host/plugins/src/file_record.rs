@@ -14,6 +14,8 @@ use crate::table::Other;
 /// A file of a plugin folder.
 #[derive(Default)]
 pub(crate) struct FileRecord {
+    /// Why nothing is loaded from where it is.
+    pub(crate) place: Option<String>,
     /// What it was like when it was read; none where it could not be read.
     pub(crate) stamp: Option<Stamp>,
     /// None until it is read for the first time.

@@ -38,6 +38,7 @@ mod loader;
 mod manifest;
 mod meter;
 mod newest;
+mod owners;
 mod pattern;
 mod pins;
 mod plugins;
@@ -70,6 +71,7 @@ pub use config::{
 pub use embed::{EmbedError, embed_signature};
 pub use limits::{DEFAULTS, Limits, MOST};
 pub use manifest::{Action, INTERFACE, Manifest, ManifestError, Need, Route, SECTION};
+pub use owners::OwnerError;
 pub use pattern::{Pattern, PatternError};
 pub use plugins::{Found, Plugins, RouteMatch, StartError};
 pub use policy::PolicyError;

@@ -114,8 +114,10 @@ impl Loader {
     pub(crate) fn look(&mut self) {
         self.read_policy();
         let mut last = std::mem::take(&mut self.files);
-        for file in plugin_files(&self.folders) {
+        let anybodys = self.workshop.allow_unpinned;
+        for (file, place) in plugin_files(&self.folders) {
             let mut record = last.remove(&file).unwrap_or_default();
+            record.place = place.filter(|_| !anybodys);
             if record.reading.is_some() {
                 record.read_again = true;
             } else if record.stamp.is_none()
@@ -210,7 +212,7 @@ impl Loader {
 
     /// Reads the policy again.
     fn read_policy(&mut self) {
-        match Policy::read(&self.workshop.policy_files) {
+        match Policy::read(&self.workshop.policy_files, self.workshop.allow_unpinned) {
             Ok(policy) => {
                 self.policy_problem = None;
                 self.keys = policy.keys().public_keys().cloned().collect();
@@ -259,6 +261,9 @@ impl Loader {
 
     /// Decides what a file gets. Nothing is compiled for that.
     fn judge(&self, record: &FileRecord, claims: &Claims) -> Verdict {
+        if let Some(reason) = &record.place {
+            return Verdict::Refused(reason.clone());
+        }
         let head = match &record.head {
             None => return Verdict::Unknown,
             Some(Err(reason)) => return Verdict::Refused(reason.clone()),

@@ -44,6 +44,7 @@ use crate::capability::Capability;
 use crate::keys::NamedKeys;
 use crate::limits::Asked;
 use crate::manifest::Action;
+use crate::owners::{self, OwnerError};
 use crate::pins::{FileDigests, Pin, PinError};
 use crate::route_grants::RouteGrants;
 use crate::signature::Signatures;
@@ -156,6 +157,9 @@ pub enum PolicyError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// Somebody else could have written it.
+    #[error("the policy is not read")]
+    Owner(#[from] OwnerError),
     /// It is too large.
     #[error("the policy `{}` has more than {SIZE} bytes", path.display())]
     TooLarge {
@@ -191,8 +195,15 @@ impl Policy {
         }
     }
 
-    /// Reads the policy and the list of stock plugins. One that is not there grants or pins nothing.
-    pub(crate) fn read(files: &PolicyFiles) -> Result<Policy, PolicyError> {
+    /// Reads the policy and the list of stock plugins, where nobody else can have written them; with `anybodys`,
+    /// whoever has. One that is not there grants or pins nothing.
+    pub(crate) fn read(files: &PolicyFiles, anybodys: bool) -> Result<Policy, PolicyError> {
+        let read_text = |path: &Path| {
+            if path.exists() && !anybodys {
+                owners::check(path)?;
+            }
+            read_text(path)
+        };
         let owner = read_text(&files.owner)?.unwrap_or_else(|| {
             let path = files.owner.display();
             tracing::info!("no policy at `{path}`: plugins get no capability");

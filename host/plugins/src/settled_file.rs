@@ -13,6 +13,7 @@ use crate::PluginData;
 use crate::failure::chain;
 use crate::manifest::Manifest;
 use crate::newest;
+use crate::owners;
 use crate::signature::{self, Signatures};
 
 /// The largest plugin, in bytes.
@@ -22,8 +23,9 @@ const SETTLED: Duration = Duration::from_millis(50);
 /// How often it is looked at until then.
 const LOOKS: u32 = 100;
 
-/// The files of plugins in `folders`. A folder that is not there has none.
-pub(crate) fn plugin_files(folders: &[PathBuf]) -> Vec<PathBuf> {
+/// The files of plugins in `folders`, each with why nothing may be loaded from it: who can write the file, or its
+/// folder. A folder that is not there has none.
+pub(crate) fn plugin_files(folders: &[PathBuf]) -> Vec<(PathBuf, Option<String>)> {
     let is_plugin = |path: &PathBuf| {
         let is_wasm = path
             .extension()
@@ -31,11 +33,20 @@ pub(crate) fn plugin_files(folders: &[PathBuf]) -> Vec<PathBuf> {
         let name = path.file_name().unwrap_or_default();
         is_wasm && !name.as_encoded_bytes().starts_with(b".")
     };
-    let entries = folders.iter().flat_map(fs::read_dir).flatten().flatten();
-    entries
-        .map(|entry| entry.path())
-        .filter(is_plugin)
-        .collect()
+    let mut files = Vec::new();
+    for folder in folders {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let plugins = entries.map(|entry| entry.path()).filter(is_plugin);
+        let checked = owners::check(folder);
+        files.extend(plugins.map(|file| {
+            let place = match &checked {
+                Ok(()) => owners::check(&file).map_err(|error| error.to_string()),
+                Err(error) => Err(error.to_string()),
+            };
+            (file, place.err())
+        }));
+    }
+    files
 }
 
 /// Tells whether a file may have changed, or the signature beside it.

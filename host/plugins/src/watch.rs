@@ -141,6 +141,8 @@ fn is_change(kind: EventKind) -> bool {
         | EventKind::Any
         | EventKind::Other => true,
         EventKind::Modify(notify::event::ModifyKind::Name(_)) => true,
+        // Whose it is, and who may write it.
+        EventKind::Modify(notify::event::ModifyKind::Metadata(_)) => true,
         // A link is there with its creation, and never closed.
         EventKind::Create(_) => true,
         EventKind::Access(_) | EventKind::Modify(_) => false,

@@ -52,7 +52,7 @@ fn nothing_is_granted_that_is_not_written() {
         owner: "/nowhere/policy.toml".into(),
         stock: "/nowhere/stock-plugins.toml".into(),
     };
-    let none = Policy::read(&nowhere).unwrap();
+    let none = Policy::read(&nowhere, false).unwrap();
     assert!(granted(&none, "a", b"a").is_err());
 }
 

@@ -45,7 +45,7 @@ impl Owner {
     /// The policy with these lines added.
     fn policy(&self, lines: &str) -> Policy {
         std::fs::write(&self.files.owner, lines).unwrap();
-        Policy::read(&self.files).unwrap()
+        Policy::read(&self.files, false).unwrap()
     }
 }
 

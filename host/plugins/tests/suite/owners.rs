@@ -1,0 +1,76 @@
+//! Plugins and policies that somebody else could have written.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use http::{Method, StatusCode};
+use plugins::{Found, PluginState};
+
+use crate::fixture::setup;
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[tokio::test]
+async fn m11_what_others_can_write_is_not_loaded_until_they_cannot() {
+    for (below, loose, tight) in [("plugins", 0o777, 0o755), ("plugins/a.wasm", 0o666, 0o644)] {
+        let loosened = setup().guest("a", "");
+        let path = loosened.root.path().join(below);
+        set_mode(&path, loose);
+        let device = loosened.start().await;
+        let report = device.report("a");
+        let refused = report.refused.unwrap();
+        assert_eq!(report.state, PluginState::Refused, "{below}");
+        assert!(
+            refused.contains(&format!("`chmod go-w {}`", path.display())),
+            "{refused}"
+        );
+        let found = device.plugins.find(&Method::GET, "/v3/a/hello");
+        assert!(matches!(found, Found::None), "{below}");
+
+        set_mode(&path, tight);
+        device
+            .until("it serves", |plugins| plugins.problems().is_empty())
+            .await;
+        assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
+    }
+}
+
+#[tokio::test]
+async fn m11_a_policy_that_others_can_write_grants_nothing() {
+    for policy in ["policy.toml", "stock-plugins.toml"] {
+        let loosened = setup().guest("a", "");
+        let path = loosened.root.path().join(policy);
+        set_mode(&path, 0o646);
+        let device = loosened.start().await;
+        assert_eq!(device.report("a").state, PluginState::Refused);
+        let problems = device.plugins.problems().join("\n");
+        let cure = format!("`chmod go-w {}`", path.display());
+        assert!(problems.contains(&cure), "{problems}");
+        set_mode(&path, 0o600);
+        device
+            .until("it serves", |plugins| plugins.problems().is_empty())
+            .await;
+
+        // What was granted before stays granted, since nobody else has written that.
+        set_mode(&path, 0o606);
+        device
+            .until("the owner is told", |plugins| {
+                plugins.problems().join("\n").contains(&cure)
+            })
+            .await;
+        assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
+    }
+}
+
+/// In developer mode any file passes, so whose it is makes no difference.
+#[tokio::test]
+async fn m11_developers_have_files_of_anybody() {
+    let loosened = setup().guest("a", "").allow_unpinned();
+    set_mode(&loosened.root.path().join("plugins"), 0o777);
+    set_mode(&loosened.root.path().join("policy.toml"), 0o666);
+    let device = loosened.start().await;
+    assert_eq!(device.report("a").state, PluginState::Running);
+}
