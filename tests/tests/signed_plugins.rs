@@ -1,0 +1,160 @@
+//! A plugin of a maker whom the owner trusts by a key, and files that somebody else could have written, on a running
+//! supervisor.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use minisign::KeyPair;
+use serde_json::Value;
+use tests::{Supervisor, guest, until};
+
+/// A supervisor with a folder of plugins and a policy of the test's own.
+struct Device {
+    supervisor: Supervisor,
+    folder: tempfile::TempDir,
+}
+
+impl Device {
+    async fn start() -> Device {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("plugins")).unwrap();
+        fs::write(folder.path().join("policy.toml"), "").unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let builder = Supervisor::on_wasm()
+            .argument("--plugin-dir")
+            .argument(path("plugins"))
+            .argument("--policy")
+            .argument(path("policy.toml"));
+        Device {
+            supervisor: builder.start().await,
+            folder,
+        }
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.folder.path().join(below)
+    }
+
+    /// Writes a file in one step.
+    fn put(&self, below: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.path("new"), content).unwrap();
+        fs::rename(self.path("new"), self.path(below)).unwrap();
+    }
+
+    /// Waits until the greeter's part of the report is as wanted.
+    async fn until(&self, what: &str, fits: impl Fn(&Value) -> bool) {
+        until(what, || async {
+            let all = self.supervisor.json("/v3/plugins").await;
+            if fits(&all["plugins"][0]) {
+                Ok(())
+            } else {
+                Err(all)
+            }
+        })
+        .await;
+    }
+
+    async fn until_refused(&self, reason: &str) {
+        self.until(reason, |greeter| {
+            let refused = greeter["refused"].as_str().unwrap_or_default();
+            greeter["state"] == "refused" && refused.contains(reason)
+        })
+        .await;
+    }
+
+    fn trust(&self, file: &Path) -> String {
+        let policy = self.path("policy.toml").display().to_string();
+        let file = file.display().to_string();
+        let words = ["plugins", "trust", &file, "--policy", &policy];
+        let shown = self.supervisor.subcommand(&words);
+        assert!(shown.status.success(), "{shown:?}");
+        shown.stdout
+    }
+}
+
+const GREETING: &str = "/v3/greet/Ada?greeting=Hi";
+
+#[tokio::test]
+async fn m11_an_owner_trusts_a_maker_by_a_key_until_it_is_revoked() {
+    let device = Device::start().await;
+    let maker = KeyPair::generate_unencrypted_keypair().unwrap();
+    let content = fs::read(guest("greeter")).unwrap();
+    let signature = minisign::sign(None, &maker.sk, &content[..], None, None).unwrap();
+
+    // The maker ships one file.
+    let shipped = device.path("greeter.wasm");
+    fs::write(&shipped, &content).unwrap();
+    fs::write(device.path("greeter.wasm.minisig"), signature.to_string()).unwrap();
+    let embed = ["plugins", "embed-signature", shipped.to_str().unwrap()];
+    let embedded = device.supervisor.subcommand(&embed);
+    assert!(embedded.status.success(), "{embedded:?}");
+    assert!(!device.path("greeter.wasm.minisig").exists());
+
+    // The owner names the key, and adds what `trust` prints.
+    let public = maker.pk.to_base64();
+    let key = format!("[keys.acme]\npublic = \"{public}\"\n");
+    device.put("policy.toml", &key);
+    let lines = device.trust(&shipped);
+    assert!(lines.contains("\nkeys = [\"acme\"]\n"), "{lines}");
+    device.put("policy.toml", format!("{key}{lines}"));
+    device.put("plugins/greeter.wasm", fs::read(&shipped).unwrap());
+    device
+        .until("it to run", |greeter| {
+            greeter["state"] == "running" && greeter["signedBy"] == "acme"
+        })
+        .await;
+    assert_eq!(device.supervisor.get(GREETING).await.status, 200);
+
+    // The same content that nobody has signed, and the key that counts no longer.
+    fs::remove_file(device.path("plugins/greeter.wasm")).unwrap();
+    device.put("plugins/other.wasm", &content);
+    device
+        .until_refused("signed with `acme`: it has no signature")
+        .await;
+    assert_eq!(device.supervisor.get(GREETING).await.status, 404);
+    fs::remove_file(device.path("plugins/other.wasm")).unwrap();
+    device.put("plugins/greeter.wasm", fs::read(&shipped).unwrap());
+    device
+        .until("it to run again", |greeter| greeter["state"] == "running")
+        .await;
+    device.put("policy.toml", format!("{key}revoked = true\n{lines}"));
+    device
+        .until_refused("it is signed with `acme`, which is revoked")
+        .await;
+    assert_eq!(device.supervisor.get(GREETING).await.status, 404);
+}
+
+#[tokio::test]
+async fn m11_what_another_user_owns_or_can_write_does_not_run() {
+    let device = Device::start().await;
+    let file = device.path("plugins/greeter.wasm");
+    device.put("policy.toml", device.trust(&guest("greeter")));
+    let content = fs::read(guest("greeter")).unwrap();
+    device.put("plugins/greeter.wasm", &content);
+    device
+        .until("it to run", |greeter| greeter["state"] == "running")
+        .await;
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+    let cure = format!("`chmod go-w {}`", file.display());
+    device.until_refused(&cure).await;
+    assert_eq!(device.supervisor.get(GREETING).await.status, 404);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    device
+        .until("it to run again", |greeter| greeter["state"] == "running")
+        .await;
+    // Only root gives files to others.
+    if std::os::unix::fs::chown(device.path("plugins"), Some(65534), None).is_ok() {
+        device.until_refused("belongs to the user 65534").await;
+        assert!(
+            device
+                .supervisor
+                .log()
+                .contains("belongs to the user 65534"),
+            "{}",
+            device.supervisor.log()
+        );
+    }
+}
