@@ -4,6 +4,7 @@
 //! instance with all that it holds.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
@@ -133,7 +134,11 @@ impl Caller {
             Some(slot) => slot,
             None => self.pool.slot().await.ok_or(Failure::Busy)?,
         };
-        Instance::new(&self.pool, plugin, slot).await
+        let begun = Instant::now();
+        let started = Instance::new(&self.pool, plugin, slot).await;
+        let took = started.is_ok().then(|| begun.elapsed());
+        self.spares.started(plugin, took);
+        started
     }
 
     fn respond(&self, plugin: &Arc<Loaded>, answer: Answer, head_only: bool) -> Response<Body> {

@@ -4,6 +4,7 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use wasmtime::{Store, UpdateDeadline};
 
@@ -31,6 +32,16 @@ pub(crate) struct Instance {
 impl Instance {
     /// Makes an instance of `plugin` in `slot`, within the plugin's limits.
     pub(crate) async fn new(pool: &Pool, plugin: &Loaded, slot: Slot) -> Result<Instance, Failure> {
+        Instance::new_within(plugin.limits.wall, pool, plugin, slot).await
+    }
+
+    /// As [`Self::new`], but no longer than `wall`.
+    pub(crate) async fn new_within(
+        wall: Duration,
+        pool: &Pool,
+        plugin: &Loaded,
+        slot: Slot,
+    ) -> Result<Instance, Failure> {
         let not_ready = |error: wasmtime::Error| Failure::NotReady(format!("{error:#}"));
         let guest = Guest::new(Arc::clone(&plugin.around)).map_err(not_ready)?;
         let meter = Arc::new(Meter::new(plugin.limits.cpu));
@@ -58,7 +69,7 @@ impl Instance {
                 pool,
                 meter: &meter,
             };
-            tokio::time::timeout(plugin.limits.wall, metered).await
+            tokio::time::timeout(wall, metered).await
         };
         let instance = match started {
             Ok(Ok(instance)) => instance,
@@ -71,9 +82,7 @@ impl Instance {
                 ));
             }
             Err(_) => {
-                return Err(Failure::Wall {
-                    limit: plugin.limits.wall,
-                });
+                return Err(Failure::Wall { limit: wall });
             }
         };
         let exports = plugin.exports.load(&mut store, &instance);

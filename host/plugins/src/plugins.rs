@@ -297,8 +297,8 @@ impl Plugins {
     #[must_use]
     pub fn runtime_problems(&self) -> Vec<String> {
         let mut problems = self.inner.caller.pool.problems();
-        if !self.inner.caller.spares.are_made() {
-            problems.push("the task that readies plugins has ended".to_owned());
+        if !self.inner.caller.spares.are_cleared() {
+            problems.push("the task that clears away what plugins used has ended".to_owned());
         }
         let reloading = self
             .inner

@@ -1,13 +1,17 @@
 //! Instances made ready ahead, so that a call need not wait for its own.
 //!
-//! They take at most half of the pool and belong to the plugins that were called last. One task makes
-//! them, and throws away those that were used: both are off the way of the requests. A plugin with
-//! folders has none: an instance opens them when it is made, and by its call they may be others.
+//! They take at most half of the pool and belong to the plugins that were called last. Making one runs the plugin's
+//! start function, so each plugin's are made by a task of its own and within a second: one that starts for ever holds
+//! up no other. A task that runs nothing of a plugin's throws away those that were used. Both are off the way of the
+//! requests. A plugin with folders has none: an instance opens them when it is made, and by its call they may be
+//! others.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::instance::Instance;
 use crate::loaded::Loaded;
@@ -15,78 +19,102 @@ use crate::pool::{Pool, Slot};
 
 /// How many are kept ready for one plugin.
 const EACH: usize = 2;
+/// How long a plugin may take to start for one to be made ahead; the calls of a plugin that takes longer make their
+/// own, within its limits.
+const START_WITHIN: Duration = Duration::from_secs(1);
 
 /// The ready instances.
 pub(crate) struct Spares {
+    pool: Arc<Pool>,
     shared: Arc<Shared>,
-    task: tokio::task::JoinHandle<()>,
-    work: mpsc::UnboundedSender<Work>,
+    /// One for each plugin whose instances are being made; they end with this.
+    makers: Mutex<JoinSet<()>>,
+    used: mpsc::UnboundedSender<Instance>,
+    clearing: JoinHandle<()>,
 }
 
 struct Shared {
     /// The most of all plugins together.
     most: usize,
     /// The plugin called last comes first.
-    ready: Mutex<VecDeque<Ready>>,
+    entries: Mutex<VecDeque<Entry>>,
 }
 
-struct Ready {
+/// What there is for one plugin.
+struct Entry {
     plugin: Weak<Loaded>,
     instances: Vec<Instance>,
-}
-
-/// After a call: what was used, and whose place is to be filled.
-struct Work {
-    used: Option<Instance>,
-    plugin: Weak<Loaded>,
+    /// Alive while a task makes more; it makes one at a time.
+    maker: Weak<()>,
+    /// Whether it started in time when it was last tried.
+    starts: bool,
 }
 
 impl Spares {
-    /// Starts the task that makes them; it ends when this is dropped.
+    /// Starts the task that clears away; it ends when this is dropped.
     pub(crate) fn start(pool: Arc<Pool>) -> Spares {
-        let (work, mut todo) = mpsc::unbounded_channel::<Work>();
-        let shared = Arc::new(Shared {
-            most: pool.slots() / 2,
-            ready: Mutex::default(),
-        });
-        let of_task = Arc::clone(&shared);
-        let task = tokio::spawn(async move {
-            while let Some(Work { used, plugin }) = todo.recv().await {
-                drop(used);
-                if let Some(plugin) = plugin.upgrade()
-                    && plugin.around.grants.files.is_empty()
-                {
-                    of_task.fill(&pool, &plugin).await;
-                }
+        let (used, mut to_drop) = mpsc::unbounded_channel::<Instance>();
+        let clearing = tokio::spawn(async move {
+            while let Some(instance) = to_drop.recv().await {
+                drop(instance);
             }
         });
-        Spares { shared, task, work }
+        let shared = Arc::new(Shared {
+            most: pool.slots() / 2,
+            entries: Mutex::default(),
+        });
+        Spares {
+            pool,
+            shared,
+            makers: Mutex::default(),
+            used,
+            clearing,
+        }
     }
 
-    /// Whether the task that makes them is there.
-    pub(crate) fn are_made(&self) -> bool {
-        !self.task.is_finished()
+    /// Whether the task that throws away used instances is there.
+    pub(crate) fn are_cleared(&self) -> bool {
+        !self.clearing.is_finished()
     }
 
     /// An instance of `plugin` that is ready, if there is one. The plugin is the one called last now.
     pub(crate) fn take(&self, plugin: &Arc<Loaded>) -> Option<Instance> {
-        let mut ready = self.shared.lock();
-        let at = ready.iter().position(|other| is(&other.plugin, plugin))?;
+        let mut entries = self.shared.lock();
+        let at = entries.iter().position(|other| is(&other.plugin, plugin))?;
         if at > 0
-            && let Some(entry) = ready.remove(at)
+            && let Some(entry) = entries.remove(at)
         {
-            ready.push_front(entry);
+            entries.push_front(entry);
         }
-        ready.front_mut()?.instances.pop()
+        entries.front_mut()?.instances.pop()
     }
 
-    /// After a call: throws `used` away and makes another ready.
+    /// After a call: throws `used` away and has another made ready.
     pub(crate) fn replace(&self, plugin: &Arc<Loaded>, used: Option<Instance>) {
-        // The task ends with this.
-        let _ = self.work.send(Work {
-            used,
-            plugin: Arc::downgrade(plugin),
-        });
+        if let Some(used) = used {
+            // Where the task is gone it is thrown away here.
+            let _ = self.used.send(used);
+        }
+        if !plugin.around.grants.files.is_empty() {
+            return;
+        }
+        let Some(maker) = self.shared.begin(plugin) else {
+            return;
+        };
+        let mut makers = self.makers.lock().unwrap_or_else(PoisonError::into_inner);
+        while makers.try_join_next().is_some() {}
+        let (shared, pool, plugin) = (
+            Arc::clone(&self.shared),
+            Arc::clone(&self.pool),
+            Arc::clone(plugin),
+        );
+        makers.spawn(async move { shared.fill(&pool, &plugin, maker).await });
+    }
+
+    /// A call had to start an instance of its own, which took so long, or failed (`None`).
+    pub(crate) fn started(&self, plugin: &Arc<Loaded>, took: Option<Duration>) {
+        let in_time = took.is_some_and(|took| took <= START_WITHIN);
+        self.shared.note_start(plugin, in_time);
     }
 
     /// Gives up the instance that is needed least, for its slot.
@@ -102,11 +130,11 @@ impl Spares {
 
     /// Gives up those of versions that are no longer loaded.
     pub(crate) fn forget_unloaded(&self) {
-        let mut gone = VecDeque::new();
+        let mut gone = Vec::new();
         self.shared.lock().retain_mut(|entry| {
             let kept = entry.plugin.strong_count() > 0;
             if !kept {
-                gone.push_back(std::mem::take(&mut entry.instances));
+                gone.append(&mut entry.instances);
             }
             kept
         });
@@ -114,54 +142,92 @@ impl Spares {
 }
 
 impl Shared {
-    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<Ready>> {
-        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whoever holds what this answers makes the instances of `plugin`; `None` where somebody does already, or where
+    /// it does not start in time.
+    fn begin(&self, plugin: &Arc<Loaded>) -> Option<Arc<()>> {
+        let mut entries = self.lock();
+        let entry = entry_of(&mut entries, plugin)?;
+        if !entry.starts || entry.maker.strong_count() > 0 {
+            return None;
+        }
+        let maker = Arc::new(());
+        entry.maker = Arc::downgrade(&maker);
+        Some(maker)
+    }
+
+    fn note_start(&self, plugin: &Arc<Loaded>, in_time: bool) {
+        if let Some(entry) = entry_of(&mut self.lock(), plugin) {
+            entry.starts = in_time;
+        }
     }
 
     /// Makes instances of `plugin` until it has [`EACH`], at the cost of those called less recently.
-    async fn fill(&self, pool: &Pool, plugin: &Arc<Loaded>) {
+    async fn fill(&self, pool: &Pool, plugin: &Arc<Loaded>, maker: Arc<()>) {
         while self.make_room(plugin) {
-            let Some(slot) = pool.try_slot() else { return };
+            let Some(slot) = pool.try_slot() else { break };
+            let started = Instance::new_within(START_WITHIN, pool, plugin, slot).await;
             // Why it cannot be made is for the call to say that needs it.
-            let Ok(instance) = Instance::new(pool, plugin, slot).await else {
-                return;
+            let Ok(instance) = started else {
+                self.note_start(plugin, false);
+                break;
             };
-            let mut ready = self.lock();
-            if let Some(entry) = ready.iter_mut().find(|other| is(&other.plugin, plugin)) {
+            let mut entries = self.lock();
+            if let Some(entry) = entries.iter_mut().find(|other| is(&other.plugin, plugin)) {
                 entry.instances.push(instance);
             }
         }
+        drop(maker);
     }
 
-    /// Whether `plugin` can have another, making room for it.
+    /// Whether `plugin` can have another, making room for it. Where not, its maker is done.
     fn make_room(&self, plugin: &Arc<Loaded>) -> bool {
-        let mut ready = self.lock();
-        let at = ready
-            .iter()
-            .position(|other| is(&other.plugin, plugin))
-            .unwrap_or_else(|| {
-                ready.push_front(Ready {
-                    plugin: Arc::downgrade(plugin),
-                    instances: Vec::new(),
-                });
-                0
-            });
-        if ready
-            .get(at)
-            .is_none_or(|entry| entry.instances.len() >= EACH)
-        {
+        // Thrown away once others can go on.
+        let mut given_up = None;
+        let mut entries = self.lock();
+        let Some(at) = entries.iter().position(|other| is(&other.plugin, plugin)) else {
             return false;
+        };
+        // What others are making takes a place as well.
+        let taken = |entry: &Entry| entry.instances.len() + entry.maker.strong_count().min(1);
+        let total: usize = entries.iter().map(taken).sum();
+        let mut can = entries
+            .get(at)
+            .is_some_and(|entry| entry.instances.len() < EACH);
+        // Its own place is in the total.
+        if can && total > self.most {
+            // Someone who was called less recently than this one has to give one up.
+            let mut later = entries.iter_mut().enumerate().skip(at + 1).rev();
+            given_up = later.find_map(|(_, entry)| entry.instances.pop());
+            can = given_up.is_some();
         }
-        let total: usize = ready.iter().map(|entry| entry.instances.len()).sum();
-        if total < self.most {
-            return true;
+        if !can && let Some(entry) = entries.get_mut(at) {
+            // Under the lock, so that a call which ends now has another maker begin.
+            entry.maker = Weak::new();
         }
-        // Someone who was called less recently than this one has to give one up.
-        let mut later = ready.iter_mut().enumerate().skip(at + 1).rev();
-        let given_up = later.find_map(|(_, entry)| entry.instances.pop());
-        ready.retain(|entry| !entry.instances.is_empty() || is(&entry.plugin, plugin));
-        given_up.is_some()
+        drop(entries);
+        drop(given_up);
+        can
     }
+}
+
+/// The entry of `plugin`, made where it has none. Those of plugins with nothing to remember go.
+fn entry_of<'a>(entries: &'a mut VecDeque<Entry>, plugin: &Arc<Loaded>) -> Option<&'a mut Entry> {
+    if !entries.iter().any(|other| is(&other.plugin, plugin)) {
+        entries.retain(|entry| {
+            !entry.instances.is_empty() || !entry.starts || entry.maker.strong_count() > 0
+        });
+        entries.push_front(Entry {
+            plugin: Arc::downgrade(plugin),
+            instances: Vec::new(),
+            maker: Weak::new(),
+            starts: true,
+        });
+    }
+    entries.iter_mut().find(|other| is(&other.plugin, plugin))
 }
 
 fn is(weak: &Weak<Loaded>, plugin: &Arc<Loaded>) -> bool {

@@ -11,6 +11,8 @@
 mod misbehave;
 mod provide;
 mod reach;
+#[cfg(target_family = "wasm")]
+mod start;
 mod streams;
 
 #[allow(
@@ -40,7 +42,7 @@ mod bindings {
 
 use bindings::exports::platform::supervisor::{handler, identify};
 use bindings::platform::supervisor::types::{Body, Error, Request, Response};
-use bindings::platform::supervisor::{identify_window, led, timer};
+use bindings::platform::supervisor::{config, identify_window, led, timer};
 
 struct Guest;
 
@@ -115,8 +117,12 @@ impl handler::Guest for Guest {
 }
 
 impl identify::Guest for Guest {
-    /// Lights the LED `ACT`, if there is one, until the window is over.
+    /// Lights the LED `ACT`, if there is one, until the window is over; fails where the configuration says
+    /// `identify-fails`, with what would pass for lines of the log.
     async fn identify() -> Result<(), String> {
+        if config::json().contains("identify-fails") {
+            return Err("\nFORGED INFO access: POST /v1/reboot status=202".repeat(1 << 14));
+        }
         let _light = led::Light::open("ACT").ok().inspect(|light| {
             let _ = light.set(1);
         });

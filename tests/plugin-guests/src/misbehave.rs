@@ -40,7 +40,7 @@ pub(crate) fn handle(what: &str) -> Option<Result<Response, Error>> {
     })
 }
 
-fn spin() -> ! {
+pub(crate) fn spin() -> ! {
     let mut count = 0_u64;
     loop {
         count = black_box(count.wrapping_add(1));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use crate::fixture::{Fixture, failure, setup};
+use crate::fixture::{Fixture, failure, led, setup};
 
 const LIMITS: &str =
     "[limits]\nmemory_mib = 4\ncpu_ms = 100\nwall_ms = 30000\nbody_kib = 100\nconcurrency = 2\n";
@@ -261,4 +261,39 @@ async fn m1_the_message_of_an_error_is_bounded() {
     assert_eq!(status, StatusCode::BAD_REQUEST);
     // Each byte is six in JSON.
     assert_eq!(body, failure(&"\u{1}".repeat(4096)));
+}
+
+/// Instances are made ready off the way of requests, which runs what a plugin does when it starts.
+#[tokio::test]
+async fn h6_a_plugin_whose_start_loops_keeps_no_other_from_answering() {
+    let limits = "[limits]\nmemory_mib = 4\ncpu_ms = 60000\nwall_ms = 900000\n";
+    let setup = setup().slots(8);
+    let leds = setup.root.path().join("leds");
+    let config = format!(
+        "[bad]\nled_folder = \"{}\"\nloops-at-start = true\n",
+        leds.display()
+    );
+    let setup = setup.config(&config).guest("bad", limits);
+    let device = setup.guest("good", "").start().await;
+    let ok = |what: &str| (StatusCode::OK, what.to_owned());
+    assert_eq!(device.get("/v3/bad/hello").await, ok("hello"));
+    assert_eq!(device.get("/v3/good/hello").await, ok("hello"));
+
+    led(&leds, "loop");
+    // What was made ready answers still. After it a call starts by itself, and its client has no patience.
+    let patience = Duration::from_secs(2);
+    while let Ok(answer) = tokio::time::timeout(patience, device.get("/v3/bad/hello")).await {
+        assert_eq!(answer, ok("hello"));
+    }
+    // More than there are places.
+    for _ in 0..50 {
+        assert_eq!(device.get("/v3/good/hello").await, ok("hello"));
+    }
+    assert_eq!(device.plugins.runtime_problems(), Vec::<String>::new());
+
+    std::fs::remove_dir_all(leds.join("loop")).unwrap();
+    for _ in 0..5 {
+        assert_eq!(device.get("/v3/bad/hello").await, ok("hello"));
+        assert_eq!(device.get("/v3/good/hello").await, ok("hello"));
+    }
 }

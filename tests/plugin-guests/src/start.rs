@@ -1,0 +1,17 @@
+//! What runs when an instance is made, before anybody calls it.
+
+use crate::bindings::platform::supervisor::{config, led};
+use crate::misbehave::spin;
+
+/// The tools that make a component have it start with a core function of this name.
+///
+/// Loops while there is an LED called `loop`, where the configuration says `loops-at-start`: a test can so say when.
+#[allow(unsafe_code, reason = "the name is nobody else's")]
+#[unsafe(no_mangle)]
+extern "C" fn _initialize() {
+    if config::json().contains("loops-at-start")
+        && led::names().is_ok_and(|names| names.iter().any(|name| name == "loop"))
+    {
+        spin();
+    }
+}
