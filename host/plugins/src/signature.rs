@@ -40,7 +40,7 @@ impl Signatures {
         }
         let place = format!("the signature in its section `{SECTION}`");
         match last_section(wasm) {
-            Ok(Some((signed, text))) => signatures.check(&place, signed, text, keys),
+            Ok(Some(signed)) => signatures.check(&place, signed.content, signed.signature, keys),
             Ok(None) => {}
             Err(reason) => signatures.problems.push(reason),
         }
@@ -115,11 +115,18 @@ pub(crate) fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     Ok(Some(text))
 }
 
-/// What is before the section with a signature, and the signature.
+/// A file that bears its own signature.
+struct SelfSigned<'a> {
+    /// What is before the section with the signature.
+    content: &'a [u8],
+    signature: &'a [u8],
+}
+
+/// The file in two parts, where its last section is a signature.
 ///
 /// # Errors
 /// Where something follows the section, so that nobody can tell what was signed.
-fn last_section(wasm: &[u8]) -> Result<Option<(&[u8], &[u8])>, String> {
+fn last_section(wasm: &[u8]) -> Result<Option<SelfSigned<'_>>, String> {
     let mut text = None;
     for payload in Parser::new(0).parse_all(wasm) {
         match payload {
@@ -140,7 +147,10 @@ fn last_section(wasm: &[u8]) -> Result<Option<(&[u8], &[u8])>, String> {
         ));
     }
     match wasm.strip_suffix(section(text).as_slice()) {
-        Some(signed) => Ok(Some((signed, text))),
+        Some(content) => Ok(Some(SelfSigned {
+            content,
+            signature: text,
+        })),
         None => Err(format!("its section `{SECTION}` is not the last one")),
     }
 }
