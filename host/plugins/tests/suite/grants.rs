@@ -319,7 +319,7 @@ async fn leds_are_narrowed_by_the_policy_and_restored_whatever_happens() {
     let (act, pwr) = (led(&leds, "ACT"), led(&leds, "PWR"));
     let policy = grant_all(&["a"]) + "leds = [\"ACT\"]\n" + &grant_all(&["b"]);
     let device = setup
-        .guest("a", "[limits]\nwall_ms = 100\n")
+        .guest("a", "[limits]\nwall_ms = 2000\n")
         .guest("b", "")
         .policy(&policy)
         .start()
@@ -343,7 +343,7 @@ async fn leds_are_narrowed_by_the_policy_and_restored_whatever_happens() {
         .await;
     assert_eq!(
         device.get("/v3/a/light").await.1,
-        failure("plugin `a` did not answer within 100 ms")
+        failure("plugin `a` did not answer within 2000 ms")
     );
     device
         .until("the LED is restored", |_| shown(&act) == "7 mmc0")
