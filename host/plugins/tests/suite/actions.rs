@@ -7,7 +7,7 @@ use crate::fixture::{ALL, Fixture, grant_all, manifest, plugin, setup, with_sect
 
 /// A caller, and a provider with its own configuration and limits.
 async fn caller_and_provider() -> Fixture {
-    let provides = "provides = [\"proxy-redirector\"]\n[limits]\nwall_ms = 500\ncpu_ms = 200\n";
+    let provides = "provides = [\"proxy-redirector\"]\n[limits]\nwall_ms = 2000\ncpu_ms = 200\n";
     setup()
         .guest("caller", "[limits]\nwall_ms = 60000\n")
         .guest("provider", provides)
@@ -32,7 +32,7 @@ async fn a_providers_failure_is_an_error_of_the_call_and_counted_as_the_provider
     let device = caller_and_provider().await;
     for (address, expected) in [
         ("trap", "plugin `provider` failed: wasm trap"),
-        ("wait", "plugin `provider` did not answer within 500 ms"),
+        ("wait", "plugin `provider` did not answer within 2000 ms"),
         (
             "spin",
             "plugin `provider` used more than its 200 ms of CPU time",
