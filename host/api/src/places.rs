@@ -14,11 +14,11 @@ use crate::bounds::{LISTENER_CONNECTIONS, PEER_CONNECTIONS};
 /// The places of one listener.
 #[derive(Default)]
 pub(crate) struct Places {
-    taken: Mutex<Taken>,
+    taken: Mutex<Occupancy>,
 }
 
 #[derive(Default)]
-struct Taken {
+struct Occupancy {
     /// By the order in which they were taken.
     connections: BTreeMap<u64, Standing>,
     next: u64,
@@ -78,12 +78,12 @@ impl Places {
         })
     }
 
-    fn taken(&self) -> MutexGuard<'_, Taken> {
+    fn taken(&self) -> MutexGuard<'_, Occupancy> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Taken {
+impl Occupancy {
     /// Ends the connection that is easiest to do without among these; `None` where there is none.
     fn displace(&mut self, among: impl Fn(&Standing) -> bool) -> Option<()> {
         let candidates = self.connections.iter().filter(|(_, s)| among(s));

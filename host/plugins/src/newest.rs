@@ -110,9 +110,9 @@ mod tests {
 
     /// Keeps one value, or none where it is broken.
     #[derive(Default)]
-    struct Kept(std::sync::Mutex<Option<Vec<u8>>>);
+    struct OneValue(std::sync::Mutex<Option<Vec<u8>>>);
 
-    impl PluginData for Kept {
+    impl PluginData for OneValue {
         fn get(&self, plugin: &str, _: &str) -> Result<Option<Vec<u8>>, DataError> {
             match plugin {
                 "broken (host)" => Err(DataError::Other("the store failed".to_owned())),
@@ -143,7 +143,7 @@ mod tests {
 
     #[tokio::test]
     async fn m11_a_version_counts_as_older_by_its_precedence_alone() {
-        let mut newest = NewestVersions::new(Arc::new(Kept::default()));
+        let mut newest = NewestVersions::new(Arc::new(OneValue::default()));
         newest.check(&version("0.1.0"), "d").unwrap();
         newest.loaded(&version("1.2.0"));
         newest.loaded(&version("1.1.0"));
@@ -169,14 +169,14 @@ mod tests {
 
     #[test]
     fn m11_what_cannot_be_read_is_no_first_version() {
-        let data = Kept(std::sync::Mutex::new(Some(b"1.2.0".to_vec())));
+        let data = OneValue(std::sync::Mutex::new(Some(b"1.2.0".to_vec())));
         assert_eq!(kept(&data, "a"), Ok(Some(Version::new(1, 2, 0))));
         assert!(
             kept(&data, "broken")
                 .unwrap_err()
                 .contains("cannot be told")
         );
-        let data = Kept(std::sync::Mutex::new(Some(b"\xff".to_vec())));
+        let data = OneValue(std::sync::Mutex::new(Some(b"\xff".to_vec())));
         assert_eq!(kept(&data, "a"), Ok(None));
     }
 }

@@ -157,18 +157,18 @@ impl Cache {
         }
         let stem = entries::stem(digest, profile.name(), &settings(profile));
         match self.found(&stem, engine).await {
-            Found::Sound(path, component) => {
+            Lookup::Sound(path, component) => {
                 entries::touch(&path);
                 return Ok((path, component));
             }
-            Found::Refused(reason) => tracing::info!("compiling `{name}` again: {reason}"),
-            Found::None => {}
+            Lookup::Refused(reason) => tracing::info!("compiling `{name}` again: {reason}"),
+            Lookup::None => {}
         }
         self.compile_once(name, wasm, profile, &stem).await?;
         let reason = match self.found(&stem, engine).await {
-            Found::Sound(path, component) => return Ok((path, component)),
-            Found::Refused(reason) => reason,
-            Found::None => "its file is gone".to_owned(),
+            Lookup::Sound(path, component) => return Ok((path, component)),
+            Lookup::Refused(reason) => reason,
+            Lookup::None => "its file is gone".to_owned(),
         };
         Err(CompileError::Unusable {
             name: (*name).to_owned(),
@@ -178,11 +178,11 @@ impl Cache {
     }
 
     /// The component that was compiled under `stem`. Files that cannot be used are removed.
-    async fn found(&self, stem: &str, engine: &Engine) -> Found {
+    async fn found(&self, stem: &str, engine: &Engine) -> Lookup {
         let (folder, stem, engine) = (self.shared.folder.clone(), stem.to_owned(), engine.clone());
         // All of it is read, so that no damaged code is run.
         let found = tokio::task::spawn_blocking(move || load_sound(&folder, &stem, &engine));
-        found.await.unwrap_or(Found::None)
+        found.await.unwrap_or(Lookup::None)
     }
 
     /// Compiles under `stem`, or waits for the one who does already.
@@ -222,7 +222,7 @@ impl Cache {
 }
 
 /// What there is of a component.
-enum Found {
+enum Lookup {
     /// It is compiled, and whole.
     Sound(PathBuf, Component),
     /// It was, and cannot be used; why.
@@ -231,12 +231,12 @@ enum Found {
     None,
 }
 
-fn load_sound(folder: &Path, stem: &str, engine: &Engine) -> Found {
-    let mut refused = Found::None;
+fn load_sound(folder: &Path, stem: &str, engine: &Engine) -> Lookup {
+    let mut refused = Lookup::None;
     for path in entries::find(folder, stem) {
         let reason = match entries::is_sound(&path, stem) {
             Ok(true) => match deserialize(engine, &path) {
-                Ok(component) => return Found::Sound(path, component),
+                Ok(component) => return Lookup::Sound(path, component),
                 // Of another version of this program, or for another processor.
                 Err(error) => format!("{error:#}"),
             },
@@ -244,7 +244,7 @@ fn load_sound(folder: &Path, stem: &str, engine: &Engine) -> Found {
             Err(error) => format!("failed to read `{}`: {error}", path.display()),
         };
         let _ = fs::remove_file(&path);
-        refused = Found::Refused(reason);
+        refused = Lookup::Refused(reason);
     }
     refused
 }
