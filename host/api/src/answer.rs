@@ -8,7 +8,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use http::{Method, StatusCode};
-use model::ActionError;
+use model::{ActionError, error_chain};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -125,7 +125,7 @@ impl Failure {
             Failure::Plain(status, message) => text(status, message),
             Failure::MethodNotAllowed(methods) => method_not_allowed(&methods),
             Failure::Internal { doing, cause } => {
-                tracing::error!(cause = chain(cause.as_ref()), "failed to {doing}");
+                tracing::error!(cause = error_chain(cause.as_ref()), "failed to {doing}");
                 failed(
                     StatusCode::SERVICE_UNAVAILABLE,
                     &format!("failed to {doing}"),
@@ -170,16 +170,4 @@ fn with_type(status: StatusCode, content_type: HeaderValue, body: Body) -> Respo
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, content_type);
     response
-}
-
-/// An error with its causes on one line.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

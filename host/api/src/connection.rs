@@ -15,12 +15,12 @@ use http_body::{Body as _, Frame, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use model::error_chain;
 use rustix::net::sockopt;
 use tokio::net::TcpStream;
 use tokio::sync::{OnceCell, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use crate::answer::chain;
 use crate::app::App;
 use crate::bounds::{BUFFER, HEAD_WITHIN, KERNEL_BUFFER, STREAM_UNREAD_FOR};
 use crate::device::Request;
@@ -105,7 +105,7 @@ async fn has_trusted_process(peer: SocketAddr, local: SocketAddr) -> bool {
     match looked {
         Ok(Ok(())) => true,
         Ok(Err(error)) => {
-            tracing::debug!(error = chain(&error), %peer, "a client needs a key, local mode or not");
+            tracing::debug!(error = error_chain(&error), %peer, "a client needs a key, local mode or not");
             false
         }
         // The program ends.

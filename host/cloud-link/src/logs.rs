@@ -22,12 +22,12 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
+use model::error_chain;
 use reqwest::Body;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{Client, CloudError};
-use crate::poll::chain;
 use live::Live;
 use spool::{Limits, Spool};
 
@@ -348,7 +348,7 @@ impl Upload {
     fn failed(&mut self, error: &CloudError) {
         self.hold_off(error.retry_after());
         let wait = self.next.duration_since(Instant::now());
-        let why = chain(error);
+        let why = error_chain(error);
         tracing::warn!(
             "logs do not reach the cloud and wait on the disk, tried again in {wait:.0?}: {why}"
         );

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use model::error_chain;
 use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
@@ -170,7 +171,7 @@ impl Shared {
             if let Err(error) = &checked {
                 tracing::warn!(
                     "failed to get the target from the cloud: {}",
-                    chain(error.as_ref())
+                    error_chain(error.as_ref())
                 );
             }
             // The timer goes its own way, whatever came of a trigger.
@@ -255,18 +256,6 @@ impl Drop for Checking<'_> {
     fn drop(&mut self) {
         self.0.checking(false);
     }
-}
-
-/// An error with its causes on one line.
-pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

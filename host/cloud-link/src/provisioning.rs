@@ -15,12 +15,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use model::error_chain;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{Client, CloudError};
 use crate::identity::{ConfigFile, IdentityError, number};
-use crate::poll::{Device, chain};
+use crate::poll::Device;
 
 /// Between two tries, where config.json does not say.
 const RETRY: Duration = Duration::from_secs(30);
@@ -166,7 +167,7 @@ impl Provisioning {
                     let wait = own.max(error.retry_after().unwrap_or_default());
                     tracing::warn!(
                         "this device is not set up with its cloud yet, tried again in {wait:.0?}: {}",
-                        chain(&error)
+                        error_chain(&error)
                     );
                     tokio::time::sleep(wait).await;
                 }

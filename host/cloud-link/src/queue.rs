@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use model::DeviceUuid;
+use model::{DeviceUuid, error_chain};
 use serde_json::{Value, json};
 use store::{Store, StoreError};
 use tokio::sync::Notify;
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{Client, CloudError};
-use crate::poll::{Device, chain};
+use crate::poll::Device;
 use crate::retry;
 
 /// What can be queued, as the data API calls it, and where it is sent: `PATCH /device/v3/<where>`.
@@ -227,7 +227,7 @@ impl Shared {
                 }
                 Err(error) => {
                     let wait = retry::after_error(errors, settings.interval, error.retry_after());
-                    let why = chain(&error);
+                    let why = error_chain(&error);
                     tracing::warn!(
                         "failed to send {kind} to the cloud, tried again in {wait:.0?}: {why}"
                     );
@@ -269,7 +269,7 @@ impl Shared {
             // It is sent once more after the next start, which changes nothing.
             tracing::warn!(
                 "failed to forget what the cloud has taken: {}",
-                chain(&error)
+                error_chain(&error)
             );
         }
     }

@@ -12,12 +12,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use model::error_chain;
 use secure_fs::SecureFile;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::poll::{Device, chain};
+use crate::poll::Device;
 use crate::queue::Sink;
 use crate::retry;
 use told::Told;
@@ -102,7 +103,7 @@ impl Reporter {
                     let wait = retry::after_error(errors, settings.interval, error.retry_after());
                     tracing::warn!(
                         "failed to tell the cloud the device's state, tried again in {wait:.0?}: {}",
-                        chain(&error)
+                        error_chain(&error)
                     );
                     errors = errors.saturating_add(1);
                     next = now + wait;

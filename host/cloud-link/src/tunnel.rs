@@ -14,13 +14,13 @@ use std::time::Duration;
 use ::tunnel::{End, Farewell, Heard, over, serve};
 use http::{Request, Response};
 use hyper::body::Incoming;
+use model::error_chain;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{Client, CloudError};
-use crate::poll::chain;
 
 /// The wait after the first failure, and the longest.
 const BASE: Duration = Duration::from_secs(2);
@@ -77,7 +77,7 @@ where
                 // Also where nobody wanted it any more.
                 Ok(_) => pause(failures, chance),
                 Err(error) => {
-                    let why = chain(&error);
+                    let why = error_chain(&error);
                     tracing::debug!("the cloud cannot reach this device directly: {why}");
                     let asked = error.retry_after().unwrap_or_default();
                     asked.max(pause(failures, chance))

@@ -14,6 +14,7 @@ mod container;
 pub mod contracts;
 mod current;
 mod desired;
+mod error_chain;
 mod ids;
 mod service_config;
 mod settings;
@@ -34,6 +35,7 @@ pub use desired::{
     DesiredApp, DesiredHost, DesiredNetwork, DesiredService, DesiredState, DesiredVolume, HostPart,
     NetworkConfig, UpdateStrategy, VolumeConfig,
 };
+pub use error_chain::error_chain;
 pub use ids::{
     ApiKey, AppId, AppUuid, BootId, Commit, ContainerId, DeviceUuid, EngineImageId, IdError,
     ImageId, ImageRef, ReleaseId, ServiceId, ServiceKey, ServiceName,

@@ -137,6 +137,6 @@ fn refuse(lock_report: Report, reports: Vec<(ServiceWork, Report)>, error: &Lock
     lock_report.finish(Err(StepFailure {
         lock,
         is_busy: matches!(error, LockError::Busy { .. }),
-        ..StepFailure::new(crate::observe::chain(error))
+        ..StepFailure::new(model::error_chain(error))
     }));
 }

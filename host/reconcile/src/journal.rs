@@ -3,14 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{AppUuid, Commit, ContainerId, ImageRef};
+use model::{AppUuid, Commit, ContainerId, ImageRef, error_chain};
 use plan::ImageUser;
 use serde_json::Value;
 use store::{Definition, ImageRecord, Store, StoreError, TargetSource};
 
 use crate::actions::StoredAction;
 use crate::definitions::Definitions;
-use crate::observe::chain;
 
 /// Intents of this kind name containers that the supervisor stopped.
 const STOPPED: &str = "stopped";
@@ -211,7 +210,7 @@ impl Journal {
         app: AppUuid,
         action: StoredAction,
     ) -> Result<(), String> {
-        let value = serde_json::to_value(&action).map_err(|error| chain(&error))?;
+        let value = serde_json::to_value(&action).map_err(|error| error_chain(&error))?;
         self.call(move |store| store.put_intent(ACTION, app.as_str(), &value))
             .await
     }
@@ -265,8 +264,8 @@ impl Journal {
     ) -> Result<T, String> {
         let store = self.store.clone();
         match tokio::task::spawn_blocking(move || call(&store)).await {
-            Ok(result) => result.map_err(|error| chain(&error)),
-            Err(error) => Err(chain(&error)),
+            Ok(result) => result.map_err(|error| error_chain(&error)),
+            Err(error) => Err(error_chain(&error)),
         }
     }
 }

@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use model::{EngineKind, ImageRef};
+use model::{EngineKind, ImageRef, error_chain};
 use serde::{Deserialize, Serialize};
 
 use crate::messages::{Kept, Message};
-use crate::observe::{chain, list};
+use crate::observe::list;
 use crate::steps::World;
 use crate::view::{EngineView, KINDS};
 
@@ -71,7 +71,7 @@ pub(crate) async fn clean_up(world: &World, snapshot: &Snapshot, pulled: &BTreeS
         let complain = |what: String, error: engine::EngineError| {
             tracing::warn!(
                 "failed to remove {what} after local mode: {}",
-                chain(&error)
+                error_chain(&error)
             );
         };
         let containers = now.containers.unwrap_or_default().into_iter();

@@ -1,10 +1,10 @@
 //! Listing what an engine holds.
 
 use std::collections::BTreeSet;
-use std::error::Error;
 use std::future::Future;
 
 use engine::{Engine, EngineError};
+use model::error_chain;
 
 use crate::view::{Kind, Listing};
 
@@ -43,20 +43,8 @@ fn kept<T>(listed: Listed<T>, failure: &mut Option<String>) -> Option<Vec<T>> {
     match listed? {
         Ok(found) => Some(found),
         Err(error) => {
-            failure.get_or_insert(chain(&error));
+            failure.get_or_insert(error_chain(&error));
             None
         }
     }
-}
-
-/// An error and its causes, in one line.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

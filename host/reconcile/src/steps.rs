@@ -7,7 +7,7 @@ use std::time::Duration;
 use engine::{ContainerSpec, Engine, EngineError, Engines, NetworkSpec, PullProgress, VolumeSpec};
 use model::{
     AppId, AppUuid, BOOT_LABEL, Branding, Commit, Container, ContainerState, DesiredNetwork,
-    DesiredVolume, EngineKind, ImageRef, Network, ServiceKey, ServiceState, Volume,
+    DesiredVolume, EngineKind, ImageRef, Network, ServiceKey, ServiceState, Volume, error_chain,
 };
 use plan::{ContainerRef, ImageUser, LockedStep, ServiceWork, StartService, Step};
 use store::Definition;
@@ -21,7 +21,6 @@ use crate::health::Health;
 use crate::journal::Journal;
 use crate::logs::LogHub;
 use crate::messages::{Kept, Message, StepFailure};
-use crate::observe::chain;
 use crate::progress::Progress;
 use crate::tally::Counts;
 use crate::targets::Targets;
@@ -78,7 +77,7 @@ impl World {
 
     /// Keeps what something is about to be made from.
     async fn define(&self, definition: serde_json::Result<Definition>) -> Outcome {
-        let definition = definition.map_err(|error| StepFailure::new(chain(&error)))?;
+        let definition = definition.map_err(|error| StepFailure::new(error_chain(&error)))?;
         let kept = self.journal.put_definition(definition.clone()).await;
         kept.map_err(StepFailure::new)?;
         self.tell(Message::Kept(Kept::Definition(definition)));
@@ -87,7 +86,7 @@ impl World {
 
     /// Logs why `what` failed, and answers it as the step's failure.
     fn failed(&self, what: &str, error: &EngineError) -> StepFailure {
-        let reason = chain(error);
+        let reason = error_chain(error);
         self.log(format!("Failed to {what} due to '{reason}'"));
         StepFailure::new(reason)
     }
@@ -514,7 +513,7 @@ async fn remember_stop(world: &World, container: &ContainerRef) -> Outcome {
 
 fn start_failure(world: &World, service: &ServiceKey, error: &EngineError) -> StepFailure {
     let name = &service.service;
-    let mut reason = chain(error);
+    let mut reason = error_chain(error);
     if reason.to_ascii_lowercase().contains("exec format error") {
         reason
             .push_str(": the image is made for another processor architecture than this device's");

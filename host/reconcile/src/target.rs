@@ -84,7 +84,7 @@ impl Reader {
         let held = held.map_err(SetTargetError::Invalid)?;
         let resolved = resolve(&wanted, &self.facts, &self.store);
         let mut resolved =
-            resolved.map_err(|error| SetTargetError::Store(crate::observe::chain(&error)))?;
+            resolved.map_err(|error| SetTargetError::Store(model::error_chain(&error)))?;
         let mut warnings = config_variables::problems(&target.config);
         warnings.extend(held.dropped);
         for (uuid, why) in held.rejected {

@@ -175,7 +175,7 @@ async fn answers_that_are_too_long_too_deep_broken_off_or_malformed_are_refused(
         (b"SSH-2.0-x\r\n".to_vec(), "cannot be reached"),
     ] {
         let error = target_from(vec![answered], LIMIT).await.unwrap_err();
-        let text = crate::poll::chain(&error);
+        let text = model::error_chain(&error);
         assert!(text.contains(expected), "{expected}: {text}");
     }
 }
@@ -209,7 +209,7 @@ async fn redirects_are_bounded_and_take_the_key_to_no_other_host() {
     let round = answer("302 Found", "location: /again\r\n", b"");
     let error = target_from(vec![round; 9], LIMIT).await.unwrap_err();
     assert!(
-        crate::poll::chain(&error).contains("redirects too often"),
+        model::error_chain(&error).contains("redirects too often"),
         "{error:?}"
     );
 }

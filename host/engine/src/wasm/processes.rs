@@ -10,7 +10,7 @@ use std::process::Stdio;
 use std::sync::{PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use model::{ContainerId, RestartPolicy};
+use model::{ContainerId, RestartPolicy, error_chain};
 use rustix::process::{Signal, pidfd_send_signal};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
@@ -337,7 +337,7 @@ async fn keep_running(
             Err(error) => {
                 let again = wasm.goes_on(&id).await;
                 drop(wasm);
-                let error = causes(&error);
+                let error = error_chain(&error);
                 if !again {
                     tracing::error!("failed to start the container `{id}` again: {error}");
                     return;
@@ -361,18 +361,6 @@ impl Wasm {
         let again = self.blocking(move |shared| Ok(shared.decide_after_end(&of)));
         again.await.unwrap_or(true)
     }
-}
-
-/// An error with what caused it, in one line.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        text.push_str(": ");
-        text.push_str(&next.to_string());
-        cause = next.source();
-    }
-    text
 }
 
 fn upgrade(shared: &Weak<Shared>) -> Option<Wasm> {

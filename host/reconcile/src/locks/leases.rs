@@ -11,7 +11,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use model::{ApiLock, AppId, LockHolder, LockRefusal, LockRequest, ServiceName, UpdateLock};
+use model::{
+    ApiLock, AppId, LockHolder, LockRefusal, LockRequest, ServiceName, UpdateLock, error_chain,
+};
 use store::{LockRecord, Store};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -21,7 +23,6 @@ use super::shown::{Standing, look};
 use super::tree::ServiceFolder;
 use super::{Locks, boot, lock};
 use crate::clock::now_ms;
-use crate::observe::chain;
 
 /// All of them. Whoever takes, gives or overrides one holds this for as long as that takes.
 #[derive(Debug)]
@@ -65,7 +66,7 @@ impl Leases {
         if let Err(error) = self.store.forget_lock(app, service) {
             tracing::warn!(
                 "failed to forget the update lock of `{service}`: {}",
-                chain(&error)
+                error_chain(&error)
             );
         }
         self.changed.notify_one();
@@ -210,7 +211,7 @@ impl Locks {
                     if let Err(error) = self.leases.store.forget_lock(app, &service) {
                         tracing::warn!(
                             "failed to forget the update lock of `{service}`: {}",
-                            chain(&error)
+                            error_chain(&error)
                         );
                     }
                 }
@@ -358,7 +359,7 @@ impl Locks {
 
     fn store_lock(&self, record: &LockRecord) -> Result<(), LockRefusal> {
         let stored = self.leases.store.put_lock(record);
-        stored.map_err(|error| LockRefusal::Failed(chain(&error)))
+        stored.map_err(|error| LockRefusal::Failed(error_chain(&error)))
     }
 
     /// Whether the file of a lock is still there.

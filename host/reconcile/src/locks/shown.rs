@@ -4,14 +4,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use model::{AppId, LockHolder, LockKind, ServiceName, UpdateLock};
+use model::{AppId, LockHolder, LockKind, ServiceName, UpdateLock, error_chain};
 use rustix::fs::{FileType, Stat};
 
 use super::file::LockFile;
 use super::leases::Lease;
 use super::tree::ServiceFolder;
 use super::{LockError, Locks, MAX_SWEPT};
-use crate::observe::chain;
 
 /// What stands at the path of a lock.
 #[derive(Debug)]
@@ -59,7 +58,7 @@ impl Locks {
                 Ok(services) => services,
                 Err(error) => {
                     let path = self.tree.app_path(app);
-                    found.push(self.unreadable(app, None, &path, chain(&error)));
+                    found.push(self.unreadable(app, None, &path, error_chain(&error)));
                     continue;
                 }
             };

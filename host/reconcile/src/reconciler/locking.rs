@@ -1,11 +1,10 @@
 //! Update locks, for whoever is not the loop.
 
-use model::{AppId, LockRefusal, LockRequest, ServiceName, UpdateLock};
+use model::{AppId, LockRefusal, LockRequest, ServiceName, UpdateLock, error_chain};
 use tokio::sync::oneshot;
 
 use super::{Reconciler, stopping};
 use crate::messages::Command;
-use crate::observe::chain;
 use crate::{AllLocks, LockError, LockPolicy};
 
 impl Reconciler {
@@ -37,7 +36,7 @@ impl Reconciler {
     pub async fn update_locks(&self) -> Result<Vec<UpdateLock>, String> {
         let locks = self.inner.world.locks.clone();
         match tokio::task::spawn_blocking(move || locks.list()).await {
-            Ok(listed) => listed.map_err(|error| chain(&error)),
+            Ok(listed) => listed.map_err(|error| error_chain(&error)),
             Err(_) => Err(stopping().to_string()),
         }
     }

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use engine::EngineError;
 use model::compose::EXTRA_FIRMWARE;
-use model::{Action, ActionError, ContainerId};
+use model::{Action, ActionError, ContainerId, error_chain};
 use tokio::sync::oneshot;
 
 use super::{Reconciler, stopping};
 use crate::messages::Command;
-use crate::observe::chain;
 
 impl Reconciler {
     /// Does something with the services of one app beside the target, and answers when it is done. It
@@ -45,7 +44,7 @@ impl Reconciler {
             wanted.extend(volumes.map(|volume| volume.engine_name.clone()));
         }
         for engine in world.engines.all() {
-            let failed = |error: EngineError| chain(&error);
+            let failed = |error: EngineError| error_chain(&error);
             for volume in engine.volumes().await.map_err(failed)? {
                 if wanted.contains(&volume.name) || volume.name == EXTRA_FIRMWARE {
                     continue;
@@ -76,7 +75,7 @@ impl Reconciler {
             match engine.environment(container).await {
                 Ok(environment) => return Ok(environment),
                 Err(EngineError::NotFound { .. }) => {}
-                Err(error) => reason = chain(&error),
+                Err(error) => reason = error_chain(&error),
             }
         }
         Err(reason)
