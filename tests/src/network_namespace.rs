@@ -56,6 +56,12 @@ impl NetworkNamespace {
         Some(namespace)
     }
 
+    /// Its name, as `ip` takes it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Gives the machine of this network one more address.
     ///
     /// # Panics

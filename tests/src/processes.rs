@@ -26,7 +26,7 @@ pub fn children_of(parent: i32) -> Vec<i32> {
 }
 
 /// The processes that run services of the supervisor with this state folder, by their command line:
-/// `supervisor wasm-service --record <state folder>/...`.
+/// `supervisor-wasm wasm-service --record <state folder>/...`.
 #[must_use]
 pub fn services_of(state_dir: &Path) -> Vec<i32> {
     let Ok(processes) = fs::read_dir("/proc") else {

@@ -32,6 +32,8 @@ pub struct Builder {
     environment: Vec<(String, String)>,
     config_json: Option<Value>,
     host_files: Vec<(String, String)>,
+    /// Whether nobody waits for its plugins.
+    without_plugins: bool,
 }
 
 impl Builder {
@@ -84,7 +86,14 @@ impl Builder {
         self
     }
 
-    /// Starts it, and waits until it answers.
+    /// Does not wait for its plugins at a start.
+    #[must_use]
+    pub fn before_its_plugins(mut self) -> Self {
+        self.without_plugins = true;
+        self
+    }
+
+    /// Starts it, and waits until it answers and its plugins are loaded.
     ///
     /// # Panics
     /// Where it does not start.
@@ -378,6 +387,27 @@ impl Supervisor {
         let shown = self.subcommand(&["api-key", "show"]);
         assert!(shown.status.success(), "{shown:?}");
         self.key = shown.stdout.trim().to_owned();
+        if !self.builder.without_plugins {
+            self.until_plugins_are_loaded().await;
+        }
+    }
+
+    /// Waits until no plugin is being loaded, or the supervisor has ended.
+    async fn until_plugins_are_loaded(&mut self) {
+        until("its plugins to be loaded", || async {
+            let asked = self.request("GET", "/v3/plugins").send().await;
+            let answer = match asked {
+                Ok(answer) if answer.status() == 200 => answer.json::<Value>().await,
+                _ => return Ok(()),
+            };
+            let plugins = answer.unwrap_or_default()["plugins"].take();
+            let mut states = plugins.as_array().into_iter().flatten();
+            match states.find(|plugin| plugin["state"] == "loading") {
+                Some(plugin) => Err(plugin.clone()),
+                None => Ok(()),
+            }
+        })
+        .await;
     }
 
     fn command(&self) -> Command {

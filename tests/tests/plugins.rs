@@ -4,7 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
@@ -189,6 +191,82 @@ async fn every_plugin_of_the_layout_runs_with_the_policy_that_is_shipped() {
     }
     let info = supervisor.get("/v2/local/device-info").await;
     assert_eq!(info.status, 200);
+}
+
+/// One that is new, and a compiler that never ends.
+#[tokio::test]
+async fn m4_a_plugin_that_compiles_for_ever_delays_no_other_and_is_said_to_be_loading() {
+    let layout = tempfile::tempdir().unwrap();
+    let copied = Command::new("cp")
+        .args(["--recursive", "--no-target-directory"])
+        .arg(distribution())
+        .arg(layout.path())
+        .status();
+    assert!(copied.unwrap().success());
+    let compiler = layout.path().join("bin/supervisor-compile");
+    fs::remove_file(&compiler).unwrap();
+    let text = format!(
+        "#!/bin/sh\ntest -e {}/hangs && exec sleep 600\nexec {} \"$@\"\n",
+        layout.path().display(),
+        distribution().join("bin/supervisor-compile").display()
+    );
+    fs::write(&compiler, text).unwrap();
+    fs::set_permissions(&compiler, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut device = Supervisor::on_wasm()
+        .program(layout.path().join("bin/supervisor"))
+        .before_its_plugins()
+        .start()
+        .await;
+    let state = async |device: &Supervisor, name: &str| {
+        let report = device.json("/v3/plugins").await;
+        let plugins = report["plugins"].as_array().unwrap().iter();
+        let mut plugins = plugins.filter(|plugin| plugin["name"] == name);
+        plugins.next().map(|plugin| plugin["state"].clone())
+    };
+    until("the plugins of the layout to be compiled", || async {
+        let report = device.json("/v3/plugins").await;
+        match report.to_string().contains("\"loading\"") {
+            true => Err(report),
+            false => Ok(()),
+        }
+    })
+    .await;
+    device.terminate().await;
+
+    fs::write(layout.path().join("hangs"), "").unwrap();
+    let greeter = layout.path().join("plugins/00-greeter.wasm");
+    let stamped = rename_manifest(&fs::read(guest("greeter")).unwrap(), "signs", "sings");
+    fs::write(&greeter, &stamped).unwrap();
+    let policy = layout.path().join("policy.toml");
+    let lines = format!(
+        "[plugins.greeter]\nsha256 = [\"{}\"]\ngrants = [\"device\"]\nroutes = [\"/v3/greet/*\"]\n",
+        digest(&greeter)
+    );
+    fs::write(&policy, fs::read_to_string(&policy).unwrap() + &lines).unwrap();
+    device.start_again().await;
+    // Those before it in the alphabet and those after it.
+    for path in [
+        "/v2/local/device-info",
+        "/v2/device/name",
+        "/v1/device/host-config",
+    ] {
+        let answer = device.get(path).await;
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+    }
+    assert_eq!(device.get("/v3/nobody").await.status, 404);
+    assert_eq!(state(&device, "greeter").await, Some(json!("loading")));
+
+    let greeted = device.get("/v3/greet/Ada?greeting=Hi").await;
+    assert_eq!(greeted.status, 503);
+    let message = greeted.failure().unwrap();
+    assert_eq!(message, "plugin `greeter` is being loaded");
+
+    // It is compiled after all, by another compiler: with the next start.
+    fs::remove_file(layout.path().join("hangs")).unwrap();
+    device.terminate().await;
+    device.start_again().await;
+    let greeted = device.get("/v3/greet/Ada?greeting=Hi").await;
+    assert_eq!(greeted.status, 200, "{greeted:?}");
 }
 
 #[tokio::test]

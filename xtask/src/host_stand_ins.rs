@@ -14,7 +14,7 @@ struct Needed {
     file: &'static str,
 }
 
-const NEEDED: [Needed; 8] = [
+const NEEDED: [Needed; 9] = [
     Needed {
         package: "dbus-daemon",
         file: "dbus-daemon",
@@ -30,6 +30,10 @@ const NEEDED: [Needed; 8] = [
     Needed {
         package: "iptables",
         file: "iptables",
+    },
+    Needed {
+        package: "nftables",
+        file: "nft",
     },
     Needed {
         package: "iproute2",

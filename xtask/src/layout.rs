@@ -2,7 +2,7 @@
 //! default policy, each where the supervisor looks for it relative to its own place, and the list of what
 //! they are made of.
 //!
-//! The supervisor and its compiler are built by separate cargo invocations: one alone would unify
+//! The resident programs and the compiler are built by separate cargo invocations: one alone would unify
 //! wasmtime's features and put the code generator into the resident process.
 
 use std::fs;
@@ -15,7 +15,7 @@ use crate::{sbom, simulate, stock_plugins};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Optimise and strip the supervisor
+    /// Optimise and strip the programs
     #[arg(long)]
     pub(crate) release: bool,
 }
@@ -36,6 +36,9 @@ pub(crate) fn components_folder() -> PathBuf {
     cargo::target_folder().join(WASM_TARGET).join("wasm")
 }
 
+/// The programs that stay on a device while it runs, by their crates.
+const RESIDENT: [&str; 2] = ["supervisor", "supervisor-wasm"];
+
 /// The steps that [`build`] says it takes.
 pub(crate) const STEPS: usize = 6;
 /// Those of them that make the cloud's programs.
@@ -51,7 +54,13 @@ pub(crate) fn build(arguments: &Arguments) -> Result<Layout> {
 /// Where there is none, or a part of one.
 pub(crate) fn built() -> Result<Layout> {
     let folder = cargo::target_folder().join("dist");
-    for program in ["supervisor", "supervisor-compile", "fleet", "fleet-cloud"] {
+    for program in [
+        "supervisor",
+        "supervisor-wasm",
+        "supervisor-compile",
+        "fleet",
+        "fleet-cloud",
+    ] {
         let file = folder.join("bin").join(program);
         if !file.is_file() {
             bail!(
@@ -130,12 +139,13 @@ fn build_for_devices(arguments: &Arguments, steps: &mut Steps) -> Result<Layout>
     let folder = cargo::target_folder().join("dist");
     let target = cargo::target_folder();
 
-    steps.begin("the supervisor");
-    let mut supervisor = cargo::cargo(["build", "--package", "supervisor"]);
+    steps.begin("the supervisor and what runs components for it");
+    cargo::finish(cargo::cargo(resident_arguments(arguments)))?;
     if arguments.release {
-        supervisor.arg("--release");
+        for program in RESIDENT {
+            refuse_what_is_for_tests(&target.join("release").join(program))?;
+        }
     }
-    cargo::finish(supervisor)?;
 
     steps.begin("the compiler of plugins");
     cargo::finish(cargo::cargo([
@@ -151,10 +161,12 @@ fn build_for_devices(arguments: &Arguments, steps: &mut Steps) -> Result<Layout>
     build_components(&plugins)?;
 
     steps.begin("the layout");
-    install(
-        &target.join(profile(arguments)).join("supervisor"),
-        &folder.join("bin/supervisor"),
-    )?;
+    for program in RESIDENT {
+        install(
+            &target.join(profile(arguments)).join(program),
+            &folder.join("bin").join(program),
+        )?;
+    }
     install(
         &target.join("compiler/supervisor-compile"),
         &folder.join("bin/supervisor-compile"),
@@ -173,6 +185,42 @@ fn build_for_devices(arguments: &Arguments, steps: &mut Steps) -> Result<Layout>
         &folder.join("policy.toml"),
     )?;
     Ok(Layout { folder })
+}
+
+/// What builds the programs that stay. The layout that is not optimised is what tests run, and one of them has
+/// the supervisor kill itself.
+fn resident_arguments(arguments: &Arguments) -> Vec<&'static str> {
+    let mut build = vec!["build"];
+    for program in RESIDENT {
+        build.extend(["--package", program]);
+    }
+    build.extend(match arguments.release {
+        true => &["--release"][..],
+        false => &["--features", "supervisor/abort-at"],
+    });
+    build
+}
+
+/// Names every variable by which a test has a program do what nobody else may.
+const FOR_TESTS: &str = "SUPERVISOR_TEST_";
+
+/// Looks into a program that is shipped for what tests alone may have of it.
+///
+/// # Errors
+/// Where it has it.
+fn refuse_what_is_for_tests(program: &Path) -> Result<()> {
+    let bytes =
+        fs::read(program).with_context(|| format!("failed to read `{}`", program.display()))?;
+    let has_it = bytes
+        .windows(FOR_TESTS.len())
+        .any(|window| window == FOR_TESTS.as_bytes());
+    if has_it {
+        bail!(
+            "`{}` reads a variable `{FOR_TESTS}…`, which is for tests alone: build it without the feature that has it",
+            program.display()
+        );
+    }
+    Ok(())
 }
 
 /// Builds crates as components, with the profile and target that they are shipped with.
@@ -245,4 +293,30 @@ fn remove_strangers(folder: &Path, plugins: &[String]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn l10_what_is_shipped_is_built_without_what_tests_alone_need() {
+        let shipped = resident_arguments(&Arguments { release: true });
+        assert!(shipped.contains(&"--release"), "{shipped:?}");
+        assert!(!shipped.contains(&"--features"), "{shipped:?}");
+        let tested = resident_arguments(&Arguments { release: false });
+        assert!(tested.contains(&"supervisor/abort-at"), "{tested:?}");
+    }
+
+    #[test]
+    fn l10_a_program_that_a_test_can_kill_is_not_shipped() -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let program = folder.path().join("supervisor");
+        fs::write(&program, b"\x7fELF..SUPERVISOR_MODE..")?;
+        refuse_what_is_for_tests(&program)?;
+        fs::write(&program, b"\x7fELF..SUPERVISOR_TEST_ABORT_AT..")?;
+        let refused = refuse_what_is_for_tests(&program);
+        assert!(refused.is_err_and(|error| error.to_string().contains("for tests alone")));
+        Ok(())
+    }
 }

@@ -18,7 +18,13 @@ use crate::layout::crates_in;
 /// What the file in the layout is called.
 pub(crate) const FILE: &str = "sbom.cdx.json";
 /// The programs of the layout, by their crates.
-const PROGRAMS: [&str; 4] = ["fleet", "fleet-cloud", "supervisor", "supervisor-compile"];
+const PROGRAMS: [&str; 5] = [
+    "fleet",
+    "fleet-cloud",
+    "supervisor",
+    "supervisor-compile",
+    "supervisor-wasm",
+];
 
 /// Writes the list into a folder.
 pub(crate) fn write(folder: &Path) -> Result<()> {

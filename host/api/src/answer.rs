@@ -6,7 +6,7 @@ use std::error::Error;
 
 use axum::body::Body;
 use bytes::Bytes;
-use http::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use http::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Method, StatusCode};
 use model::{ActionError, error_chain};
 use schemars::JsonSchema;
@@ -21,6 +21,9 @@ pub(crate) const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 const METRICS: HeaderValue = HeaderValue::from_static(PROMETHEUS);
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream; charset=utf-8");
 const NDJSON: HeaderValue = HeaderValue::from_static("application/x-ndjson; charset=utf-8");
+
+/// When a client may ask again for what is being loaded, in seconds.
+const LOADED_AGAIN: u32 = 5;
 
 /// Plain text. The cloud proxy lets only some characters of it through (device behaviour 7.9): no
 /// underscores, braces, parentheses or double quotes.
@@ -91,6 +94,8 @@ pub(crate) enum Failure {
     Plain(StatusCode, &'static str),
     /// 405: the path is known, with these methods.
     MethodNotAllowed(Vec<Method>),
+    /// 503 JSON-failed with `Retry-After`: what is being loaded.
+    Loading(String),
     /// 503 JSON-failed (device behaviour 1.0, "Error layer"): the client gets `doing`, the log the cause.
     Internal {
         doing: &'static str,
@@ -124,6 +129,12 @@ impl Failure {
             Failure::Refused(status, message) => failed(status, &message),
             Failure::Plain(status, message) => text(status, message),
             Failure::MethodNotAllowed(methods) => method_not_allowed(&methods),
+            Failure::Loading(what) => {
+                let mut response = failed(StatusCode::SERVICE_UNAVAILABLE, &what);
+                let headers = response.headers_mut();
+                headers.insert(RETRY_AFTER, HeaderValue::from(LOADED_AGAIN));
+                response
+            }
             Failure::Internal { doing, cause } => {
                 tracing::error!(cause = error_chain(cause.as_ref()), "failed to {doing}");
                 failed(

@@ -208,15 +208,18 @@ impl App {
         seen: &mut Seen,
     ) -> Outcome {
         let endpoints = &self.api.endpoints;
-        if !endpoints.are_loaded() {
-            endpoints.loaded().await;
+        let (method, path) = (request.method(), request.uri().path());
+        let mut found = endpoints.find(method, path);
+        if let Found::Loading(_) = found {
+            endpoints.served(method, path).await;
+            found = endpoints.find(method, path);
         }
-        let path = request.uri().path();
-        match endpoints.find(request.method(), path) {
+        match found {
             Found::Route { pattern, call } => {
-                *seen = Seen::Plugin(request.method().clone(), pattern);
+                *seen = Seen::Plugin(method.clone(), pattern);
                 return Ok(call(auth::without_key(request)).await);
             }
+            Found::Loading(what) => return Err(Failure::Loading(what)),
             Found::OtherMethods(more) => methods.extend(more),
             Found::Nothing => {}
         }

@@ -111,11 +111,11 @@ pub trait Endpoints: Send + Sync + 'static {
     /// Whether plugins' files need not be pinned to their names: the device is a developer's.
     fn allow_unpinned(&self) -> bool;
 
-    /// Whether plugins have been loaded; until then there may be more than `find` and `report` know.
-    fn are_loaded(&self) -> bool;
+    /// Waits until `report` and `routes` list every plugin, loaded or not yet, or that takes too long.
+    fn listed(&self) -> BoxFuture<'_, ()>;
 
-    /// Waits until they have been, or it takes too long.
-    fn loaded(&self) -> BoxFuture<'_, ()>;
+    /// Waits until `find` answers otherwise than [`Found::Loading`], or that takes too long.
+    fn served<'a>(&'a self, method: &'a Method, path: &'a str) -> BoxFuture<'a, ()>;
 
     /// Who answers `method` on `path` (as it came, without the query).
     fn find(&self, method: &Method, path: &str) -> Found;
@@ -129,7 +129,7 @@ pub trait Endpoints: Send + Sync + 'static {
     /// How each plugin that serves has fared, sorted by name.
     fn tallies(&self) -> Vec<PluginTally>;
 
-    /// The routes of the plugins that are loaded, for `GET /v3/openapi.json`.
+    /// The routes of the plugins that are loaded or being loaded, for `GET /v3/openapi.json`.
     fn routes(&self) -> Vec<PluginRoutes>;
 }
 
@@ -156,6 +156,8 @@ pub enum Found {
     },
     /// The path is known, with these methods.
     OtherMethods(Vec<Method>),
+    /// A plugin that is being loaded may answer it; what is waited for, in a sentence.
+    Loading(String),
     /// Nobody knows the path.
     Nothing,
 }

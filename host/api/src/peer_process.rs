@@ -143,7 +143,7 @@ fn process_is_trusted(pid: u32) -> Result<(), PeerError> {
     }
 }
 
-/// Whether a command is that of a WebAssembly service: `supervisor wasm-service …`. Such a process is root's
+/// Whether a command is that of a WebAssembly service: `supervisor-wasm wasm-service …`. Such a process is root's
 /// or not, but what it does is its guest's will.
 fn is_service(command: &[u8]) -> bool {
     command.split(|byte| *byte == 0).nth(1) == Some(b"wasm-service")
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn h3_a_webassembly_service_is_told_by_its_command() {
         assert!(is_service(
-            b"/usr/lib/supervisor/bin/supervisor\0wasm-service\0--record\0x\0"
+            b"/usr/lib/supervisor/bin/supervisor-wasm\0wasm-service\0--record\0x\0"
         ));
         assert!(!is_service(
             b"/usr/bin/curl\0http://127.0.0.1\0wasm-service\0"

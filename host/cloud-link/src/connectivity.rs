@@ -4,8 +4,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use model::error_chain;
 use reqwest::Url;
-use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::Device;
@@ -68,9 +68,9 @@ impl Connectivity {
 
 async fn reach(host: &str, port: u16) -> Result<(), String> {
     let failed = |why: String| format!("the cloud at `{host}:{port}` cannot be reached: {why}");
-    match tokio::time::timeout(PATIENCE, TcpStream::connect((host, port))).await {
+    match tokio::time::timeout(PATIENCE, names::connect(host, port)).await {
         Ok(Ok(_)) => Ok(()),
-        Ok(Err(error)) => Err(failed(error.to_string())),
+        Ok(Err(error)) => Err(failed(error_chain(&error))),
         Err(_) => Err(failed(format!("no answer for {} s", PATIENCE.as_secs()))),
     }
 }

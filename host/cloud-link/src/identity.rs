@@ -8,6 +8,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::net::IpAddr;
 
 use base64::Engine as _;
 use model::{ApiKey, DeviceUuid};
@@ -94,6 +95,16 @@ impl fmt::Debug for Identity {
     }
 }
 
+/// Where the cloud may be spoken to without TLS. Whoever is on the way reads the device's key then, and decides what
+/// the device runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlainHttp {
+    /// On this machine, where nobody else is on the way.
+    Loopback,
+    /// Wherever the cloud is: the owner has said so (`allow_plain`).
+    Anywhere,
+}
+
 /// Why the device does not know who it is.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
@@ -111,13 +122,24 @@ pub enum IdentityError {
         /// What its value has to be, as the end of a sentence.
         expected: &'static str,
     },
+    /// The address begins with `http://`, is another machine's, and nobody has allowed that.
+    #[error(
+        "`{key}` in config.json is `{endpoint}`, which has no TLS: whoever is on the way reads this device's key and decides what it runs. Give the cloud an address with `https://`, or set `allow_plain = true` in the supervisor's configuration where the network is yours alone"
+    )]
+    Plain {
+        /// The key of config.json.
+        key: String,
+        /// The address without a path or what else may be in it.
+        endpoint: String,
+    },
     /// The operating system gave no random bytes.
     #[error("failed to make a key for this device: the system gives no random numbers")]
     Random,
 }
 
 /// Reads the identity, and completes that of a managed device. `own` is the uuid that the store has for a
-/// device whose config.json names none; `root_ca` is the key of config.json that holds further authorities.
+/// device whose config.json names none; `root_ca` is the key of config.json that holds further authorities;
+/// `plain` says where the cloud may be spoken to without TLS.
 ///
 /// # Errors
 /// [`IdentityError`]; nothing has been sent to anybody then.
@@ -125,6 +147,7 @@ pub fn establish(
     config: &dyn ConfigFile,
     own: &DeviceUuid,
     root_ca: &str,
+    plain: PlainHttp,
 ) -> Result<Established, IdentityError> {
     let held = config.read().map_err(IdentityError::Read)?;
     let uuid = match text(&held, "uuid")? {
@@ -142,9 +165,9 @@ pub fn establish(
         None => random_key()?,
     };
     let identity = Identity {
-        endpoint: checked_endpoint("apiEndpoint", endpoint)?,
+        endpoint: checked_endpoint("apiEndpoint", endpoint, plain)?,
         logs_endpoint: match text(&held, "logsEndpoint")? {
-            Some(endpoint) => Some(checked_endpoint("logsEndpoint", endpoint)?),
+            Some(endpoint) => Some(checked_endpoint("logsEndpoint", endpoint, plain)?),
             None => None,
         },
         device_id: number(&held, "deviceId")?,
@@ -210,7 +233,7 @@ pub(crate) fn number(held: &Map<String, Value>, key: &str) -> Result<Option<u64>
     }
 }
 
-fn checked_endpoint(key: &str, endpoint: &str) -> Result<String, IdentityError> {
+fn checked_endpoint(key: &str, endpoint: &str, plain: PlainHttp) -> Result<String, IdentityError> {
     let wrong = |expected| IdentityError::Value {
         key: key.into(),
         expected,
@@ -220,11 +243,27 @@ fn checked_endpoint(key: &str, endpoint: &str) -> Result<String, IdentityError> 
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() || !bare {
         return Err(wrong("a URL such as `https://api.example.com`"));
     }
-    let loopback = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
-    if url.scheme() == "http" && !loopback {
-        tracing::warn!("the cloud's address has no TLS: this device's key can be read on the way");
+    if url.scheme() == "http" && !is_loopback(&url) {
+        if plain == PlainHttp::Loopback {
+            return Err(IdentityError::Plain {
+                key: key.into(),
+                endpoint: url.origin().ascii_serialization(),
+            });
+        }
+        tracing::warn!(
+            "`{key}` has no TLS, as `allow_plain` allows: this device's key can be read on the way"
+        );
     }
     Ok(url.as_str().trim_end_matches('/').to_owned())
+}
+
+/// Whether the URL is one of this machine, by its address or the name that stands for it everywhere.
+fn is_loopback(url: &Url) -> bool {
+    let Some(host) = url.host_str() else {
+        return false;
+    };
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
 /// A key goes into a header, where a line break would end it.
@@ -311,7 +350,7 @@ mod tests {
             (json!({"apiEndpoint": null, "uuid": UUID}), UUID.to_owned()),
         ] {
             let file = file(content);
-            let found = establish(&file, &own(), "rootCA").unwrap();
+            let found = establish(&file, &own(), "rootCA", PlainHttp::Loopback).unwrap();
             assert_eq!(found.uuid.as_str(), uuid);
             assert_eq!(found.cloud, None);
             assert_eq!(file.0.lock().unwrap().1, 0);
@@ -322,14 +361,20 @@ mod tests {
     fn a_managed_device_gets_uuid_and_key_at_its_first_start_and_keeps_them() {
         let file =
             file(json!({"apiEndpoint": "https://api.example.com/", "apiKey": "provision", "x": 1}));
-        let first = establish(&file, &own(), "rootCA").unwrap().cloud.unwrap();
+        let first = establish(&file, &own(), "rootCA", PlainHttp::Loopback)
+            .unwrap()
+            .cloud
+            .unwrap();
         assert_eq!(first.uuid, own());
         assert_eq!(first.endpoint, "https://api.example.com");
         assert_eq!(first.device_key.len(), 32);
         assert!(!first.is_provisioned());
         assert_eq!(first.provisioning_key().unwrap().reveal(), "provision");
         let other: DeviceUuid = UUID.parse().unwrap();
-        let second = establish(&file, &other, "rootCA").unwrap().cloud.unwrap();
+        let second = establish(&file, &other, "rootCA", PlainHttp::Loopback)
+            .unwrap()
+            .cloud
+            .unwrap();
         assert_eq!(second, first, "the file is the truth");
         let (held, writes) = file.0.into_inner().unwrap();
         assert_eq!(writes, 1);
@@ -346,11 +391,50 @@ mod tests {
             "deviceId": "12",
             "registered_at": 1_700_000_000_000.5,
         }));
-        let found = establish(&file, &own(), "rootCA").unwrap().cloud.unwrap();
+        let found = establish(&file, &own(), "rootCA", PlainHttp::Loopback)
+            .unwrap()
+            .cloud
+            .unwrap();
         assert!(found.is_provisioned());
         assert_eq!((found.device_id, found.uuid.as_str()), (Some(12), UUID));
         assert_eq!(file.0.lock().unwrap().1, 0);
         assert!(!format!("{found:?}").contains("secret"));
+    }
+
+    #[test]
+    fn l3_a_cloud_elsewhere_without_tls_is_refused_unless_the_owner_allows_it() {
+        for (endpoint, elsewhere) in [
+            ("https://api.example.com", false),
+            ("http://127.0.0.1:8080", false),
+            ("http://127.8.8.8", false),
+            ("http://localhost:8080", false),
+            ("http://[::1]:8080", false),
+            ("http://[::ffff:127.0.0.1]:8080", false),
+            ("http://api.example.com", true),
+            ("http://localhost.example.com", true),
+            ("http://127.0.0.1.example.com", true),
+            ("http://192.168.7.2:8080/some/path", true),
+            ("http://0.0.0.0:8080", true),
+            ("http://[fe80::1]:8080", true),
+        ] {
+            for key in ["apiEndpoint", "logsEndpoint"] {
+                let mut content = json!({ "apiEndpoint": "https://a.b" });
+                content[key] = endpoint.into();
+                let file = file(content);
+                let found = establish(&file, &own(), "rootCA", PlainHttp::Loopback);
+                assert_eq!(found.is_err(), elsewhere, "{key}: {endpoint}");
+                if let Err(error) = found {
+                    let text = error.to_string();
+                    assert!(matches!(error, IdentityError::Plain { .. }), "{text}");
+                    assert!(text.contains("allow_plain = true"), "{text}");
+                    assert!(text.contains(&format!("`{key}`")), "{text}");
+                    assert!(!text.contains("some/path"), "{text}");
+                    // No key was made for it either.
+                    assert_eq!(file.0.lock().unwrap().1, 0);
+                }
+                establish(&file, &own(), "rootCA", PlainHttp::Anywhere).unwrap();
+            }
+        }
     }
 
     #[test]
@@ -375,7 +459,13 @@ mod tests {
             ("rootCA", json!("SECRET")),
             ("rootCA", json!("SGVsbG8=")),
         ] {
-            let error = establish(&file(with(key, value.clone())), &own(), "rootCA").unwrap_err();
+            let error = establish(
+                &file(with(key, value.clone())),
+                &own(),
+                "rootCA",
+                PlainHttp::Loopback,
+            )
+            .unwrap_err();
             let text = error.to_string();
             assert!(text.contains(&format!("`{key}`")), "{value}: {text}");
             assert!(!text.contains("SECRET"), "{value}: {text}");

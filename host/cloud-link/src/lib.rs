@@ -30,7 +30,7 @@ mod tunnel;
 
 pub use client::{Client, CloudError, Connections, Fetched, user_agent};
 pub use connectivity::Connectivity;
-pub use identity::{ConfigFile, Established, Identity, IdentityError, establish};
+pub use identity::{ConfigFile, Established, Identity, IdentityError, PlainHttp, establish};
 pub use logs::{LogEnd, LogLine, LogSink, LogSource, Wanted, upload_logs};
 pub use poll::{Device, Poll, Refused, Settings, Source};
 pub use provisioning::{Description, Introduced, Newcomer, Provisioned};

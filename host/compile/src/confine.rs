@@ -16,9 +16,16 @@ const NOBODY: u32 = 65534;
 const OPEN_FILES: u64 = 3;
 /// A compilation may wait for whatever the device does for its users.
 const NICE: i32 = 10;
+/// Where memory runs out, the kernel ends a compilation before anything else of the device: it is tried again.
+const OOM_SCORE: &str = "800";
+/// CPU time between the signal that says that there is no more and the one that ends, in seconds: the first one tells
+/// the supervisor which limit it was.
+const LAST_WORDS: u64 = 2;
 
 /// Becomes a user without rights, for good.
 pub(crate) fn give_up_privileges() -> Result<()> {
+    // Before the user changes: the file is root's from then on. Where there is no such file nobody counts.
+    let _ = std::fs::write("/proc/self/oom_score_adj", OOM_SCORE);
     set_no_new_privs(true)?;
     if geteuid().is_root() {
         let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
@@ -35,21 +42,16 @@ pub(crate) fn give_up_privileges() -> Result<()> {
 /// Bounds address space (bytes) and CPU time (seconds), and forbids files, sockets, processes, threads
 /// and core dumps.
 pub(crate) fn limit(memory: u64, cpu: u64) -> Result<()> {
-    for (resource, most) in [
-        (Resource::As, memory),
-        (Resource::Cpu, cpu),
-        (Resource::Core, 0),
-        (Resource::Fsize, 0),
-        (Resource::Nproc, 0),
-        (Resource::Nofile, OPEN_FILES),
+    for (resource, current, maximum) in [
+        (Resource::As, memory, memory),
+        (Resource::Cpu, cpu, cpu.saturating_add(LAST_WORDS)),
+        (Resource::Core, 0, 0),
+        (Resource::Fsize, 0, 0),
+        (Resource::Nproc, 0, 0),
+        (Resource::Nofile, OPEN_FILES, OPEN_FILES),
     ] {
-        setrlimit(
-            resource,
-            Rlimit {
-                current: Some(most),
-                maximum: Some(most),
-            },
-        )?;
+        let (current, maximum) = (Some(current), Some(maximum));
+        setrlimit(resource, Rlimit { current, maximum })?;
     }
     Ok(())
 }

@@ -218,6 +218,8 @@ pub struct RegistryAuth {
     pub user: String,
     /// The password or token that goes with `user`.
     pub password: String,
+    /// The address of the cloud that the password is for, as a URL: beside the registry's own its host gives tokens.
+    pub cloud: Option<String>,
 }
 
 impl std::fmt::Debug for RegistryAuth {

@@ -2,10 +2,13 @@
 //!
 //! Called for images that no container engine fetches for us: by `image_kind` and by the wasm
 //! engine. Every answer is bounded in size and time. It never sends credentials unless the registry
-//! asks for them, nor over plain HTTP but to this machine. It keeps nothing and pushes nothing.
+//! asks for them, to no host but the registry's and the cloud's, nor over plain HTTP but to this machine and to a cloud
+//! that the owner has allowed to be without TLS. It keeps nothing and pushes nothing.
+
+mod realm;
 
 use std::error::Error;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -14,7 +17,7 @@ use http::StatusCode;
 use http::header::{ACCEPT, AUTHORIZATION, WWW_AUTHENTICATE};
 use model::ImageRef;
 use registry_protocol::{Challenge, ImageName};
-use reqwest::{Client, Response, Url};
+use reqwest::{Client, Response};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -170,17 +173,15 @@ impl Repository {
     }
 
     async fn token(&self, realm: &str, service: Option<&str>) -> Result<String, EngineError> {
-        let mut url = Url::parse(realm)
-            .map_err(|_| self.failed("its registry names no usable token service"))?;
-        if url.scheme() != "https" && !self.name.place.is_loopback() {
-            return Err(self.failed("its registry names a token service without TLS"));
-        }
+        let mut url = realm::checked(realm, &self.name.place, self.auth.as_ref())
+            .map_err(|error| self.failed(error))?;
         let scope = format!("repository:{}:pull", self.name.place.repository);
         url.query_pairs_mut().append_pair("scope", &scope);
         if let Some(service) = service {
             url.query_pairs_mut().append_pair("service", service);
         }
-        let mut request = self.client.get(url).timeout(MANIFEST_TIMEOUT);
+        let client = client(url.scheme() == "http")?;
+        let mut request = client.get(url).timeout(MANIFEST_TIMEOUT);
         if let Some(auth) = &self.auth {
             request = request.header(AUTHORIZATION, auth.basic());
         }
@@ -264,6 +265,7 @@ fn client(plain: bool) -> Result<Client, EngineError> {
     let mut builder = Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
         .read_timeout(READ_TIMEOUT)
+        .dns_resolver(Arc::new(names::system()))
         .user_agent(concat!("supervisor/", env!("CARGO_PKG_VERSION")));
     if plain {
         // Without the machine's certificates: a device without any can still use its own registry.

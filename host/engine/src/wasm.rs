@@ -3,7 +3,7 @@
 //! [`Wasm`] is made once by the supervisor and driven through [`Engine`]. Everything that it knows is
 //! in its folder, and what can be observed is observed there each time: a container is a folder with
 //! its record, and the state that its process writes. Processes are started as `wasm-service` of the
-//! supervisor's own program and live on without it: a new [`Wasm`] on the same folder finds them
+//! program `supervisor-wasm` and live on without it: a new [`Wasm`] on the same folder finds them
 //! again. It never compiles (a [`sandbox::Cache`] has that done), and it runs nothing inside this
 //! process.
 //!
@@ -11,7 +11,8 @@
 //! images/REF.json            which component a reference names
 //! components/DIGEST.wasm     the components
 //! containers/ID/             container.json (ours), launch.json (ours), state.json (the process's),
-//!                            log, log.1, root/, anonymous/, tmpfs/
+//!                            log, log.1, root/, anonymous/, tmpfs/; the process, which is another user, may
+//!                            write here: what it wrote is believed no further than it concerns itself
 //! networks/NAME/             network.json, members.json (derived from the containers)
 //! volumes/NAME/              volume.json, data/
 //! ```
@@ -49,10 +50,13 @@ mod processes;
 mod pull;
 mod readable;
 mod record;
+mod strays;
 mod unsupported;
+mod users;
 mod volumes;
 
 use folders::Folders;
+pub use users::UserRange;
 
 /// How many events a slow listener may be behind; then it is told that something changed.
 const EVENTS: usize = 256;
@@ -62,7 +66,7 @@ const EVENTS: usize = 256;
 pub struct WasmConfig {
     /// Where it keeps everything; made where it is not there. One engine at a time.
     pub folder: PathBuf,
-    /// The program that is run as `wasm-service --record FOLDER`: the supervisor itself.
+    /// The program that is run as `wasm-service --record FOLDER`: `supervisor-wasm` of the layout.
     pub runner: PathBuf,
     /// Where components are compiled, and kept compiled.
     pub cache: sandbox::Cache,
@@ -73,6 +77,16 @@ pub struct WasmConfig {
     pub host_root: PathBuf,
     /// Asked what is free before a component is downloaded.
     pub disk: Disk,
+    /// Who the processes of services are.
+    pub users: UserRange,
+    /// Whether a service is started only behind all walls; asked at each start.
+    pub requires_confinement: Arc<dyn Fn() -> bool + Send + Sync>,
+}
+
+impl WasmConfig {
+    fn requires_confinement(&self) -> bool {
+        (self.requires_confinement)()
+    }
 }
 
 /// The wasm engine. Cheap to clone; the last clone to go leaves the services running.
@@ -85,6 +99,8 @@ struct Shared {
     config: WasmConfig,
     scope: Scope,
     folders: Folders,
+    /// Whether processes can become other users, or why not.
+    users: Result<(), String>,
     engine: wasmtime::Engine,
     events: broadcast::Sender<EngineEvent>,
     /// Held by whoever changes records, so that a look and the change that depends on it are one.
@@ -110,6 +126,7 @@ impl Wasm {
         let (events, _) = broadcast::channel(EVENTS);
         let wasm = Wasm {
             shared: Arc::new(Shared {
+                users: config.users.check(),
                 config,
                 scope,
                 folders,

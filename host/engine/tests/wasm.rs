@@ -10,6 +10,8 @@
 
 mod suite;
 
+#[path = "wasm/confinement.rs"]
+mod confinement;
 #[path = "wasm/fixture.rs"]
 mod fixture;
 #[path = "wasm/images.rs"]

@@ -3,6 +3,7 @@
 //! [`crate::config_variables::problems`].
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use crate::config_variables::{flag, number, text};
@@ -60,6 +61,16 @@ pub enum FirewallMode {
     Off,
     /// On where a service is in the host's network.
     Auto,
+}
+
+impl fmt::Display for FirewallMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FirewallMode::On => "on",
+            FirewallMode::Off => "off",
+            FirewallMode::Auto => "auto",
+        })
+    }
 }
 
 impl Settings {

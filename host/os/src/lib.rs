@@ -11,6 +11,7 @@
 mod config_json;
 mod dbus;
 mod error;
+mod firewall;
 mod host_name;
 mod host_os;
 mod journal;
@@ -20,6 +21,7 @@ mod unit_name;
 pub use config_json::{ConfigJson, ConfigJsonError};
 pub use dbus::{DBus, system_bus_below};
 pub use error::OsError;
+pub use firewall::{Firewall, FirewallError, FirewallRules};
 pub use host_os::{HostOs, UnitState};
 pub use journal::{Journal, JournalError, JournalOptions, JournalReader};
 pub use rehearsal::{Action, Rehearsal};

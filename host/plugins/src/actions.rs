@@ -7,12 +7,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
-use futures::future::BoxFuture;
-use wasmtime::component::Accessor;
+use plugin_protocol::{ActionAnswer, ActionCall};
 
-use crate::exports::Exports;
 use crate::failure::Failure;
-use crate::guest::Guest;
 use crate::instance::{Instance, Metered, within_cpu};
 use crate::loaded::Loaded;
 use crate::manifest::Action;
@@ -81,22 +78,17 @@ impl Actions {
         ))
     }
 
-    /// Has the provider of `action` do what `call` calls, for a caller at `depth`, within the
-    /// provider's limits.
-    pub(crate) async fn call<R: Send + 'static>(
+    /// Has the provider of the action do what `call` says, for a caller at `depth`, within the provider's
+    /// limits.
+    pub(crate) async fn call(
         &self,
-        action: Action,
         depth: u32,
-        call: impl for<'a> FnOnce(
-            &'a Exports,
-            &'a Accessor<Guest>,
-        ) -> BoxFuture<'a, wasmtime::Result<R>>
-        + Send
-        + 'static,
-    ) -> Result<R, ActionError> {
+        call: ActionCall,
+    ) -> Result<ActionAnswer, ActionError> {
         if depth >= DEPTH {
             return Err(ActionError::TooDeep);
         }
+        let action = Action::of(&call);
         let none = ActionError::NoProvider(action.name());
         let (provider, pool) = self.provider(action).ok_or(none)?;
         let task = tokio::spawn(async move {
@@ -121,22 +113,21 @@ impl Actions {
 }
 
 /// One call in a fresh instance of `provider`, within its CPU time; the clock is the caller's matter.
-pub(crate) async fn run<R: Send>(
+pub(crate) async fn run(
     pool: &Pool,
     provider: &Loaded,
     depth: u32,
-    call: impl for<'a> FnOnce(&'a Exports, &'a Accessor<Guest>) -> BoxFuture<'a, wasmtime::Result<R>>
-    + Send,
-) -> Result<R, Failure> {
+    call: ActionCall,
+) -> Result<ActionAnswer, Failure> {
     let Some(slot) = pool.slot().await else {
-        return Err(Failure::Busy);
+        return Err(Failure::Busy(pool.full()));
     };
     let mut instance = Instance::new(pool, provider, slot).await?;
-    instance.store.data_mut().depth = depth;
+    instance.store.data_mut().host.depth = depth;
     let (exports, store) = (&instance.exports, &mut instance.store);
     let meter = Arc::clone(&instance.meter);
     let outcome = {
-        let calling = store.run_concurrent(async |accessor| call(exports, accessor).await);
+        let calling = store.run_concurrent(async |accessor| exports.act(accessor, call).await);
         let metered = Metered {
             future: Box::pin(calling),
             pool,
@@ -156,9 +147,4 @@ pub(crate) async fn run<R: Send>(
             limit: provider.limits.cpu,
         }),
     }
-}
-
-/// What a call answers where the provider's component turns out not to export the action after all.
-pub(crate) fn not_exported(action: Action) -> wasmtime::Error {
-    wasmtime::Error::msg(format!("it does not export `{}`", action.name()))
 }

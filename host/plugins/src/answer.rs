@@ -10,8 +10,8 @@ use tokio_util::sync::PollSender;
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Source, StreamConsumer, StreamResult};
 
-use crate::capabilities::journal::JournalStream;
 use crate::failure::Failure;
+use crate::provision::journal::JournalBody;
 use crate::request_body::RequestStream;
 
 /// The most headers of an answer.
@@ -52,7 +52,7 @@ pub(crate) enum AnswerBody {
     /// The request's own body, taken back out of the guest's hands.
     Spliced(RequestStream),
     /// The host's journal, taken back likewise.
-    Journal(Box<JournalStream>),
+    Journal(JournalBody),
 }
 
 impl Head {

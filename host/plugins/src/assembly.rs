@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::loaded::Loaded;
-use crate::manifest::Manifest;
+use crate::manifest::{Action, Manifest};
 use crate::routes::{Reserved, overlap};
-use crate::table::{Entry, Other, Table, log_change};
+use crate::table::{Entry, Other, Standing, Table, log_change};
 
 /// A table in the making.
 pub(crate) struct Assembly<'a> {
@@ -16,6 +16,23 @@ pub(crate) struct Assembly<'a> {
     serving: BTreeMap<PathBuf, Arc<Loaded>>,
     others: BTreeMap<PathBuf, Other>,
     waiting: Vec<(PathBuf, Arc<Loaded>)>,
+    expected: Vec<ExpectedPlugin>,
+}
+
+/// A plugin that is being loaded and serves from no version before. What it is to have counts already, so that it
+/// does not matter who is loaded first.
+pub(crate) struct ExpectedPlugin {
+    pub(crate) file: PathBuf,
+    pub(crate) manifest: Manifest,
+    pub(crate) digest: String,
+    pub(crate) is_boards_own: bool,
+}
+
+/// What a plugin is to have of what there is once.
+#[derive(Clone, Copy)]
+struct Demand<'a> {
+    manifest: &'a Manifest,
+    is_boards_own: bool,
 }
 
 impl<'a> Assembly<'a> {
@@ -27,6 +44,7 @@ impl<'a> Assembly<'a> {
             serving: BTreeMap::new(),
             others: BTreeMap::new(),
             waiting: Vec::new(),
+            expected: Vec::new(),
         }
     }
 
@@ -40,18 +58,43 @@ impl<'a> Assembly<'a> {
         self.waiting.push((file, plugin));
     }
 
+    /// Notes a plugin that is offered later.
+    pub(crate) fn expect(&mut self, plugin: ExpectedPlugin) {
+        self.expected.push(plugin);
+    }
+
     /// Has the file as it is now not serve.
     pub(crate) fn set_aside(&mut self, file: PathBuf, other: Other) {
         self.others.insert(file, other);
     }
 
-    /// The table.
-    pub(crate) fn table(mut self, policy_problem: Option<String>) -> Table {
+    /// The table. `is_unread` where there are files of which nobody knows yet what they are.
+    pub(crate) fn table(mut self, policy_problem: Option<String>, is_unread: bool) -> Table {
         self.let_in();
         let mut table = Table {
             policy_problem,
+            is_unread,
             ..Table::empty()
         };
+        for plugin in std::mem::take(&mut self.expected) {
+            self.set_aside_for_now(&mut table, plugin.file, &plugin.manifest, plugin.digest);
+        }
+        for (file, plugin) in std::mem::take(&mut self.waiting) {
+            match self.fits(&file, &plugin) {
+                Ok(()) => {
+                    let digest = plugin.digest.clone();
+                    self.set_aside_for_now(&mut table, file, &plugin.manifest, digest);
+                }
+                Err(reason) => {
+                    let other = Other {
+                        manifest: Some(plugin.manifest.clone()),
+                        digest: plugin.digest.clone(),
+                        standing: Standing::Refused(reason),
+                    };
+                    self.others.insert(file, other);
+                }
+            }
+        }
         for (file, plugin) in self.serving {
             table.routes.add(&plugin, &plugin.manifest.routes);
             for action in &plugin.manifest.provides {
@@ -92,23 +135,35 @@ impl<'a> Assembly<'a> {
         table
     }
 
-    /// Has those that wait serve where they fit in, and sets the others aside.
+    /// Notes in the table what a plugin is to have that does not serve yet.
+    fn set_aside_for_now(
+        &mut self,
+        table: &mut Table,
+        file: PathBuf,
+        manifest: &Manifest,
+        digest: String,
+    ) {
+        let name = Arc::from(manifest.name.as_str());
+        table.expected_routes.add(&name, &manifest.routes);
+        table.expected_actions.extend(&manifest.provides);
+        let other = Other {
+            manifest: Some(manifest.clone()),
+            digest,
+            standing: Standing::Loading,
+        };
+        self.others.insert(file, other);
+    }
+
+    /// Has those that wait serve where they fit in; leaves those that do not, or not yet.
     fn let_in(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
         // What served before comes first, then the next version of what did, and what is new last. One that waits for
         // what another gives up comes after it.
-        waiting.sort_by_key(|(file, plugin)| {
-            let entry = self.before.entries.get(file);
-            match entry.and_then(|entry| entry.serving.as_ref()) {
-                Some(before) if before.digest == plugin.digest => 0,
-                Some(_) => 1,
-                None => 2,
-            }
-        });
+        waiting.sort_by_key(|(file, plugin)| self.rank(file, plugin));
         loop {
             let count = waiting.len();
             waiting.retain(|(file, plugin)| {
-                let fits = self.fits(file, plugin).is_ok();
+                let fits = self.fits(file, plugin).is_ok() && !self.has_to_wait(file, plugin);
                 if fits {
                     self.serving.insert(file.clone(), Arc::clone(plugin));
                 }
@@ -118,47 +173,89 @@ impl<'a> Assembly<'a> {
                 break;
             }
         }
-        for (file, plugin) in waiting {
-            let other = Other {
-                manifest: Some(plugin.manifest.clone()),
-                digest: plugin.digest.clone(),
-                refused: self.fits(&file, &plugin).err(),
-            };
-            self.others.insert(file, other);
+        self.waiting = waiting;
+    }
+
+    fn rank(&self, file: &Path, plugin: &Loaded) -> u8 {
+        let entry = self.before.entries.get(file);
+        match entry.and_then(|entry| entry.serving.as_ref()) {
+            Some(before) if before.digest == plugin.digest => 0,
+            Some(_) => 1,
+            None => NEW,
         }
+    }
+
+    /// Whether `plugin` from `file`, which is new, comes after one that is being loaded: one that wants the same and
+    /// whose file goes before, or that is to do what this one has others do.
+    fn has_to_wait(&self, file: &Path, plugin: &Loaded) -> bool {
+        let has_others_do = |action: &Action| {
+            let mut needed = plugin.manifest.capabilities.iter();
+            needed.any(|need| Some(need.name) == action.capability())
+        };
+        self.rank(file, plugin) == NEW
+            && self.expected.iter().any(|expected| {
+                let goes_before =
+                    *expected.file < *file && conflict(plugin.demand(), expected.demand()).is_err();
+                goes_before || expected.manifest.provides.iter().any(has_others_do)
+            })
     }
 
     /// Whether `plugin` from `file` has nothing that one of the others has, but for an older version
     /// from the same file.
     fn fits(&self, file: &Path, plugin: &Loaded) -> Result<(), String> {
-        let manifest = &plugin.manifest;
         self.reserved
-            .check(&manifest.routes)
+            .check(&plugin.manifest.routes)
             .map_err(|error| error.to_string())?;
-        let others = self.serving.iter().filter(|(other, _)| *other != file);
-        for (_, other) in others {
-            let Manifest {
-                name,
-                routes,
-                provides,
-                ..
-            } = &other.manifest;
-            overlap(&manifest.routes, name, routes).map_err(|error| error.to_string())?;
-            let mut both = manifest.provides.iter();
-            if let Some(action) = both.find(|action| provides.contains(action))
-                && plugin.is_boards_own == other.is_boards_own
-            {
-                let action = action.name();
-                let mut reason = format!("`{action}` is also provided by the plugin `{name}`");
-                if !plugin.is_boards_own {
-                    let own = &manifest.name;
-                    reason.push_str(&format!(
-                        "; `boards` in [plugins.{own}] of the policy names the boards on which this one goes before"
-                    ));
-                }
-                return Err(reason);
-            }
-        }
-        Ok(())
+        let mut others = self.serving.iter().filter(|(other, _)| *other != file);
+        others.try_for_each(|(_, other)| conflict(plugin.demand(), other.demand()))
     }
+}
+
+/// The [`Assembly::rank`] of a plugin of which no version served before.
+const NEW: u8 = 2;
+
+impl Loaded {
+    fn demand(&self) -> Demand<'_> {
+        Demand {
+            manifest: &self.manifest,
+            is_boards_own: self.is_boards_own,
+        }
+    }
+}
+
+impl ExpectedPlugin {
+    fn demand(&self) -> Demand<'_> {
+        Demand {
+            manifest: &self.manifest,
+            is_boards_own: self.is_boards_own,
+        }
+    }
+}
+
+/// Why a plugin cannot serve beside another one.
+fn conflict(plugin: Demand<'_>, other: Demand<'_>) -> Result<(), String> {
+    let Manifest {
+        name,
+        routes,
+        provides,
+        ..
+    } = other.manifest;
+    let manifest = plugin.manifest;
+    overlap(&manifest.routes, name, routes).map_err(|error| error.to_string())?;
+    let mut both = manifest.provides.iter();
+    let Some(action) = both.find(|action| provides.contains(action)) else {
+        return Ok(());
+    };
+    if plugin.is_boards_own != other.is_boards_own {
+        return Ok(());
+    }
+    let action = action.name();
+    let mut reason = format!("`{action}` is also provided by the plugin `{name}`");
+    if !plugin.is_boards_own {
+        let own = &manifest.name;
+        reason.push_str(&format!(
+            "; `boards` in [plugins.{own}] of the policy names the boards on which this one goes before"
+        ));
+    }
+    Err(reason)
 }

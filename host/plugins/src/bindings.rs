@@ -25,9 +25,18 @@ wasmtime::component::bindgen!({
     ",
     world: "platform:host/everything",
     imports: {
-        "platform:supervisor/led.[static]light.open": async,
-        "platform:supervisor/led.[drop]light": trappable,
-        "platform:supervisor/update-lock.[drop]lock": trappable,
+        // What the host is asked for takes its time, and traps where the plugin is not to ask for it.
+        "platform:supervisor/cloud": trappable,
+        "platform:supervisor/device": async | trappable,
+        "platform:supervisor/host-name": trappable,
+        "platform:supervisor/identify": trappable,
+        "platform:supervisor/identify-window": async | trappable,
+        "platform:supervisor/journal": trappable,
+        "platform:supervisor/led": async | trappable,
+        "platform:supervisor/proxy-redirector": trappable,
+        "platform:supervisor/store": trappable,
+        "platform:supervisor/units": trappable,
+        "platform:supervisor/update-lock": trappable,
     },
     with: {
         "platform:supervisor/led.light": crate::capabilities::led::Light,

@@ -132,8 +132,15 @@ impl Caller {
         // Where none is free, a spare of some other plugin's is less urgent than this call.
         let slot = match self.pool.try_slot().or_else(|| self.spares.give_up_one()) {
             Some(slot) => slot,
-            None => self.pool.slot().await.ok_or(Failure::Busy)?,
+            None => {
+                let slot = self.pool.slot().await;
+                slot.ok_or_else(|| Failure::Busy(self.pool.full()))?
+            }
         };
+        let share = &plugin.around.memory_share;
+        // The same of memory.
+        while !share.has_room() && self.spares.give_up_one().is_some() {}
+        share.room().await.map_err(Failure::Busy)?;
         let begun = Instant::now();
         let started = Instance::new(&self.pool, plugin, slot).await;
         let took = started.is_ok().then(|| begun.elapsed());
@@ -162,7 +169,7 @@ impl Caller {
                 *response.body_mut() =
                     Body::stream(stream.into_body(Arc::clone(&plugin.around.name)));
             }
-            AnswerBody::Journal(stream) => *response.body_mut() = Body::stream(*stream),
+            AnswerBody::Journal(stream) => *response.body_mut() = Body::stream(stream),
         }
         response
     }

@@ -1,6 +1,5 @@
-//! What plugins can call, one file for each interface of `wit/`. What a function promises stands there.
-//!
-//! Grants are not checked here: what is not granted is not linked.
+//! What plugins can call, one file for each interface of `wit/`: translated into plain data for the host, which
+//! does it ([`crate::provision`]), and its answers back. What a function promises stands in `wit/`.
 
 mod cloud;
 mod config;
@@ -9,9 +8,9 @@ mod host_name;
 mod identify;
 pub(crate) mod journal;
 pub(crate) mod led;
-pub(crate) mod led_memory;
 pub(crate) mod log;
 mod proxy_redirector;
+mod proxy_types;
 mod store;
 mod timer;
 mod types;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+pub use plugin_protocol::{CloudRefusal, DataError, HostNameError, Identity, LocksError};
 
 /// All that [`crate::Plugins::start`] needs.
 pub struct PluginsConfig {
@@ -42,6 +43,10 @@ pub struct PluginsConfig {
     /// The routes of the host itself, which no plugin may claim: method (`*` for all) and pattern, for
     /// example `("GET", "/v2/applications/:appId/state")`.
     pub core_routes: Vec<(&'static str, &'static str)>,
+    /// The memory of the board, in bytes: plugins together have a share of it.
+    pub board_memory: u64,
+    /// Gives what the heap keeps back to the system; called once plugins have come to rest.
+    pub return_memory: Option<fn()>,
     /// How many instances can be there at a time, spares included; [`DEFAULT_SLOTS`] unless there is a
     /// reason.
     pub slots: usize,
@@ -79,21 +84,6 @@ pub trait Cloud: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<(), CloudRefusal>>;
 }
 
-/// Why the cloud was not asked, or did not answer. Texts are for the plugin's caller.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CloudRefusal {
-    /// The device has no cloud.
-    Unmanaged,
-    /// The device is not registered with its cloud yet.
-    Unprovisioned,
-    /// The cloud did not answer.
-    Unreachable(String),
-    /// It answered that it will not.
-    Refused(String),
-    /// Something failed on the way, here or there.
-    Failed(String),
-}
-
 /// The cloud of a device that has none.
 pub struct NoCloud;
 
@@ -115,20 +105,6 @@ impl Cloud for NoCloud {
     }
 }
 
-/// Who the device is (`wit/device.wit`).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    /// 32 lower-case hexadecimal digits.
-    pub uuid: String,
-    /// The latest name known; `local` before there is one.
-    pub name: String,
-    /// For example `raspberrypi4-64`; `unknown` where the host does not say. Plugins for other boards
-    /// are not loaded.
-    pub device_type: String,
-    /// For example `aarch64`; `unknown` where the host does not say.
-    pub arch: String,
-}
-
 /// The update locks of the device's apps (`wit/update-lock.wit`).
 pub trait AppLocks: Send + Sync + 'static {
     /// Takes those of all apps, or none. Waits up to 10 s for other operations of the supervisor.
@@ -140,17 +116,6 @@ pub trait AppLocks: Send + Sync + 'static {
 
 /// Update locks that are held until this is dropped, which may remove their files.
 pub type HeldLocks = Box<dyn std::any::Any + Send>;
-
-/// Why update locks were not taken.
-#[derive(Debug, thiserror::Error)]
-pub enum LocksError {
-    /// Somebody holds one; the text says who, in the words of the device API.
-    #[error("{0}")]
-    Locked(String),
-    /// They could not be taken.
-    #[error("{0}")]
-    Other(String),
-}
 
 /// The host's name (`wit/host-name.wit`).
 pub trait HostName: Send + Sync + 'static {
@@ -164,17 +129,6 @@ pub trait HostName: Send + Sync + 'static {
     /// # Errors
     /// When it is none that a host can have, or the host does not take it.
     fn set(&self, name: String) -> BoxFuture<'_, Result<(), HostNameError>>;
-}
-
-/// Why the host's name was not read or not set.
-#[derive(Debug, thiserror::Error)]
-pub enum HostNameError {
-    /// It is none that a host can have.
-    #[error("{0}")]
-    Invalid(String),
-    /// It could not be read or set.
-    #[error("{0}")]
-    Other(String),
 }
 
 /// Each plugin's own small key-value store (`wit/store.wit` has its limits, which the implementation
@@ -202,44 +156,31 @@ pub trait PluginData: Send + Sync + 'static {
     fn keys(&self, plugin: &str, prefix: &str) -> Result<Vec<String>, DataError>;
 }
 
-/// Why a plugin's store did not do what it was asked to.
-#[derive(Debug, thiserror::Error)]
-pub enum DataError {
-    /// A key, a value or the sum of them is too large; the text says which.
-    #[error("{0}")]
-    TooLarge(String),
-    /// The store failed.
-    #[error("{0}")]
-    Other(String),
-}
-
 impl PluginData for store::Store {
     fn get(&self, plugin: &str, key: &str) -> Result<Option<Vec<u8>>, DataError> {
-        Ok(self.plugin_get(plugin, key)?)
+        self.plugin_get(plugin, key).map_err(data_error)
     }
 
     fn set(&self, plugin: &str, key: &str, value: &[u8]) -> Result<(), DataError> {
-        Ok(self.plugin_set(plugin, key, value)?)
+        self.plugin_set(plugin, key, value).map_err(data_error)
     }
 
     fn delete(&self, plugin: &str, key: &str) -> Result<(), DataError> {
-        Ok(self.plugin_delete(plugin, key)?)
+        self.plugin_delete(plugin, key).map_err(data_error)
     }
 
     fn keys(&self, plugin: &str, prefix: &str) -> Result<Vec<String>, DataError> {
-        Ok(self.plugin_keys(plugin, prefix)?)
+        self.plugin_keys(plugin, prefix).map_err(data_error)
     }
 }
 
-impl From<store::PluginDataError> for DataError {
-    fn from(error: store::PluginDataError) -> Self {
-        match error {
-            store::PluginDataError::TooLarge(what) => DataError::TooLarge(what),
-            // What failed inside is for the log, and not for a plugin.
-            store::PluginDataError::Store(error) => {
-                tracing::error!("a plugin's data: {error}");
-                DataError::Other("the store failed".to_owned())
-            }
+fn data_error(error: store::PluginDataError) -> DataError {
+    match error {
+        store::PluginDataError::TooLarge(what) => DataError::TooLarge(what),
+        // What failed inside is for the log, and not for a plugin.
+        store::PluginDataError::Store(error) => {
+            tracing::error!("a plugin's data: {error}");
+            DataError::Other("the store failed".to_owned())
         }
     }
 }

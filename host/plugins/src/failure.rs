@@ -6,6 +6,7 @@ use http::{Response, StatusCode, header};
 use wasmtime::Trap;
 
 use crate::Body;
+use crate::bounds::Bound;
 use crate::guest::Guest;
 use crate::limits::Limits;
 use crate::text::{LONGEST, one_line};
@@ -32,8 +33,8 @@ pub(crate) enum Failure {
     BodyTooLarge { limit: usize },
     /// The request's body broke off or took too long: the caller's fault.
     BodyIncomplete(String),
-    /// Too many calls at a time.
-    Busy,
+    /// There is no room for the call.
+    Busy(Bound),
 }
 
 impl Failure {
@@ -48,6 +49,9 @@ impl Failure {
         if cpu_exceeded && matches!(trap, Some(Trap::Interrupt)) {
             return Failure::Cpu { limit: limits.cpu };
         }
+        if let Some(bound) = guest.memory.no_room {
+            return Failure::Busy(bound);
+        }
         if guest.memory.exceeded {
             return Failure::Memory {
                 limit: limits.memory,
@@ -60,7 +64,7 @@ impl Failure {
     pub(crate) fn is_the_plugins(&self) -> bool {
         !matches!(
             self,
-            Failure::BodyTooLarge { .. } | Failure::BodyIncomplete(_) | Failure::Busy
+            Failure::BodyTooLarge { .. } | Failure::BodyIncomplete(_) | Failure::Busy(_)
         )
     }
 
@@ -74,7 +78,7 @@ impl Failure {
             Failure::BadAnswer(_) => StatusCode::BAD_GATEWAY,
             Failure::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Failure::BodyIncomplete(_) => StatusCode::BAD_REQUEST,
-            Failure::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            Failure::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -110,14 +114,14 @@ impl Failure {
                 )
             }
             Failure::BodyIncomplete(what) => format!("the request's body is incomplete: {what}"),
-            Failure::Busy => format!("plugin `{plugin}` has too many calls at a time"),
+            Failure::Busy(bound) => format!("there is no room for plugin `{plugin}` now: {bound}"),
         }
     }
 
     /// The answer that the caller gets.
     pub(crate) fn response(&self, plugin: &str) -> Response<Body> {
         let mut response = failed(self.status(), &self.message(plugin));
-        if matches!(self, Failure::Busy) {
+        if matches!(self, Failure::Busy(_)) {
             response
                 .headers_mut()
                 .insert(header::RETRY_AFTER, http::HeaderValue::from_static("1"));
@@ -133,7 +137,7 @@ impl Failure {
             Failure::NotReady(what) => {
                 tracing::warn!(plugin, "{message}: {}", one_line(what, LONGEST));
             }
-            Failure::Busy => tracing::info!(plugin, "{message}"),
+            Failure::Busy(_) => tracing::info!(plugin, "{message}"),
             failure if failure.is_the_plugins() => tracing::warn!(plugin, "{message}"),
             _ => tracing::debug!(plugin, "{message}"),
         }

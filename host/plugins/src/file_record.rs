@@ -9,7 +9,7 @@ use wasmtime::component::Component;
 use crate::loaded::Loaded;
 use crate::policy::Grants;
 use crate::settled_file::{FileHead, Stamp};
-use crate::table::Other;
+use crate::table::{Other, Standing};
 
 /// A file of a plugin folder.
 #[derive(Default)]
@@ -21,14 +21,27 @@ pub(crate) struct FileRecord {
     /// None until it is read for the first time.
     pub(crate) head: Option<Result<FileHead, String>>,
     /// Its content in native code.
-    pub(crate) component: Option<Component>,
+    pub(crate) code: NativeCode,
     /// Its content, linked; also where another plugin keeps it from serving.
     pub(crate) loaded: Option<Arc<Loaded>>,
     pub(crate) failure: Option<Failure>,
     pub(crate) reading: Option<Task>,
     /// Whether it may have changed since it began to be read.
     pub(crate) read_again: bool,
-    pub(crate) compiling: Option<Task>,
+}
+
+/// How far it is with the native code of a content.
+#[derive(Default)]
+pub(crate) enum NativeCode {
+    /// Nobody has asked for it.
+    #[default]
+    Unasked,
+    /// It is looked for among what was compiled before.
+    Sought(#[expect(dead_code, reason = "held for its drop")] Task),
+    /// It was not there, and is to be compiled.
+    Missing,
+    Compiling(#[expect(dead_code, reason = "held for its drop")] Task),
+    Ready(Component),
 }
 
 /// Why a content does not load.
@@ -57,9 +70,8 @@ impl FileRecord {
         let digest =
             |head: &Result<FileHead, String>| head.as_ref().ok().map(|head| head.digest.clone());
         if self.head.as_ref().and_then(digest) != digest(&head) {
-            self.component = None;
+            self.code = NativeCode::Unasked;
             self.loaded = None;
-            self.compiling = None;
         } else if let (Some(Ok(before)), Ok(head)) = (&self.head, &mut head) {
             // What somebody has signed stays signed by them, also where the file beside it is being replaced
             // by the signature of the next version.
@@ -100,13 +112,18 @@ impl FileRecord {
         }
     }
 
+    /// Its size in bytes, as far as it is known.
+    pub(crate) fn size(&self) -> u64 {
+        self.stamp.as_ref().map_or(0, Stamp::size)
+    }
+
     /// What the report says of it where it is not what serves.
-    pub(crate) fn other(&self, refused: Option<String>) -> Other {
+    pub(crate) fn other(&self, standing: Standing) -> Other {
         let head = self.head.as_ref().and_then(|head| head.as_ref().ok());
         Other {
             manifest: head.and_then(|head| head.manifest.clone().ok()),
             digest: head.map(|head| head.digest.clone()).unwrap_or_default(),
-            refused,
+            standing,
         }
     }
 }

@@ -1,19 +1,16 @@
 //! What stands behind one instance: the data of its store.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use wasmtime::ResourceLimiter;
-use wasmtime::component::{HasData, ResourceTable};
+use wasmtime::component::{Accessor, HasData, ResourceTable};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-use crate::actions::Actions;
-use crate::capabilities::led::Leds;
+use crate::bounds::Bound;
 use crate::capabilities::log::LogBudget;
-use crate::config::{AppLocks, Cloud, Device, HostName, PluginData};
-use crate::identify::Identify;
-use crate::pins::Pin;
-use crate::policy::Grants;
+use crate::instance_host::InstanceHost;
+use crate::memory_budget::MemoryShare;
+use crate::surroundings::Surroundings;
 use crate::wasi;
 
 /// How many host resources (streams, files, LEDs) an instance can hold at a time.
@@ -21,54 +18,18 @@ const RESOURCES: usize = 256;
 /// How many elements all tables of an instance can have together.
 const TABLE_ELEMENTS: usize = 65_536;
 
-/// What all instances of one version of a plugin share.
-pub(crate) struct Surroundings {
-    /// The plugin's name.
-    pub(crate) name: Arc<str>,
-    /// Its own configuration as JSON.
-    pub(crate) config: String,
-    /// What the policy grants it.
-    pub(crate) grants: Grants,
-    /// How much linear memory an instance may have, in bytes.
-    pub(crate) memory: usize,
-    pub(crate) device: Arc<dyn Device>,
-    pub(crate) data: Arc<dyn PluginData>,
-    pub(crate) cloud: Arc<dyn Cloud>,
-    pub(crate) os: Arc<dyn os::HostOs>,
-    pub(crate) locks: Arc<dyn AppLocks>,
-    pub(crate) host_name: Arc<dyn HostName>,
-    pub(crate) journal: os::Journal,
-    pub(crate) leds: Leds,
-    pub(crate) identify: Identify,
-    pub(crate) actions: Actions,
-}
-
-impl Surroundings {
-    /// Whose stored data the plugin reads and writes: what a pinned file has kept is not an unpinned one's.
-    pub(crate) fn data_owner(&self) -> Cow<'_, str> {
-        if self.grants.pin == Pin::None {
-            // No manifest can claim such a name.
-            Cow::Owned(format!("{} (unpinned)", self.name))
-        } else {
-            Cow::Borrowed(&self.name)
-        }
-    }
-}
-
 /// The data of an instance's store.
 pub(crate) struct Guest {
-    pub(crate) around: Arc<Surroundings>,
+    pub(crate) host: InstanceHost,
     pub(crate) wasi: WasiCtx,
     pub(crate) table: ResourceTable,
     pub(crate) memory: MemoryLimit,
     pub(crate) log: Arc<LogBudget>,
-    /// How many plugins wait for this one's call: 0 for a request's.
-    pub(crate) depth: u32,
 }
 
 impl Guest {
     pub(crate) fn new(around: Arc<Surroundings>) -> wasmtime::Result<Guest> {
-        let log = Arc::new(LogBudget::new(around.name.clone()));
+        let log = Arc::new(LogBudget::new(around.name.clone(), around.lines.clone()));
         let mut table = ResourceTable::new();
         table.set_max_capacity(RESOURCES);
         Ok(Guest {
@@ -77,12 +38,13 @@ impl Guest {
             memory: MemoryLimit {
                 most: around.memory,
                 used: 0,
+                share: Arc::clone(&around.memory_share),
                 exceeded: false,
+                no_room: None,
                 table_elements: 0,
             },
             log,
-            depth: 0,
-            around,
+            host: InstanceHost::new(around),
         })
     }
 }
@@ -96,6 +58,11 @@ impl WasiView for Guest {
     }
 }
 
+/// The host of the instance that calls.
+pub(crate) fn host(accessor: &Accessor<Guest, ThisGuest>) -> InstanceHost {
+    accessor.with(|mut access| access.get().host.clone())
+}
+
 /// Gives generated code the guest itself.
 pub(crate) struct ThisGuest;
 
@@ -107,9 +74,18 @@ impl HasData for ThisGuest {
 pub(crate) struct MemoryLimit {
     most: usize,
     used: usize,
+    share: Arc<MemoryShare>,
     /// Whether it was refused memory: whatever it then dies of, that is why.
     pub(crate) exceeded: bool,
+    /// The same where there was none left of what plugins have together.
+    pub(crate) no_room: Option<Bound>,
     table_elements: usize,
+}
+
+impl Drop for MemoryLimit {
+    fn drop(&mut self) {
+        self.share.give_back(self.used);
+    }
 }
 
 impl ResourceLimiter for MemoryLimit {
@@ -122,6 +98,10 @@ impl ResourceLimiter for MemoryLimit {
         let after = self.used.saturating_add(desired.saturating_sub(current));
         if after > self.most {
             self.exceeded = true;
+            return Ok(false);
+        }
+        if let Err(bound) = self.share.take(after - self.used) {
+            self.no_room = Some(bound);
             return Ok(false);
         }
         self.used = after;

@@ -4,11 +4,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use plugin_protocol::{ActionAnswer, ActionCall};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::actions::{self, Actions, not_exported};
+use crate::actions::{self, Actions};
 use crate::failure::Failure;
 use crate::loaded::Loaded;
 use crate::manifest::Action;
@@ -172,11 +173,8 @@ impl Shared {
 }
 
 async fn call(pool: &Pool, provider: &Loaded) -> Result<Result<(), String>, Failure> {
-    actions::run(pool, provider, 1, |exports, inside| {
-        match &exports.identify {
-            Some(identify) => Box::pin(identify.call_identify(inside)),
-            None => Box::pin(std::future::ready(Err(not_exported(Action::Identify)))),
-        }
-    })
-    .await
+    match actions::run(pool, provider, 1, ActionCall::Identify).await? {
+        ActionAnswer::Identify(answer) => Ok(answer),
+        _ => Err(Failure::BadAnswer("it answered another call".to_owned())),
+    }
 }

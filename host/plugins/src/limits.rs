@@ -1,7 +1,8 @@
 //! What one call of a plugin may use, and what it gets where nobody says.
 //!
-//! A manifest asks, the policy decides: a limit in the policy takes the place of the manifest's. Both
-//! are held to the [`most`](MOST) that the host gives anyone.
+//! A manifest asks, the policy decides: a limit in the policy takes the place of the manifest's. A manifest by itself
+//! gets less than the [`DEFAULTS`] or as much; more is for the policy to give, and for what the layout ships with. All are
+//! held to the [`most`](MOST) that the host gives anyone.
 
 use std::time::Duration;
 
@@ -52,6 +53,18 @@ pub(crate) struct Asked {
     concurrency: Option<u32>,
 }
 
+/// A limit that is more than plugins have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Excess {
+    /// Its name in manifests and policies.
+    pub(crate) key: &'static str,
+    pub(crate) value: u32,
+    /// Of what, in words.
+    pub(crate) what: &'static str,
+    /// What others have.
+    pub(crate) default: u128,
+}
+
 /// A limit that cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` is {value}, and has to be 1 to {most}")]
@@ -80,8 +93,8 @@ impl Asked {
         Ok(())
     }
 
-    /// Those that are more than a plugin has that asks for none: how much, of what, and what others have.
-    pub(crate) fn beyond_defaults(&self) -> impl Iterator<Item = (u32, &'static str, u128)> {
+    /// Those that are more than a plugin has that asks for none.
+    pub(crate) fn beyond_defaults(&self) -> impl Iterator<Item = Excess> {
         let Limits {
             memory,
             cpu,
@@ -90,16 +103,41 @@ impl Asked {
             concurrency,
         } = DEFAULTS;
         [
-            (self.memory_mib, "MiB of memory", (memory >> 20) as u128),
-            (self.cpu_ms, "ms of CPU time", cpu.as_millis()),
-            (self.wall_ms, "ms until its answer begins", wall.as_millis()),
-            (self.body_kib, "KiB of a body", (body >> 10) as u128),
-            (self.concurrency, "places at a time", concurrency as u128),
+            (
+                "memory_mib",
+                self.memory_mib,
+                "MiB of memory",
+                (memory >> 20) as u128,
+            ),
+            ("cpu_ms", self.cpu_ms, "ms of CPU time", cpu.as_millis()),
+            (
+                "wall_ms",
+                self.wall_ms,
+                "ms until its answer begins",
+                wall.as_millis(),
+            ),
+            (
+                "body_kib",
+                self.body_kib,
+                "KiB of a body",
+                (body >> 10) as u128,
+            ),
+            (
+                "concurrency",
+                self.concurrency,
+                "places at a time",
+                concurrency as u128,
+            ),
         ]
         .into_iter()
-        .filter_map(|(value, what, default)| {
+        .filter_map(|(key, value, what, default)| {
             let value = value.filter(|value| u128::from(*value) > default)?;
-            Some((value, what, default))
+            Some(Excess {
+                key,
+                value,
+                what,
+                default,
+            })
         })
     }
 

@@ -10,21 +10,22 @@ use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, InstancePre};
 
 use crate::actions::Actions;
-use crate::capabilities::led::Leds;
-use crate::capabilities::led_memory::LedMemory;
+use crate::bounds::{Bound, PATIENCE};
 use crate::config::{AppLocks, Cloud, Device, HostName, PluginData};
 use crate::exports::ExportIndices;
 use crate::failure::Failure;
 use crate::grants::{self, GrantError};
-use crate::guest::{Guest, Surroundings};
+use crate::guest::Guest;
 use crate::identify::Identify;
 use crate::limits::Limits;
 use crate::linker::Linkers;
 use crate::manifest::Manifest;
-use crate::pins::Pin;
 use crate::policy::{Grants, PolicyFiles};
-use crate::pool::{PATIENCE, Pool};
+use crate::pool::Pool;
+use crate::provision::led::Leds;
+use crate::provision::led_memory::LedMemory;
 use crate::signature::Signatures;
+use crate::surroundings::Surroundings;
 
 /// A version of a plugin that can be called.
 pub(crate) struct Loaded {
@@ -39,7 +40,8 @@ pub(crate) struct Loaded {
     pub(crate) around: Arc<Surroundings>,
     pub(crate) pre: InstancePre<Guest>,
     pub(crate) exports: ExportIndices,
-    /// How many more calls it takes at a time.
+    /// How many calls it takes at a time, and how many more it takes now.
+    pub(crate) at_once: usize,
     pub(crate) calls: Arc<Semaphore>,
     pub(crate) counters: Arc<Counters>,
 }
@@ -75,7 +77,7 @@ impl Loaded {
         let acquire = Arc::clone(&self.calls).acquire_owned();
         match tokio::time::timeout(PATIENCE, acquire).await {
             Ok(Ok(permit)) => Ok(permit),
-            _ => Err(Failure::Busy),
+            _ => Err(Failure::Busy(Bound::Calls(self.at_once))),
         }
     }
 }
@@ -185,15 +187,23 @@ pub(crate) enum LoadError {
 }
 
 impl Workshop {
-    /// The native code of the component in `file`.
+    /// The native code of the component of this digest, where it was compiled before.
+    pub(crate) async fn compiled(&self, digest: &str) -> Option<Component> {
+        let (profile, engine) = (sandbox::Profile::Plugin, &self.pool.engine);
+        self.cache.find(digest, profile, engine).await
+    }
+
+    /// The native code of the component in `file`, in this [edition](sandbox::Source::edition) of it.
     pub(crate) async fn compile(
         &self,
         file: &Path,
         digest: &str,
+        edition: String,
         wasm: &[u8],
     ) -> Result<Component, LoadError> {
         let name = file.display().to_string();
         let source = sandbox::Source::with_digest(&name, wasm, digest.to_owned());
+        let source = source.edition(edition);
         let (profile, engine) = (sandbox::Profile::Plugin, &self.pool.engine);
         Ok(self.cache.load(&source, profile, engine).await?)
     }
@@ -248,11 +258,12 @@ impl Workshop {
         if let Some(action) = provides.find(|action| !exports.have(**action)) {
             return Err(LoadError::NoAction(action.name()));
         }
-        // More than others have belongs to a file that somebody has looked at.
-        let asked = if grants.pin == Pin::None {
-            manifest.limits.within_defaults()
-        } else {
+        // A manifest is its file's own word: the layout's files are believed, and what others get beyond the defaults
+        // stands in the policy.
+        let asked = if grants.is_stock {
             manifest.limits.clone()
+        } else {
+            manifest.limits.within_defaults()
         };
         let limits = Limits::of(&asked, &grants.limits);
         let is_boards_own = grants.boards.include(&self.device.identity().device_type);
@@ -267,6 +278,7 @@ impl Workshop {
             is_boards_own,
             pre,
             exports,
+            at_once,
             calls: Arc::new(Semaphore::new(at_once)),
             counters,
         })
@@ -288,6 +300,8 @@ impl Workshop {
             },
             grants,
             memory,
+            memory_share: self.pool.memory.share(),
+            lines: self.pool.lines.share(),
             device: Arc::clone(&self.device),
             os: Arc::clone(&self.os),
             journal: self.journal.clone(),

@@ -3,9 +3,12 @@
 //! The policy is read, and the folders are listed, whenever one of them may have changed; that takes effect
 //! at once. What files say of themselves is read by tasks of their own, and so is what has to be compiled,
 //! so that nothing waits for a slow file. Who is loaded is decided by what the files say of themselves, before
-//! anything is compiled. With each piece of news a new table is put together and swapped in: a request
-//! sees the old one or the new one. A version that does not load, or that wants what another plugin has, leaves
+//! anything is compiled. What was compiled before is loaded first, and no file waits for another. With each piece
+//! of news a new table is put together and swapped in: a request sees the old one or the new one. A version that does not load, or that wants what another plugin has, leaves
 //! the old one serving, as long as the policy gives that what it has.
+
+mod native_code;
+mod verdict;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -16,23 +19,20 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use wasmtime::component::Component;
 
-use crate::assembly::Assembly;
+use crate::assembly::{Assembly, ExpectedPlugin};
 use crate::claims::Claims;
 use crate::failure::chain;
-use crate::file_record::{Failure, FileRecord, Task};
-use crate::grants;
-use crate::loaded::{Counters, Loaded, Workshop};
-use crate::manifest::Manifest;
+use crate::file_record::{Failure, FileRecord, NativeCode, Task};
+use crate::loaded::{Counters, Workshop};
 use crate::newest::NewestVersions;
-use crate::pins::Pin;
-use crate::policy::{Grants, Policy};
+use crate::policy::Policy;
 use crate::routes::Reserved;
-use crate::settled_file::{FileHead, Stamp, plugin_files, read_head, read_wasm};
-use crate::signature::Signatures;
-use crate::table::Table;
+use crate::settled_file::{FileHead, Stamp, plugin_files, read_head};
+use crate::table::{Standing, Table};
+use verdict::Verdict;
 
-/// How many files are read at a time, and how many are compiled: each is in memory as a whole.
-const AT_ONCE: usize = 4;
+/// How many files are read at a time: each is in memory as a whole.
+const READ_AT_ONCE: usize = 4;
 
 /// Loads plugins.
 pub(crate) struct Loader {
@@ -47,11 +47,9 @@ pub(crate) struct Loader {
     newest: NewestVersions,
     files: BTreeMap<PathBuf, FileRecord>,
     tasks: JoinSet<TaskOutput>,
-    /// Turns to read, and turns to compile: those who read do not wait for those who compile.
     readers: Arc<Semaphore>,
-    compilers: Arc<Semaphore>,
-    /// Whether files may be being written while they are read.
-    settle: bool,
+    /// Whether the device starts: nobody writes files, and the order in which they are loaded is to mean nothing.
+    starts: bool,
 }
 
 /// What came of a task.
@@ -60,22 +58,17 @@ enum TaskOutput {
         file: PathBuf,
         read: Box<Result<(Stamp, FileHead), String>>,
     },
+    /// What was compiled before, where it was.
+    Found {
+        file: PathBuf,
+        digest: String,
+        component: Option<Component>,
+    },
     Compiled {
         file: PathBuf,
         digest: String,
         component: Result<Component, String>,
     },
-}
-
-/// What a file gets, by what it says of itself.
-enum Verdict {
-    /// It is being read.
-    Unknown,
-    /// It may be loaded.
-    Load(Box<Grants>),
-    /// It is for other boards than this.
-    OtherBoard,
-    Refused(String),
 }
 
 impl Loader {
@@ -98,16 +91,19 @@ impl Loader {
             newest,
             files: BTreeMap::new(),
             tasks: JoinSet::new(),
-            readers: Arc::new(Semaphore::new(AT_ONCE)),
-            compilers: Arc::new(Semaphore::new(AT_ONCE)),
-            // Nobody is writing yet when the device starts, and someone is waiting.
-            settle: false,
+            readers: Arc::new(Semaphore::new(READ_AT_ONCE)),
+            starts: true,
         }
     }
 
     /// From now on, takes a file for whole only once nobody changes it any more.
     pub(crate) fn expect_writers(&mut self) {
-        self.settle = true;
+        self.starts = false;
+    }
+
+    /// Whether the device starts, and there are files of which nobody knows yet what they are.
+    fn reads_first(&self) -> bool {
+        self.starts && self.files.values().any(|record| record.head.is_none())
     }
 
     /// Reads the policy, and notes which files are there; those that have changed begin to be read.
@@ -155,20 +151,28 @@ impl Loader {
                 }
                 self.files.insert(file, record);
             }
+            Some(Ok(TaskOutput::Found {
+                file,
+                digest,
+                component,
+            })) => {
+                if let Some(record) = self.record_of(&file, &digest) {
+                    record.code = component.map_or(NativeCode::Missing, NativeCode::Ready);
+                }
+            }
             Some(Ok(TaskOutput::Compiled {
                 file,
                 digest,
                 component,
             })) => {
-                let record = self.files.get_mut(&file);
-                let Some(record) = record.filter(|record| record.digest() == Some(digest.as_str()))
-                else {
-                    return;
-                };
-                record.compiling = None;
-                match component {
-                    Ok(component) => record.component = Some(component),
-                    Err(reason) => record.failure = Some(Failure::Compile(reason)),
+                if let Some(record) = self.record_of(&file, &digest) {
+                    match component {
+                        Ok(component) => record.code = NativeCode::Ready(component),
+                        Err(reason) => {
+                            record.code = NativeCode::Missing;
+                            record.failure = Some(Failure::Compile(reason));
+                        }
+                    }
                 }
             }
             // The file is gone or another one.
@@ -182,32 +186,27 @@ impl Loader {
         }
     }
 
-    /// Has what may be loaded loaded, by all that is known now. What has to be compiled begins to be.
-    pub(crate) fn advance(&mut self, before: &Table) {
-        let claims = self.claims(before);
-        self.load_what_may_be(&claims);
+    /// The record of a file that has this content still.
+    fn record_of(&mut self, file: &Path, digest: &str) -> Option<&mut FileRecord> {
+        let record = self.files.get_mut(file);
+        record.filter(|record| record.digest() == Some(digest))
     }
 
     /// The table that is to follow `before`, by all that is known now. What has to be compiled for the next one
     /// begins to be.
     pub(crate) fn table(&mut self, before: &Table) -> Table {
         let claims = self.claims(before);
-        let verdicts = self.load_what_may_be(&claims);
-        self.assemble(verdicts, &claims, before)
-    }
-
-    fn load_what_may_be(&mut self, claims: &Claims) -> Vec<(PathBuf, Verdict)> {
-        let verdicts: Vec<_> = self
-            .files
-            .iter()
-            .map(|(file, record)| (file.clone(), self.judge(record, claims)))
+        let files = self.files.iter();
+        let verdicts: Vec<_> = files
+            .map(|(file, record)| (file.clone(), self.judge(record, &claims)))
             .collect();
         for (file, verdict) in &verdicts {
             if let Verdict::Load(grants) = verdict {
                 self.load(file, grants);
             }
         }
-        verdicts
+        self.begin_to_compile(&verdicts);
+        self.assemble(verdicts, &claims, before)
     }
 
     /// Reads the policy again.
@@ -216,6 +215,9 @@ impl Loader {
             Ok(policy) => {
                 self.policy_problem = None;
                 self.keys = policy.keys().public_keys().cloned().collect();
+                let pool = &self.workshop.pool;
+                let memory = policy.memory_of_all().unwrap_or(pool.memory_of_board);
+                pool.memory.set_most(memory);
                 self.policy = policy;
             }
             // What was granted stays granted: a slip of the pen takes no plugin down.
@@ -230,7 +232,7 @@ impl Loader {
     }
 
     fn begin_to_read(&mut self, file: &Path, record: &mut FileRecord) {
-        let (file, turns, settle) = (file.to_owned(), Arc::clone(&self.readers), self.settle);
+        let (file, turns, settle) = (file.to_owned(), Arc::clone(&self.readers), !self.starts);
         let (keys, data) = (Arc::clone(&self.keys), Arc::clone(&self.workshop.data));
         let task = self.tasks.spawn(async move {
             let _turn = turns.acquire_owned().await;
@@ -238,160 +240,6 @@ impl Loader {
             TaskOutput::Read { file, read }
         });
         record.reading = Some(Task(task));
-    }
-
-    /// Which file claims which name: by what it says now, and by what serves from it still.
-    fn claims(&self, before: &Table) -> Claims {
-        let mut claims = Claims::default();
-        for (file, record) in &self.files {
-            if let Some(Ok(FileHead {
-                manifest: Ok(manifest),
-                ..
-            })) = &record.head
-            {
-                claims.add(&manifest.name, file);
-            }
-            let entry = before.entries.get(file);
-            if let Some(plugin) = entry.and_then(|entry| entry.serving.as_ref()) {
-                claims.add(&plugin.manifest.name, file);
-            }
-        }
-        claims
-    }
-
-    /// Decides what a file gets. Nothing is compiled for that.
-    fn judge(&self, record: &FileRecord, claims: &Claims) -> Verdict {
-        if let Some(reason) = &record.place {
-            return Verdict::Refused(reason.clone());
-        }
-        let head = match &record.head {
-            None => return Verdict::Unknown,
-            Some(Err(reason)) => return Verdict::Refused(reason.clone()),
-            Some(Ok(head)) => head,
-        };
-        let manifest = match &head.manifest {
-            Ok(manifest) => manifest,
-            Err(reason) => return Verdict::Refused(reason.clone()),
-        };
-        if let Some(doubled) = claims.doubled(&manifest.name) {
-            return Verdict::Refused(doubled);
-        }
-        if !manifest.is_for(&self.workshop.device.identity().device_type) {
-            return Verdict::OtherBoard;
-        }
-        match self.granted(manifest, &head.digest, &head.signatures) {
-            Ok(grants) if matches!(grants.pin, Pin::Key(_)) => {
-                match self.newest.check(manifest, &head.digest) {
-                    Ok(()) => Verdict::Load(Box::new(grants)),
-                    Err(downgrade) => Verdict::Refused(downgrade.to_string()),
-                }
-            }
-            Ok(grants) => Verdict::Load(Box::new(grants)),
-            Err(reason) => Verdict::Refused(reason),
-        }
-    }
-
-    /// What the policy gives the file of this digest, signed like this, where that is all that its manifest claims.
-    fn granted(
-        &self,
-        manifest: &Manifest,
-        digest: &str,
-        signatures: &Signatures,
-    ) -> Result<Grants, String> {
-        let Workshop {
-            host_root,
-            policy_files,
-            allow_unpinned,
-            ..
-        } = &*self.workshop;
-        let grants = match self
-            .policy
-            .of(&manifest.name, digest, signatures, host_root)
-        {
-            Err(_) if *allow_unpinned => self.policy.without_pin(&manifest.name, host_root),
-            pinned => pinned.map_err(|error| error.to_string())?,
-        };
-        grants::check_routes_and_actions(manifest, &grants, &policy_files.owner)
-            .map_err(|error| error.to_string())?;
-        Ok(grants)
-    }
-
-    /// Has a file loaded that may be: linked at once where its native code is there, else compiled first.
-    fn load(&mut self, file: &Path, grants: &Grants) {
-        let Some(record) = self.files.get_mut(file) else {
-            return;
-        };
-        if record.loaded_with(grants).is_some() || record.failed_with(grants).is_some() {
-            return;
-        }
-        let Some(Ok(FileHead {
-            digest,
-            manifest: Ok(manifest),
-            signatures,
-            ..
-        })) = &record.head
-        else {
-            return;
-        };
-        if let Some(component) = &record.component {
-            let counters = self.counters.entry(manifest.name.clone()).or_default();
-            let linked = self.workshop.link(
-                component,
-                digest.clone(),
-                signatures.clone(),
-                manifest.clone(),
-                grants.clone(),
-                Arc::clone(counters),
-            );
-            match linked {
-                Ok(plugin) => {
-                    if let Pin::Key(_) = grants.pin {
-                        self.newest.loaded(manifest);
-                    }
-                    record.loaded = Some(Arc::new(plugin));
-                    record.failure = None;
-                }
-                Err(error) => {
-                    record.loaded = None;
-                    record.failure = Some(Failure::Link(Box::new(grants.clone()), chain(&error)));
-                }
-            }
-        } else if record.compiling.is_none() {
-            let (workshop, turns) = (Arc::clone(&self.workshop), Arc::clone(&self.compilers));
-            let (file, digest) = (file.to_owned(), digest.clone());
-            let task = self.tasks.spawn(async move {
-                let _turn = turns.acquire_owned().await;
-                let component = compile(&workshop, &file, &digest).await;
-                TaskOutput::Compiled {
-                    file,
-                    digest,
-                    component,
-                }
-            });
-            record.compiling = Some(Task(task));
-        }
-    }
-
-    /// The version before of a file, where the policy as it is now gives it what it needs.
-    fn still_granted(&self, plugin: &Arc<Loaded>, claims: &Claims) -> Option<Arc<Loaded>> {
-        if claims.doubled(&plugin.manifest.name).is_some() {
-            return None;
-        }
-        let signatures = &plugin.signatures;
-        let granted = self.granted(&plugin.manifest, &plugin.digest, signatures);
-        let grants = granted.ok()?;
-        if grants == plugin.around.grants {
-            return Some(Arc::clone(plugin));
-        }
-        let linked = self.workshop.link(
-            plugin.pre.component(),
-            plugin.digest.clone(),
-            signatures.clone(),
-            plugin.manifest.clone(),
-            grants,
-            Arc::clone(&plugin.counters),
-        );
-        linked.ok().map(Arc::new)
     }
 
     /// Puts the table together: those who serve stay as they are until the version that follows them
@@ -402,6 +250,7 @@ impl Loader {
         claims: &Claims,
         before: &Table,
     ) -> Table {
+        let reads_first = self.reads_first();
         let mut assembly = Assembly::new(before, &self.reserved);
         for (file, verdict) in verdicts {
             let Some(record) = self.files.get(&file) else {
@@ -415,37 +264,42 @@ impl Loader {
             let loaded = record.loaded.as_ref();
             let last = last.filter(|last| loaded.is_none_or(|now| now.digest != last.digest));
             let last = last.and_then(|last| self.still_granted(last, claims));
+            let serves = last.is_some();
             if let Some(last) = last {
                 assembly.keep(&file, last);
             }
-            let was = || entry.and_then(|entry| entry.other.clone());
-            let other = match verdict {
-                Verdict::Load(grants) => match record.loaded_with(&grants) {
-                    Some(plugin) => {
+            match verdict {
+                Verdict::Load(grants) => {
+                    let loaded = record.loaded_with(&grants).filter(|_| !reads_first);
+                    let refused = record.failed_with(&grants);
+                    if let Some(plugin) = loaded {
                         assembly.offer(file, Arc::clone(plugin));
-                        continue;
+                    } else if let Some(reason) = refused {
+                        let standing = Standing::Refused(reason.to_owned());
+                        assembly.set_aside(file, record.other(standing));
+                    } else if let Some(Ok(head)) = &record.head
+                        && let Ok(manifest) = &head.manifest
+                        && !serves
+                    {
+                        assembly.expect(ExpectedPlugin {
+                            file,
+                            manifest: manifest.clone(),
+                            digest: head.digest.clone(),
+                            is_boards_own: self.is_boards_own(&grants),
+                        });
+                    } else {
+                        assembly.set_aside(file, record.other(Standing::Loading));
                     }
-                    None => match record.failed_with(&grants) {
-                        Some(reason) => Some(record.other(Some(reason.to_owned()))),
-                        // It is being compiled.
-                        None => was(),
-                    },
-                },
-                Verdict::Unknown => was(),
-                Verdict::OtherBoard => Some(record.other(None)),
-                Verdict::Refused(reason) => Some(record.other(Some(reason))),
-            };
-            if let Some(other) = other {
-                assembly.set_aside(file, other);
+                }
+                Verdict::Unknown => assembly.set_aside(file, record.other(Standing::Loading)),
+                Verdict::OtherBoard => {
+                    assembly.set_aside(file, record.other(Standing::OtherBoard));
+                }
+                Verdict::Refused(reason) => {
+                    assembly.set_aside(file, record.other(Standing::Refused(reason)));
+                }
             }
         }
-        assembly.table(self.policy_problem.clone())
+        assembly.table(self.policy_problem.clone(), reads_first)
     }
-}
-
-/// The native code of the file of this digest.
-async fn compile(workshop: &Workshop, file: &Path, digest: &str) -> Result<Component, String> {
-    let wasm = read_wasm(file.to_owned(), digest.to_owned()).await?;
-    let compiled = workshop.compile(file, digest, &wasm).await;
-    compiled.map_err(|error| chain(&error))
 }

@@ -5,6 +5,7 @@
 //! number and length of all that is in it are bounded before anyone looks at it.
 
 use http::Method;
+use plugin_protocol::ActionCall;
 use semver::Version;
 use serde::Deserialize;
 use wasmparser::{Parser, Payload};
@@ -74,6 +75,15 @@ pub enum Action {
 }
 
 impl Action {
+    /// The action that a call is of.
+    pub(crate) fn of(call: &ActionCall) -> Action {
+        match call {
+            ActionCall::Identify => Action::Identify,
+            ActionCall::Proxy(_) => Action::ProxyRedirector,
+            ActionCall::BootConfig(_) => Action::BootConfig,
+        }
+    }
+
     /// The name in manifests, which is the exported interface's.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -81,6 +91,16 @@ impl Action {
             Action::Identify => "identify",
             Action::ProxyRedirector => "proxy-redirector",
             Action::BootConfig => "boot-config",
+        }
+    }
+
+    /// What a plugin needs that has it done by another; `None` where the host alone has it done.
+    #[must_use]
+    pub fn capability(self) -> Option<Capability> {
+        match self {
+            Action::Identify => Some(Capability::Identify),
+            Action::ProxyRedirector => Some(Capability::ProxyRedirector),
+            Action::BootConfig => None,
         }
     }
 }

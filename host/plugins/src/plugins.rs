@@ -1,30 +1,30 @@
 //! The plugins as the rest of the supervisor sees them.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::actions::Actions;
 use crate::boot_config;
 use crate::call::Caller;
-use crate::capabilities::led_memory::LedMemory;
 use crate::identify::Identify;
 use crate::linker::Linkers;
 use crate::loaded::{Loaded, Workshop};
 use crate::loader::Loader;
 use crate::policy::PolicyFiles;
 use crate::pool::Pool;
+use crate::provision::led_memory::LedMemory;
 use crate::routes::{Lookup, Reserved};
 use crate::spares::Spares;
-use crate::table::Table;
+use crate::table::{Table, TableLookup};
 use crate::watch::Watch;
 use crate::{
-    Body, BootComparison, BootConfigError, BootSetting, DescribedRoutes, PatternError,
+    Action, Body, BootComparison, BootConfigError, BootSetting, DescribedRoutes, PatternError,
     PluginReport, PluginTally, PluginsConfig,
 };
 
@@ -41,7 +41,8 @@ pub struct Plugins {
 }
 
 struct Inner {
-    table: Arc<RwLock<Arc<Table>>>,
+    /// Ends with the task that takes up changed plugins.
+    table: watch::Receiver<Arc<Table>>,
     caller: Caller,
     identify: Identify,
     actions: Actions,
@@ -75,6 +76,11 @@ pub enum Found {
         /// The value of the header `Allow`.
         allow: String,
     },
+    /// A plugin that is being loaded may answer it: wait for [`Plugins::served`], and answer 503 in the end.
+    Loading {
+        /// Its name, where that is known.
+        plugin: Option<String>,
+    },
     /// No plugin: answer 404.
     None,
 }
@@ -104,17 +110,18 @@ impl RouteMatch {
 }
 
 impl Plugins {
-    /// Loads the plugins and watches their folders and the policy from now on. Runs in a tokio runtime.
+    /// Begins to load the plugins, one by one, and watches their folders and the policy from now on. Runs in a tokio
+    /// runtime.
     ///
     /// # Errors
     /// [`StartError`]. A plugin that does not load is reported and skipped.
-    pub async fn start(config: PluginsConfig) -> Result<Plugins, StartError> {
+    pub fn start(config: PluginsConfig) -> Result<Plugins, StartError> {
         let reserved = Reserved::new(&config.core_routes)?;
         if config.allow_unpinned {
             tracing::warn!("{UNPINNED}");
         }
-        let pool =
-            Pool::new(config.slots).map_err(|error| StartError::Engine(format!("{error:#}")))?;
+        let pool = Pool::new(config.slots, config.board_memory)
+            .map_err(|error| StartError::Engine(format!("{error:#}")))?;
         let pool = Arc::new(pool);
         let actions = Actions::new(&pool);
         let identify = Identify::new(&actions);
@@ -147,10 +154,10 @@ impl Plugins {
             linkers: Linkers::default(),
         });
         let caller = Caller {
-            spares: Arc::new(Spares::start(Arc::clone(&pool))),
+            spares: Arc::new(Spares::start(Arc::clone(&pool), config.return_memory)),
             pool,
         };
-        let (mut watch, watch_problem) = match watch {
+        let (watch, watch_problem) = match watch {
             Ok(watch) => (Some(watch), None),
             Err(error) => {
                 let problem = format!(
@@ -160,23 +167,16 @@ impl Plugins {
                 (None, Some(problem))
             }
         };
-        let mut loader = Loader::new(workshop, config.plugin_dirs, reserved);
-        let first = first_table(&mut loader, watch.as_mut(), &changed).await;
-        loader.expect_writers();
-        actions.set_providers(&first.providers);
-        let table = Arc::new(RwLock::new(Arc::new(first)));
-
-        let busy_since = Arc::<Mutex<Option<Instant>>>::default();
-        let reloading = watch.map(|watch| {
-            let reload = Reload {
-                busy_since: Arc::clone(&busy_since),
-                table: Arc::clone(&table),
-                actions: actions.clone(),
-                spares: Arc::clone(&caller.spares),
-                loader,
-            };
-            tokio::spawn(reload.run(watch, changed))
-        });
+        let (publisher, table) = watch::channel(Arc::new(Table::unread()));
+        let busy_since = Arc::new(Mutex::new(Some(Instant::now())));
+        let reload = Reload {
+            busy_since: Arc::clone(&busy_since),
+            table: publisher,
+            actions: actions.clone(),
+            spares: Arc::clone(&caller.spares),
+            loader: Loader::new(workshop, config.plugin_dirs, reserved),
+        };
+        let reloading = Some(tokio::spawn(reload.run(watch, changed)));
         let reloading = Mutex::new(reloading);
         Ok(Plugins {
             inner: Arc::new(Inner {
@@ -195,7 +195,16 @@ impl Plugins {
     /// Who answers `method` on `path` (without the query).
     #[must_use]
     pub fn find(&self, method: &Method, path: &str) -> Found {
-        match self.inner.table().routes.find(method, path) {
+        let table = self.inner.table();
+        let lookup = match table.find(method, path) {
+            TableLookup::Loaded(lookup) => lookup,
+            TableLookup::Loading { plugin } => {
+                return Found::Loading {
+                    plugin: plugin.map(str::to_owned),
+                };
+            }
+        };
+        match lookup {
             Lookup::Route {
                 plugin,
                 route,
@@ -208,6 +217,33 @@ impl Plugins {
             Lookup::MethodNotAllowed(allow) => Found::MethodNotAllowed { allow },
             Lookup::None => Found::None,
         }
+    }
+
+    /// Waits until every plugin was loaded or refused.
+    pub async fn loaded(&self) {
+        self.until(|table| !table.is_loading()).await;
+    }
+
+    /// Waits until it is known of each file what it is: [`Self::report`] lists them all from then on.
+    pub async fn listed(&self) {
+        self.until(|table| !table.is_unread).await;
+    }
+
+    /// Waits until it is known who provides `action`, if anybody does.
+    pub async fn settled(&self, action: Action) {
+        self.until(|table| table.has_settled(action)).await;
+    }
+
+    /// Waits until [`Self::find`] answers otherwise than that something is being loaded.
+    pub async fn served(&self, method: &Method, path: &str) {
+        let is_known = |table: &Table| matches!(table.find(method, path), TableLookup::Loaded(_));
+        self.until(is_known).await;
+    }
+
+    /// Waits until the table is as `is` says. Where the task that changes it has ended, nothing is waited for.
+    async fn until(&self, is: impl Fn(&Table) -> bool) {
+        let mut table = self.inner.table.clone();
+        let _ = table.wait_for(|table| is(table)).await;
     }
 
     /// Has the plugin answer. The caller's key is no longer in the request. The call runs on the
@@ -341,7 +377,7 @@ impl Plugins {
 
 impl Inner {
     fn table(&self) -> Arc<Table> {
-        Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.table.borrow())
     }
 }
 
@@ -357,32 +393,6 @@ impl Drop for Inner {
     }
 }
 
-/// The table of a start: as soon as all files were read, and compiled where that was needed. What changes
-/// until then counts already.
-async fn first_table(
-    loader: &mut Loader,
-    mut watch: Option<&mut Watch>,
-    changed: &Notify,
-) -> Table {
-    // Whoever is loaded first is not to go before the others, so that each start ends with the same table.
-    let nothing = Table::empty();
-    loader.look();
-    loader.advance(&nothing);
-    while loader.is_busy() {
-        tokio::select! {
-            () = changed.notified() => {
-                if let Some(watch) = watch.as_deref_mut() {
-                    follow(watch);
-                }
-                loader.look();
-            }
-            () = loader.progress() => {}
-        }
-        loader.advance(&nothing);
-    }
-    loader.table(&nothing)
-}
-
 /// Watches the folders as they are now.
 fn follow(watch: &mut Watch) {
     if let Err(error) = watch.follow() {
@@ -392,7 +402,7 @@ fn follow(watch: &mut Watch) {
 
 /// Puts another table in place whenever something has changed, or a file that has changed was read or compiled.
 struct Reload {
-    table: Arc<RwLock<Arc<Table>>>,
+    table: watch::Sender<Arc<Table>>,
     actions: Actions,
     spares: Arc<Spares>,
     loader: Loader,
@@ -400,24 +410,30 @@ struct Reload {
 }
 
 impl Reload {
-    async fn run(mut self, mut watch: Watch, changed: Arc<Notify>) {
+    async fn run(mut self, mut watch: Option<Watch>, changed: Arc<Notify>) {
+        self.loader.look();
         loop {
+            self.publish();
+            if !self.loader.is_busy() {
+                self.loader.expect_writers();
+            }
             tokio::select! {
                 () = changed.notified() => {
-                    follow(&mut watch);
+                    if let Some(watch) = &mut watch {
+                        follow(watch);
+                    }
                     self.loader.look();
                 }
                 () = self.loader.progress(), if self.loader.is_busy() => {}
             }
-            self.publish();
         }
     }
 
     fn publish(&mut self) {
-        let before = Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner));
+        let before = Arc::clone(&self.table.borrow());
         let next = self.loader.table(&before);
         self.actions.set_providers(&next.providers);
-        *self.table.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(next);
+        self.table.send_replace(Arc::new(next));
         drop(before);
         self.spares.forget_unloaded();
         let mut busy_since = self

@@ -24,6 +24,9 @@
 //! # files = [{ host = "mnt/boot/splash", guest = "/splash", create = true }]
 //! limits = { memory_mib = 8 }
 //!
+//! [bounds]
+//! memory_mib = 128            # of all plugins' calls together, in place of an eighth of the board's memory
+//!
 //! [keys.acme]
 //! public = "RWQf6LRC…"        # of minisign
 //!
@@ -40,6 +43,7 @@ use os::UnitName;
 use serde::{Deserialize, Deserializer};
 
 use crate::boards::BoardPatterns;
+use crate::bounds::LEAST_MEMORY;
 use crate::capability::Capability;
 use crate::keys::NamedKeys;
 use crate::limits::Asked;
@@ -79,6 +83,15 @@ struct OwnerPolicy {
     /// The keys of plugins' makers.
     #[serde(default)]
     keys: NamedKeys,
+    #[serde(default)]
+    bounds: BoundsOfAll,
+}
+
+/// What all plugins may take together, where the owner says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BoundsOfAll {
+    memory_mib: Option<u32>,
 }
 
 /// What one plugin gets.
@@ -117,6 +130,9 @@ pub(crate) struct Grants {
     /// Why the file gets it.
     #[serde(skip)]
     pub(crate) pin: Pin,
+    /// Whether the layout ships with the file.
+    #[serde(skip)]
+    pub(crate) is_stock: bool,
 }
 
 /// A folder of the host that a plugin sees.
@@ -173,6 +189,16 @@ pub enum PolicyError {
         path: PathBuf,
         /// What is wrong, with the line.
         source: Box<toml::de::Error>,
+    },
+    /// A bound in it is too small.
+    #[error(
+        "the policy `{}` is invalid: `memory_mib` in `[bounds]` has to be {least} at least", path.display()
+    )]
+    Bound {
+        /// The file.
+        path: PathBuf,
+        /// The least that can be had.
+        least: usize,
     },
     /// Something in it cannot be had.
     #[error("the policy `{}` is invalid: `[plugins.{plugin}]`: {reason}", path.display())]
@@ -231,11 +257,24 @@ impl Policy {
                 });
             }
         }
+        let least = LEAST_MEMORY >> 20;
+        if let Some(mib) = owner.bounds.memory_mib
+            && (mib as usize) < least
+        {
+            let path = files.owner.clone();
+            return Err(PolicyError::Bound { path, least });
+        }
         Ok(Policy {
             files: files.clone(),
             owner,
             stock,
         })
+    }
+
+    /// The memory that all plugins have together, in bytes, where the owner says.
+    pub(crate) fn memory_of_all(&self) -> Option<usize> {
+        let mib = self.owner.bounds.memory_mib?;
+        Some((mib as usize) << 20)
     }
 
     /// The keys of plugins' makers.
@@ -324,6 +363,7 @@ impl Policy {
         let mut grants = section.cloned().unwrap_or_default();
         // Which other files get the same is no matter of this one's.
         (grants.sha256, grants.keys) = (None, None);
+        grants.is_stock = stock.is_some() && pin != Pin::None;
         grants.pin = pin;
         if let Some(stock) = stock {
             grants.routes.extend(&stock.routes);

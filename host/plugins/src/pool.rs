@@ -7,11 +7,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use wasmtime::{Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
+use crate::bounds::{self, Bound, PATIENCE};
+use crate::log_lines::LineBudget;
+use crate::memory_budget::MemoryBudget;
 use crate::ticker::Ticker;
-
-/// How long a request waits for a free slot, or for its turn with a plugin, before it is refused: a crowd of
-/// clients on a slow device waits, and none is sent away.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long no call may get a slot before something is wrong: calls have limits in time, so that places come
 /// free.
@@ -34,6 +33,11 @@ const WARM: u32 = 8;
 pub(crate) struct Pool {
     pub(crate) engine: Engine,
     pub(crate) ticker: Ticker,
+    /// What all plugins may have of the board's memory, and what that is unless the policy says otherwise, in bytes.
+    pub(crate) memory: Arc<MemoryBudget>,
+    pub(crate) memory_of_board: usize,
+    /// What they may write to the log.
+    pub(crate) lines: Arc<LineBudget>,
     free: Arc<Semaphore>,
     slots: usize,
     /// Since when every request for a slot was refused.
@@ -44,8 +48,10 @@ pub(crate) struct Pool {
 pub(crate) struct Slot(#[expect(dead_code, reason = "held for its drop")] OwnedSemaphorePermit);
 
 impl Pool {
-    pub(crate) fn new(slots: usize) -> wasmtime::Result<Pool> {
+    /// With so many slots, on a board with so much memory, in bytes.
+    pub(crate) fn new(slots: usize, board_memory: u64) -> wasmtime::Result<Pool> {
         let slots = slots.clamp(2, 4096);
+        let memory_of_board = bounds::memory_of_board(board_memory);
         let count = u32::try_from(slots).unwrap_or(u32::MAX);
         let mut pooling = PoolingAllocationConfig::default();
         pooling
@@ -72,6 +78,9 @@ impl Pool {
         Ok(Pool {
             engine,
             ticker,
+            memory: Arc::new(MemoryBudget::new(memory_of_board)),
+            memory_of_board,
+            lines: Arc::default(),
             free: Arc::new(Semaphore::new(slots)),
             slots,
             starved: Mutex::default(),
@@ -81,6 +90,11 @@ impl Pool {
     /// How many slots there are.
     pub(crate) fn slots(&self) -> usize {
         self.slots
+    }
+
+    /// Why there is no slot.
+    pub(crate) fn full(&self) -> Bound {
+        Bound::Places(self.slots)
     }
 
     /// A slot, if one is free.
@@ -125,7 +139,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn places_that_stay_taken_are_a_problem_and_one_that_comes_free_ends_it() {
-        let pool = Pool::new(2).unwrap();
+        let pool = Pool::new(2, 0).unwrap();
         let (first, _second) = (pool.slot().await.unwrap(), pool.slot().await.unwrap());
         assert!(pool.slot().await.is_none());
         assert!(pool.problems().is_empty(), "calls take a while");

@@ -63,6 +63,8 @@ pub struct PluginTally {
 pub enum PluginState {
     /// It is loaded and answers.
     Running,
+    /// It is read or compiled, or waits for one that wants the same and is.
+    Loading,
     /// It is for other boards than this.
     OtherBoard,
     /// It was refused; `refused` says why.

@@ -15,8 +15,10 @@ use crate::BodyError;
 use crate::answer::{Answer, AnswerBody, Head, sink};
 use crate::bindings::platform::supervisor::types::{self, Body as GuestBody};
 use crate::call::Caller;
+use crate::capabilities::journal::JournalStream;
 use crate::failure::Failure;
 use crate::instance::{Instance, poll_metered};
+use crate::instance_host::InstanceHost;
 use crate::loaded::Loaded;
 use crate::meter::Meter;
 use crate::request_body::{RequestBody, Trouble};
@@ -174,7 +176,8 @@ async fn run(
                     }
                     GuestBody::Bytes(bytes) => AnswerBody::Whole(bytes),
                     GuestBody::Stream(reader) => {
-                        match accessor.with(|mut access| take_back(reader, &mut access)) {
+                        let host = accessor.with(|mut access| access.data_mut().host.clone());
+                        match accessor.with(|mut access| take_back(reader, &host, &mut access)) {
                             Ok(body) => body,
                             Err(reader) => {
                                 let (sink, pieces, ended) = sink();
@@ -210,14 +213,17 @@ async fn run(
 /// The host's own stream, where it is one that the guest was given: the guest can be thrown away.
 fn take_back(
     reader: StreamReader<u8>,
+    host: &InstanceHost,
     mut store: impl AsContextMut,
 ) -> Result<AnswerBody, StreamReader<u8>> {
     reader
         .try_into(&mut store)
         .map(AnswerBody::Spliced)
         .or_else(|reader| {
-            let journal = reader.try_into(&mut store)?;
-            Ok(AnswerBody::Journal(Box::new(journal)))
+            let journal: JournalStream = reader.try_into(&mut store)?;
+            let body = host.journal_body(journal.reader, journal.used);
+            // It is held for as long as the stream is there.
+            Ok(body.map_or(AnswerBody::Whole(Vec::new()), AnswerBody::Journal))
         })
 }
 

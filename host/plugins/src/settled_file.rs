@@ -72,6 +72,16 @@ impl Stamp {
             signature: FileStamp::of(&signature::file_beside(file)).ok(),
         })
     }
+
+    /// The file's size in bytes.
+    pub(crate) fn size(&self) -> u64 {
+        self.file.size
+    }
+
+    /// A word that changes when somebody touches the file, to have it tried again.
+    pub(crate) fn edition(&self) -> String {
+        format!("{:?}", self.file.modified)
+    }
 }
 
 impl FileStamp {
@@ -165,6 +175,10 @@ fn head(
 /// The whole file, with what tells whether it has changed since.
 pub(crate) fn bytes(path: &Path) -> Result<(Stamp, Vec<u8>), String> {
     let failed = |error: std::io::Error| format!("it cannot be read: {error}");
+    // Reading a pipe could take for ever.
+    if !fs::metadata(path).map_err(failed)?.is_file() {
+        return Err("it is no file".to_owned());
+    }
     let stamp = Stamp::of(path).map_err(failed)?;
     let size = stamp.file.size;
     if size > SIZE {

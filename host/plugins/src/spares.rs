@@ -13,16 +13,15 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
+use crate::bounds::START_WITHIN;
 use crate::instance::Instance;
 use crate::loaded::Loaded;
 use crate::pool::{Pool, Slot};
 
+/// How long no plugin is called before they are at rest.
+const AT_REST: Duration = Duration::from_secs(5);
 /// How many are kept ready for one plugin.
 const EACH: usize = 2;
-/// How long a plugin may take to start for one to be made ahead; the calls of a plugin that takes longer make their
-/// own, within its limits.
-const START_WITHIN: Duration = Duration::from_secs(1);
-
 /// The ready instances.
 pub(crate) struct Spares {
     pool: Arc<Pool>,
@@ -52,13 +51,10 @@ struct Entry {
 
 impl Spares {
     /// Starts the task that clears away; it ends when this is dropped.
-    pub(crate) fn start(pool: Arc<Pool>) -> Spares {
-        let (used, mut to_drop) = mpsc::unbounded_channel::<Instance>();
-        let clearing = tokio::spawn(async move {
-            while let Some(instance) = to_drop.recv().await {
-                drop(instance);
-            }
-        });
+    /// `return_memory` is called once plugins have come to rest.
+    pub(crate) fn start(pool: Arc<Pool>, return_memory: Option<fn()>) -> Spares {
+        let (used, to_drop) = mpsc::unbounded_channel::<Instance>();
+        let clearing = tokio::spawn(clear(to_drop, return_memory));
         let shared = Arc::new(Shared {
             most: pool.slots() / 2,
             entries: Mutex::default(),
@@ -138,6 +134,23 @@ impl Spares {
             }
             kept
         });
+    }
+}
+
+/// Throws away what comes. Calls leave holes in the heap: after a burst of them, what it keeps goes back to the system.
+async fn clear(mut to_drop: mpsc::UnboundedReceiver<Instance>, return_memory: Option<fn()>) {
+    while let Some(instance) = to_drop.recv().await {
+        drop(instance);
+        loop {
+            match tokio::time::timeout(AT_REST, to_drop.recv()).await {
+                Ok(Some(instance)) => drop(instance),
+                Ok(None) => return,
+                Err(_) => break,
+            }
+        }
+        if let Some(return_memory) = return_memory {
+            return_memory();
+        }
     }
 }
 

@@ -1,14 +1,16 @@
 //! Who serves what, and what has become of each file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use http::Method;
 
 use crate::loaded::Loaded;
 use crate::manifest::{Action, Manifest};
 use crate::pins::Pin;
 use crate::report::{DescribedRoutes, PluginReport, PluginState, PluginTally, RouteReport};
-use crate::routes::Routes;
+use crate::routes::{Lookup, Routes};
 
 /// Who serves what.
 pub(crate) struct Table {
@@ -19,6 +21,21 @@ pub(crate) struct Table {
     pub(crate) entries: BTreeMap<PathBuf, Entry>,
     /// Why the policy as it is now is not used.
     pub(crate) policy_problem: Option<String>,
+    /// The routes of those that are being loaded, with their names.
+    pub(crate) expected_routes: Routes<Arc<str>>,
+    /// What those provide.
+    pub(crate) expected_actions: BTreeSet<Action>,
+    /// Whether there are files of which nobody knows yet what they are.
+    pub(crate) is_unread: bool,
+}
+
+/// What a table says of a request.
+pub(crate) enum TableLookup<'a> {
+    Loaded(Lookup<'a, Arc<Loaded>>),
+    /// A plugin that is being loaded may answer it; its name where that is known.
+    Loading {
+        plugin: Option<&'a str>,
+    },
 }
 
 /// What has become of one file.
@@ -34,8 +51,27 @@ pub(crate) struct Other {
     /// As far as it could be read.
     pub(crate) manifest: Option<Manifest>,
     pub(crate) digest: String,
-    /// None where it is for another board.
-    pub(crate) refused: Option<String>,
+    pub(crate) standing: Standing,
+}
+
+/// Why a file does not serve as it is now.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It is read or compiled, or waits for another that is.
+    Loading,
+    /// It is for other boards than this.
+    OtherBoard,
+    /// What is wrong with it.
+    Refused(String),
+}
+
+impl Other {
+    fn refused(&self) -> Option<&str> {
+        match &self.standing {
+            Standing::Refused(reason) => Some(reason),
+            Standing::Loading | Standing::OtherBoard => None,
+        }
+    }
 }
 
 impl Table {
@@ -45,7 +81,49 @@ impl Table {
             providers: BTreeMap::new(),
             entries: BTreeMap::new(),
             policy_problem: None,
+            expected_routes: Routes::new(),
+            expected_actions: BTreeSet::new(),
+            is_unread: false,
         }
+    }
+
+    /// That of a device that starts.
+    pub(crate) fn unread() -> Table {
+        Table {
+            is_unread: true,
+            ..Table::empty()
+        }
+    }
+
+    /// Who answers `method` on `path`, or may once it is loaded.
+    pub(crate) fn find(&self, method: &Method, path: &str) -> TableLookup<'_> {
+        let served = self.routes.find(method, path);
+        let expected = match (&served, self.expected_routes.find(method, path)) {
+            (Lookup::Route { .. }, _) => None,
+            (_, Lookup::Route { plugin, .. }) => Some(Some(&**plugin)),
+            // By its other methods; which plugin's they are does not matter.
+            (Lookup::None, Lookup::MethodNotAllowed(_)) => Some(None),
+            _ => self.is_unread.then_some(None),
+        };
+        match expected {
+            Some(plugin) => TableLookup::Loading { plugin },
+            None => TableLookup::Loaded(served),
+        }
+    }
+
+    /// Whether something is being loaded.
+    pub(crate) fn is_loading(&self) -> bool {
+        let others = self
+            .entries
+            .values()
+            .filter_map(|entry| entry.other.as_ref());
+        let mut standings = others.map(|other| &other.standing);
+        self.is_unread || standings.any(|standing| *standing == Standing::Loading)
+    }
+
+    /// Whether it is known who provides `action`, if anybody does.
+    pub(crate) fn has_settled(&self, action: Action) -> bool {
+        !self.is_unread && !self.expected_actions.contains(&action)
     }
 
     /// Each plugin, sorted by name.
@@ -59,15 +137,20 @@ impl Table {
         reports
     }
 
-    /// The routes of the plugins that serve, sorted by the plugins' names.
+    /// The routes of the plugins that serve or are being loaded, sorted by the plugins' names.
     pub(crate) fn described_routes(&self) -> Vec<DescribedRoutes> {
-        let serving = self
-            .entries
-            .values()
-            .filter_map(|entry| entry.serving.as_ref());
-        let mut described: Vec<_> = serving
-            .map(|plugin| {
-                let manifest = &plugin.manifest;
+        let manifests = self.entries.values().filter_map(|entry| match entry {
+            Entry {
+                serving: Some(plugin),
+                ..
+            } => Some(&plugin.manifest),
+            Entry {
+                other: Some(other), ..
+            } if other.standing == Standing::Loading => other.manifest.as_ref(),
+            _ => None,
+        });
+        let mut described: Vec<_> = manifests
+            .map(|manifest| {
                 let routes = manifest.routes.iter();
                 DescribedRoutes {
                     plugin: manifest.name.clone(),
@@ -132,7 +215,7 @@ fn report(file: &Path, entry: &Entry) -> PluginReport {
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
-    let refused = other.and_then(|other| other.refused.clone());
+    let refused = other.and_then(Other::refused).map(str::to_owned);
     let digest = entry
         .serving
         .as_ref()
@@ -160,10 +243,11 @@ fn report(file: &Path, entry: &Entry) -> PluginReport {
         version: manifest.map(|manifest| manifest.version.to_string()),
         interface: manifest.map(|manifest| manifest.interface.to_string()),
         digest: digest.cloned().unwrap_or_default(),
-        state: match (&entry.serving, &refused) {
+        state: match (&entry.serving, other.map(|other| &other.standing)) {
             (Some(_), _) => PluginState::Running,
-            (None, Some(_)) => PluginState::Refused,
-            (None, None) => PluginState::OtherBoard,
+            (None, Some(Standing::Refused(_))) => PluginState::Refused,
+            (None, Some(Standing::Loading)) => PluginState::Loading,
+            (None, Some(Standing::OtherBoard) | None) => PluginState::OtherBoard,
         },
         refused,
         routes: manifest
@@ -197,7 +281,7 @@ pub(crate) fn log_change(file: &Path, before: Option<&Entry>, now: &Entry) {
         entry
             .other
             .as_ref()
-            .map(|other| (other.digest.clone(), other.refused.clone()))
+            .map(|other| (other.digest.clone(), other.standing.clone()))
     };
     let file = file.display();
     if let Some(plugin) = &now.serving
@@ -215,14 +299,17 @@ pub(crate) fn log_change(file: &Path, before: Option<&Entry>, now: &Entry) {
     if let Some(now_other) = &now.other
         && before.and_then(other) != other(now)
     {
-        match &now_other.refused {
-            Some(reason) if now.serving.is_some() => {
+        match &now_other.standing {
+            Standing::Refused(reason) if now.serving.is_some() => {
                 tracing::error!(
                     "plugin `{file}` does not load, its version before serves on: {reason}"
                 );
             }
-            Some(reason) => tracing::error!("plugin `{file}` does not load: {reason}"),
-            None => tracing::info!("plugin `{file}` is for other boards"),
+            Standing::Refused(reason) => {
+                tracing::error!("plugin `{file}` does not load: {reason}");
+            }
+            Standing::OtherBoard => tracing::info!("plugin `{file}` is for other boards"),
+            Standing::Loading => tracing::debug!("plugin `{file}` is being loaded"),
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::boards::BoardPatterns;
 use crate::capability::Capability;
 use crate::failure::chain;
 use crate::keys::NamedKeys;
+use crate::limits::Excess;
 use crate::manifest::{Action, Manifest};
 use crate::route_grants::is_of_stock_plugins;
 use crate::settled_file::bytes;
@@ -118,7 +119,13 @@ impl Lines {
             self.comment(&text);
             self.comment(&format!("  because, in its maker's words: {}", need.reason));
         }
-        for (value, what, default) in manifest.limits.beyond_defaults() {
+        for excess in manifest.limits.beyond_defaults() {
+            let Excess {
+                value,
+                what,
+                default,
+                ..
+            } = excess;
             self.comment(&format!(
                 "- for {value} {what} in a call, where others have {default}"
             ));
@@ -184,6 +191,13 @@ impl Lines {
         self.list("grants", &grants);
         for line in needs.filter_map(to_be_filled_in) {
             self.line(line);
+        }
+        let excesses = manifest.limits.beyond_defaults();
+        let limits: Vec<_> = excesses
+            .map(|excess| format!("{} = {}", excess.key, excess.value))
+            .collect();
+        if !limits.is_empty() {
+            self.line(&format!("limits = {{ {} }}", limits.join(", ")));
         }
     }
 }

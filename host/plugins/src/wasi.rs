@@ -16,7 +16,8 @@ use wasmtime_wasi_io::bindings::wasi::io;
 
 use crate::capabilities::log::{LogBudget, LogOutput};
 use crate::capability::Capability;
-use crate::guest::{Guest, Surroundings};
+use crate::guest::Guest;
+use crate::surroundings::Surroundings;
 
 /// The most random bytes that a plugin gets at once.
 const RANDOM_BYTES: u64 = 64 << 10;

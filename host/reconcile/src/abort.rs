@@ -1,27 +1,14 @@
-//! A facility for tests: the process kills itself at a named moment, as a power cut would.
+//! The process kills itself at a named moment, as a power cut would: nothing is written, closed or told
+//! before the end.
 //!
-//! The binary reads `SUPERVISOR_TEST_ABORT_AT=<moment>:<n>` once, at its start, and passes it in. It is
-//! of no use to anybody else: nothing is written, closed or told before the end.
+//! The binary reads `SUPERVISOR_TEST_ABORT_AT=<moment>:<n>` once, at its start, where it was built with
+//! its feature `abort-at`.
 
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The moments, and what has just happened at each.
-///
-/// | moment | |
-/// |---|---|
-/// | `in-pull` | the first progress of a pull |
-/// | `after-create` | a container was created, and is not started yet |
-/// | `lock-taken` | the update locks of an app were taken |
-/// | `killed-not-started` | an old container was removed, and the new one is not made yet |
-/// | `renamed` | a container was renamed |
-pub const MOMENTS: &[&str] = &[
-    "in-pull",
-    "after-create",
-    "lock-taken",
-    "killed-not-started",
-    "renamed",
-];
+use crate::Moments;
+use crate::moments::MOMENTS;
 
 /// Kill the process the `count`th time that `moment` comes.
 #[derive(Debug)]
@@ -54,9 +41,15 @@ impl FromStr for AbortAt {
     }
 }
 
+impl From<AbortAt> for Moments {
+    fn from(abort_at: AbortAt) -> Moments {
+        Moments::told_to(move |moment| abort_at.reached(moment))
+    }
+}
+
 impl AbortAt {
     /// Says that `moment` has come.
-    pub(crate) fn reached(&self, moment: &str) {
+    fn reached(&self, moment: &str) {
         if moment != self.moment {
             return;
         }

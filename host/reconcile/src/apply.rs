@@ -91,7 +91,7 @@ pub(crate) fn spawn_locked(
         match tokio::task::spawn_blocking(taking).await {
             Ok(Ok(Some(guard))) => {
                 let guard = Arc::new(guard);
-                world.reached("lock-taken");
+                world.moments.reached("lock-taken");
                 world.tell(Message::LocksTaken(locked.app, Arc::clone(&guard)));
                 guards.push(guard);
             }

@@ -9,7 +9,7 @@ use model::compose::DeviceFacts;
 use model::contracts::Offers;
 use store::Store;
 
-use crate::{AbortAt, Happening, Host};
+use crate::{Happening, Host, Moments};
 
 /// What the loop works with. Cheap parts are clones of what the binary holds.
 #[derive(Clone)]
@@ -32,8 +32,8 @@ pub struct ReconcilerConfig {
     pub offers: Offers,
     /// How much is done at a time, and how long is waited.
     pub limits: Limits,
-    /// For tests alone.
-    pub abort_at: Option<Arc<AbortAt>>,
+    /// Who is told of the moments at which a kill may come: tests alone.
+    pub moments: Moments,
 }
 
 /// Bounds of the loop.

@@ -2,10 +2,13 @@
 //! over the operating system and the plugins.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use model::{ActionError, BootId, DesiredHost, HostPart, Settings};
+use model::{
+    ActionError, BootId, DesiredHost, DesiredState, HostPart, NetworkMode, Protocol, Settings,
+};
 
 /// The host that the device runs on.
 pub trait Host: Send + Sync + 'static {
@@ -58,6 +61,45 @@ pub struct InForce {
     pub settings: Settings,
     /// As the target has them; `None` before there is one.
     pub variables: Option<BTreeMap<String, String>>,
+    /// By what ways others may come to the device.
+    pub exposure: Exposure,
+}
+
+/// What the target has open to others, for a firewall of the host's (device behaviour 6.9).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Exposure {
+    /// The device is in local mode, where developers' machines reach its API.
+    pub local_mode: bool,
+    /// A service has the host's network, and with it whatever ports it likes.
+    pub host_network: bool,
+    /// Ports of the host that services have published to others, where the release names them.
+    pub published: BTreeSet<(Protocol, u16)>,
+}
+
+impl Exposure {
+    pub(crate) fn of(desired: Option<&DesiredState>, local_mode: bool) -> Self {
+        let apps = desired
+            .into_iter()
+            .flat_map(|desired| desired.apps.values());
+        let mut exposure = Exposure {
+            local_mode,
+            ..Exposure::default()
+        };
+        for service in apps.flat_map(|app| app.services.values()) {
+            exposure.host_network |= service.config.network_mode == NetworkMode::Host;
+            let ports = service.config.ports.iter();
+            let ports = ports.filter(|port| !is_loopback(&port.host_ip));
+            let ports = ports.filter_map(|port| Some((port.protocol, port.host_port?)));
+            exposure.published.extend(ports);
+        }
+        exposure
+    }
+}
+
+/// Whether a port that is published at this address of the host is for the host alone.
+fn is_loopback(host_ip: &str) -> bool {
+    let address = host_ip.parse::<IpAddr>();
+    address.is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
 /// A host of which nothing is known and that nothing is done to.

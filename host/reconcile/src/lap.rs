@@ -38,7 +38,7 @@ use crate::logs::{LogSource, LogSources};
 use crate::messages::{Kept, Message, StepFailure, Wanted};
 use crate::steps::World;
 use crate::view::View;
-use crate::{InForce, UpdateLocks, apply, status};
+use crate::{Exposure, InForce, UpdateLocks, apply, status};
 use host::HostView;
 use quiesce::Quiesce;
 
@@ -190,11 +190,12 @@ impl Lap {
         lap
     }
 
-    /// Tells the other parts of the supervisor what the variables in force say.
+    /// Tells the other parts of the supervisor what the target in force says to them.
     fn tell_settings(&self) {
         let now = InForce {
             settings: self.settings.clone(),
             variables: self.host.variables(),
+            exposure: Exposure::of(self.desired.as_ref(), self.mode == LocalMode::On),
         };
         self.world.in_force.send_if_modified(|held| {
             let changed = **held != now;

@@ -21,6 +21,7 @@
 
 #![warn(missing_docs)]
 
+#[cfg(feature = "moments")]
 mod abort;
 mod actions;
 mod apply;
@@ -40,6 +41,7 @@ mod local_mode;
 mod locks;
 mod logs;
 mod messages;
+mod moments;
 mod observe;
 mod outlook;
 mod progress;
@@ -51,12 +53,14 @@ mod target;
 mod targets;
 mod view;
 
-pub use abort::{AbortAt, MOMENTS};
+#[cfg(feature = "moments")]
+pub use abort::AbortAt;
 pub use config::{Limits, ReconcilerConfig};
 pub use happenings::Happening;
-pub use host::{Host, HostLook, InForce, NoHost};
+pub use host::{Exposure, Host, HostLook, InForce, NoHost};
 pub use locks::{AllLocks, LockError, LockPolicy, Locks, UpdateLocks};
 pub use logs::{LogEvent, LogSubscription};
+pub use moments::Moments;
 pub use outlook::{Blocker, Mood, Outlook, OutlookStep, Unplanned};
 pub use reconciler::{Reconciler, StartError};
 pub use tally::Tally;

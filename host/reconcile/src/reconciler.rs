@@ -67,6 +67,7 @@ impl Reconciler {
     /// # Errors
     /// [`StartError`] where the store cannot be read.
     pub fn start(config: ReconcilerConfig) -> Result<Reconciler, StartError> {
+        config.moments.follow(&config.store);
         let journal = Journal::new(config.store.clone());
         let mut memory = journal.recall()?;
         let facts = (config.facts)();
@@ -138,7 +139,7 @@ impl Reconciler {
             counts: Counts::default(),
             targets: watch::channel(targets).0,
             happened: config.happened,
-            abort_at: config.abort_at,
+            moments: config.moments,
             pulls: Semaphore::new(limits.pulls.max(1)),
             steps: Semaphore::new(limits.steps.max(1)),
             loop_: sender.clone(),

@@ -25,7 +25,7 @@ use crate::progress::Progress;
 use crate::tally::Counts;
 use crate::targets::Targets;
 use crate::view::{Effect, NETWORK_CONTAINER_LABEL};
-use crate::{AbortAt, Happening, Host, InForce, Locks, UpdateLocks};
+use crate::{Happening, Host, InForce, Locks, Moments, UpdateLocks};
 
 /// What every step may use.
 pub(crate) struct World {
@@ -42,7 +42,7 @@ pub(crate) struct World {
     /// What callers are told of targets and of local mode.
     pub targets: watch::Sender<Targets>,
     pub happened: Arc<dyn Fn(Happening) + Send + Sync>,
-    pub abort_at: Option<Arc<AbortAt>>,
+    pub moments: Moments,
     pub pulls: Semaphore,
     pub steps: Semaphore,
     pub loop_: UnboundedSender<Message>,
@@ -63,12 +63,6 @@ impl World {
     pub(crate) fn engine(&self, kind: EngineKind) -> Result<&Arc<dyn Engine>, StepFailure> {
         let missing = || StepFailure::new(format!("this device has no {kind} engine"));
         self.engines.get(kind).ok_or_else(missing)
-    }
-
-    pub(crate) fn reached(&self, moment: &str) {
-        if let Some(abort_at) = &self.abort_at {
-            abort_at.reached(moment);
-        }
     }
 
     pub(crate) fn log(&self, line: impl Into<String>) {
@@ -150,7 +144,7 @@ async fn pull_image(
     let first = std::sync::Once::new();
     let progress = |at: PullProgress| {
         world.progress.set(image, at.percent);
-        first.call_once(|| world.reached("in-pull"));
+        first.call_once(|| world.moments.reached("in-pull"));
     };
     let account = world.engines.account_for(image);
     let pulling = async {
@@ -183,7 +177,7 @@ async fn pull_image(
     kept.map_err(StepFailure::new)?;
     let mut pulled =
         pulled.map_err(|error| world.failed(&format!("download image '{image}'"), &error))?;
-    first.call_once(|| world.reached("in-pull"));
+    first.call_once(|| world.moments.reached("in-pull"));
     world.log(format!("Downloaded image '{image}'"));
     // An engine may list it by another form of the reference; the one that was asked for names it too.
     if !pulled.references.contains(image) {
@@ -405,7 +399,7 @@ pub(crate) async fn kill(
         container.id.clone(),
     ));
     world.log(format!("Killed service '{name}'"));
-    world.reached("killed-not-started");
+    world.moments.reached("killed-not-started");
     Ok(())
 }
 
@@ -427,7 +421,7 @@ pub(crate) async fn rename(
         container.id.clone(),
         name,
     ));
-    world.reached("renamed");
+    world.moments.reached("renamed");
     Ok(())
 }
 
@@ -490,7 +484,7 @@ pub(crate) async fn create_and_start(
         exit_code: None,
         created_at_ms: crate::clock::now_ms(),
     }));
-    world.reached("after-create");
+    world.moments.reached("after-create");
     if !service.running || starts_after.is_some() {
         world.log(format!("Installed service {label}"));
         return Ok(());

@@ -13,6 +13,8 @@ use tokio::sync::Semaphore;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
+use crate::entries::UnfinishedFile;
+use crate::failures::{self, Conditions};
 use crate::{CompileError, Limits, Profile, child, deserialize, entries};
 
 /// The folder of compiled files and the compiler that fills it. Cloning shares it.
@@ -29,6 +31,7 @@ pub struct Source<'a> {
     name: &'a str,
     wasm: &'a [u8],
     digest: String,
+    edition: String,
 }
 
 impl<'a> Source<'a> {
@@ -39,13 +42,26 @@ impl<'a> Source<'a> {
             name,
             wasm,
             digest: digest(wasm),
+            edition: String::new(),
         }
     }
 
     /// The same where the digest is known already; it has to be [`digest`]'s.
     #[must_use]
     pub fn with_digest(name: &'a str, wasm: &'a [u8], digest: String) -> Source<'a> {
-        Source { name, wasm, digest }
+        Source {
+            name,
+            wasm,
+            digest,
+            edition: String::new(),
+        }
+    }
+
+    /// With a word that changes when somebody wants it tried again though it failed before.
+    #[must_use]
+    pub fn edition(mut self, edition: String) -> Source<'a> {
+        self.edition = edition;
+        self
     }
 }
 
@@ -59,12 +75,23 @@ struct Inner {
     folder: PathBuf,
     compiler: PathBuf,
     limits: Limits,
-    slots: Semaphore,
+    /// Turns to compile plugins, and turns to compile services.
+    plugins: Semaphore,
+    services: Semaphore,
     /// What is being compiled now, by what its file's name begins with.
     running: Mutex<HashMap<String, WeakShared<Compilation>>>,
 }
 
 type Compilation = BoxFuture<'static, Result<(), CompileError>>;
+
+impl Inner {
+    fn turns(&self, profile: Profile) -> &Semaphore {
+        match profile {
+            Profile::Plugin => &self.plugins,
+            Profile::Service => &self.services,
+        }
+    }
+}
 
 impl Cache {
     /// The cache in `folder`, which is made if it is not there and belongs to this cache alone;
@@ -79,13 +106,15 @@ impl Cache {
     ) -> Result<Cache, CompileError> {
         let folder = folder.into();
         entries::open_folder(&folder)?;
-        let slots = Semaphore::new(limits.at_once.max(1));
+        let turns = || Semaphore::new(limits.at_once.max(1));
+        let (plugins, services) = (turns(), turns());
         let running = Mutex::default();
         let shared = Inner {
             folder,
             compiler: compiler.into(),
             limits,
-            slots,
+            plugins,
+            services,
             running,
         };
         Ok(Cache {
@@ -140,13 +169,30 @@ impl Cache {
         Ok(self.path_and_component(source, profile, engine).await?.1)
     }
 
+    /// The component of this [`digest`], where it is compiled already.
+    pub async fn find(&self, digest: &str, profile: Profile, engine: &Engine) -> Option<Component> {
+        let stem = entries::stem(digest, profile.name(), &settings(profile));
+        match self.found(&stem, engine).await {
+            Lookup::Sound(path, component) => {
+                entries::touch(&path);
+                Some(component)
+            }
+            Lookup::Refused(_) | Lookup::None => None,
+        }
+    }
+
     async fn path_and_component(
         &self,
         source: &Source<'_>,
         profile: Profile,
         engine: &Engine,
     ) -> Result<(PathBuf, Component), CompileError> {
-        let Source { name, wasm, digest } = source;
+        let Source {
+            name,
+            wasm,
+            digest,
+            edition,
+        } = source;
         let (size, limit) = (wasm.len() as u64, self.shared.limits.wasm);
         if size > limit {
             return Err(CompileError::TooLarge {
@@ -164,7 +210,21 @@ impl Cache {
             Lookup::Refused(reason) => tracing::info!("compiling `{name}` again: {reason}"),
             Lookup::None => {}
         }
-        self.compile_once(name, wasm, profile, &stem).await?;
+        let Inner {
+            folder,
+            compiler,
+            limits,
+            ..
+        } = &*self.shared;
+        let conditions = Conditions::new(compiler, limits, edition);
+        if let Some(past) = failures::recall(folder, &stem, &conditions) {
+            return Err(CompileError::FailedBefore {
+                again_in: past.again_in,
+                reason: past.reason,
+            });
+        }
+        let compiled = self.compile_once(name, wasm, profile, &stem).await;
+        compiled.inspect_err(|error| failures::note(folder, &stem, &conditions, error))?;
         let reason = match self.found(&stem, engine).await {
             Lookup::Sound(path, component) => return Ok((path, component)),
             Lookup::Refused(reason) => reason,
@@ -257,31 +317,29 @@ async fn compile(
     stem: String,
 ) -> Result<(), CompileError> {
     // The semaphore is never closed.
-    let _slot = cache.slots.acquire().await;
+    let _turn = cache.turns(profile).acquire().await;
     // Another may have been done between the caller's look and now.
     if !entries::find(&cache.folder, &stem).is_empty() {
         return Ok(());
     }
     let begun = std::time::Instant::now();
-    let output = child::compile(&cache.compiler, &cache.limits, profile, &name, &wasm).await?;
+    let mut output = UnfinishedFile::create(&cache.folder, &stem)?;
+    let (compiler, limits) = (&cache.compiler, &cache.limits);
+    child::compile(compiler, limits, profile, &name, &wasm, &mut output).await?;
     tracing::info!(
         "compiled `{name}`: {} bytes of wasm to {} of native code in {} ms",
         wasm.len(),
-        output.len(),
+        output.size,
         begun.elapsed().as_millis()
     );
+    let target = output.finish().await?;
     let (folder, limit) = (cache.folder.clone(), cache.limits.folder);
-    let put = tokio::task::spawn_blocking(move || {
-        let target = folder.join(entries::file_name(&stem, &output));
-        entries::put(&target, &output)?;
+    let cleaned = tokio::task::spawn_blocking(move || {
         entries::clean(&folder, profile.name(), &settings(profile), limit, &target);
-        Ok(())
     });
-    put.await.unwrap_or_else(|_| {
-        let source = Arc::new(std::io::Error::other("writing was cut short"));
-        let path = cache.folder.clone();
-        Err(CompileError::Folder { path, source })
-    })
+    // What is left there too long is no matter of this component's.
+    let _ = cleaned.await;
+    Ok(())
 }
 
 /// A short word for all that decides what compiled code looks like, but for the processor, which the

@@ -13,10 +13,11 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
+use crate::entries::UnfinishedFile;
 use crate::{CompileError, Profile};
 
 /// What compiling may take, and what the cache may keep.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// The largest component, in bytes.
     pub wasm: u64,
@@ -28,7 +29,7 @@ pub struct Limits {
     pub cpu: Duration,
     /// How long a compilation may take by the clock.
     pub wall: Duration,
-    /// How many children run at a time.
+    /// How many children run at a time for each [`Profile`]: plugins and services do not wait for each other.
     pub at_once: usize,
     /// How many bytes of compiled files are kept; those used longest ago go first.
     pub folder: u64,
@@ -48,10 +49,37 @@ impl Default for Limits {
     }
 }
 
+/// The least address space in which components of usual size compile, in bytes.
+const LEAST_MEMORY: u64 = 256 << 20;
+
+impl Limits {
+    /// Those of a board with so much memory, in bytes: a child has at most half of it, and what a small board has is
+    /// not shared out among many.
+    #[must_use]
+    pub fn of_board(memory: u64) -> Limits {
+        let most = Limits::default();
+        Limits {
+            memory: (memory / 2).clamp(LEAST_MEMORY, most.memory),
+            at_once: if memory < SMALL_BOARD {
+                1
+            } else {
+                most.at_once
+            },
+            ..most
+        }
+    }
+}
+
+/// A board with less memory than this compiles one component of a [`Profile`] at a time, in bytes.
+const SMALL_BOARD: u64 = 1 << 30;
+
 /// The most bytes of the compiler's error output that are kept.
 const MESSAGE: u64 = 4 << 10;
 
-/// Compiles `wasm` in a child and returns the compiled file. `name` is for messages.
+/// How much of the compiled code is in memory at a time, in bytes.
+const PIECE: usize = 64 << 10;
+
+/// Compiles `wasm` in a child, and writes the compiled code to `output` as it comes. `name` is for messages.
 ///
 /// Dropping the future kills the child.
 pub(crate) async fn compile(
@@ -60,7 +88,8 @@ pub(crate) async fn compile(
     profile: Profile,
     name: &str,
     wasm: &[u8],
-) -> Result<Vec<u8>, CompileError> {
+    output: &mut UnfinishedFile,
+) -> Result<(), CompileError> {
     let not_run = |error| CompileError::NoCompiler {
         path: compiler.to_owned(),
         source: Arc::new(error),
@@ -90,14 +119,14 @@ pub(crate) async fn compile(
             let _ = stdin.write_all(wasm).await;
             drop(stdin);
         };
-        let ((), output, message) = tokio::join!(
+        let ((), written, message) = tokio::join!(
             send,
-            read_up_to(stdout, limits.output + 1),
+            write_up_to(stdout, limits.output + 1, output),
             read_up_to(stderr, MESSAGE)
         );
-        (output, message, child.wait().await)
+        (written, message, child.wait().await)
     };
-    let Ok((output, message, status)) = tokio::time::timeout(limits.wall, conversation).await
+    let Ok((written, message, status)) = tokio::time::timeout(limits.wall, conversation).await
     else {
         // `kill_on_drop` ends it as the future goes.
         return Err(CompileError::TimedOut {
@@ -108,7 +137,8 @@ pub(crate) async fn compile(
 
     let reason = String::from_utf8_lossy(&message).trim().to_owned();
     let status = status.map_err(not_run)?;
-    if output.len() as u64 > limits.output {
+    written?;
+    if output.size > limits.output {
         return Err(CompileError::OutputTooLarge {
             name: name.to_owned(),
             limit: limits.output,
@@ -134,7 +164,23 @@ pub(crate) async fn compile(
             reason,
         });
     }
-    Ok(output)
+    Ok(())
+}
+
+/// Writes what comes to `output`, until the end or until it has `limit` bytes.
+async fn write_up_to(
+    pipe: impl AsyncRead + Unpin,
+    limit: u64,
+    output: &mut UnfinishedFile,
+) -> Result<(), CompileError> {
+    let (mut pipe, mut piece) = (pipe.take(limit), vec![0; PIECE]);
+    // As in `read_up_to`.
+    while let Ok(length @ 1..) = pipe.read(&mut piece).await {
+        output
+            .write(piece.get(..length).unwrap_or_default())
+            .await?;
+    }
+    Ok(())
 }
 
 /// Reads until the end or until `limit` bytes are there, whichever comes first. The pipe is closed

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::fs::{
     DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
 };
@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use sha2::{Digest as _, Sha256};
+use tokio::io::AsyncWriteExt as _;
 
 use crate::CompileError;
 
@@ -56,14 +57,6 @@ pub(crate) fn stem(digest: &str, profile: &str, settings: &str) -> String {
     format!("{digest}-{profile}-{settings}")
 }
 
-/// The name of the compiled file with these bytes. Its last part is a digest of the bytes and of the rest of the
-/// name, so that a file that was damaged, or took the name of another component's, is not run.
-pub(crate) fn file_name(stem: &str, bytes: &[u8]) -> String {
-    let mut hasher = begin(stem);
-    hasher.update(bytes);
-    named(stem, hasher)
-}
-
 /// The compiled files whose names begin with `stem`: one, but for what a damaged disk makes of it.
 pub(crate) fn find(folder: &Path, stem: &str) -> Vec<PathBuf> {
     let listing = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -95,31 +88,70 @@ fn named(stem: &str, hasher: Sha256) -> String {
     format!("{stem}-{}{SUFFIX}", hex::encode(hasher.finalize()))
 }
 
-/// Puts `bytes` at `path`: wholly or not at all, also after a power cut.
-pub(crate) fn put(path: &Path, bytes: &[u8]) -> Result<(), CompileError> {
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(folder_error(
-            path,
-            io::Error::from(io::ErrorKind::InvalidInput),
-        ));
-    };
-    let unfinished = folder.join(format!("{UNFINISHED}{}", name.to_string_lossy()));
-    let write = || {
-        let mut file = OpenOptions::new()
+/// A compiled file that is being written. It goes with this, unless it was finished.
+pub(crate) struct UnfinishedFile {
+    path: PathBuf,
+    stem: String,
+    file: tokio::fs::File,
+    hasher: Sha256,
+    /// Its length so far, in bytes.
+    pub(crate) size: u64,
+}
+
+impl UnfinishedFile {
+    /// An empty one in `folder`, of what is compiled under `stem`.
+    pub(crate) fn create(folder: &Path, stem: &str) -> Result<UnfinishedFile, CompileError> {
+        let path = folder.join(format!("{UNFINISHED}{stem}"));
+        let file = OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(true)
             .mode(0o600)
-            .open(&unfinished)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&unfinished, path)?;
-        File::open(folder)?.sync_all()
-    };
-    write().map_err(|error| {
-        let _ = fs::remove_file(&unfinished);
-        folder_error(path, error)
-    })
+            .open(&path)
+            .map_err(|error| folder_error(&path, error))?;
+        Ok(UnfinishedFile {
+            path,
+            stem: stem.to_owned(),
+            file: file.into(),
+            hasher: begin(stem),
+            size: 0,
+        })
+    }
+
+    /// Adds to its end.
+    pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<(), CompileError> {
+        self.hasher.update(bytes);
+        self.size += bytes.len() as u64;
+        let written = self.file.write_all(bytes).await;
+        written.map_err(|error| folder_error(&self.path, error))
+    }
+
+    /// Gives it the name that it is found by: wholly or not at all, also after a power cut. The name's last part is a
+    /// digest of the bytes and of the rest of the name, so that a file that was damaged, or took the name of another
+    /// component's, is not run.
+    pub(crate) async fn finish(mut self) -> Result<PathBuf, CompileError> {
+        let target = self
+            .path
+            .with_file_name(named(&self.stem, self.hasher.clone()));
+        let written = async {
+            self.file.flush().await?;
+            self.file.sync_all().await?;
+            tokio::fs::rename(&self.path, &target).await?;
+            let folder = target.parent().unwrap_or(Path::new("/"));
+            tokio::fs::File::open(folder).await?.sync_all().await
+        };
+        match written.await {
+            Ok(()) => Ok(target),
+            Err(error) => Err(folder_error(&target, error)),
+        }
+    }
+}
+
+impl Drop for UnfinishedFile {
+    fn drop(&mut self) {
+        // A finished one has another name.
+        let _ = fs::remove_file(&self.path);
+    }
 }
 
 /// Notes that `path` was used now. Failing to is no matter: it is only older than it should be.
@@ -166,7 +198,7 @@ pub(crate) fn clean(folder: &Path, profile: &str, settings: &str, limit: u64, ke
     }
 }
 
-fn folder_error(path: &Path, source: io::Error) -> CompileError {
+pub(crate) fn folder_error(path: &Path, source: io::Error) -> CompileError {
     CompileError::Folder {
         path: path.to_owned(),
         source: Arc::new(source),

@@ -93,6 +93,14 @@ pub enum CompileError {
         /// The limit in bytes.
         limit: u64,
     },
+    /// It did not compile before, and nothing has changed since.
+    #[error("{reason} (this was so before, and is tried again in {})", words(*again_in))]
+    FailedBefore {
+        /// When it is tried again.
+        again_in: Duration,
+        /// What the error was, in a sentence.
+        reason: String,
+    },
     /// The compiler's output does not load: it is of another version than this program.
     #[error("the compiler's output for `{name}` does not load: {reason}; is `{}` of the same version as this program?", compiler.display())]
     Unusable {
@@ -103,4 +111,12 @@ pub enum CompileError {
         /// What the engine said.
         reason: String,
     },
+}
+
+/// A time in the largest unit that says enough.
+fn words(time: Duration) -> String {
+    match time.as_secs() / 60 {
+        minutes @ 120.. => format!("{} h", minutes / 60),
+        minutes => format!("{} min", minutes.max(1)),
+    }
 }

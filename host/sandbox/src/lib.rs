@@ -17,6 +17,7 @@ mod compiler;
 mod deserialize;
 mod entries;
 mod error;
+mod failures;
 mod profile;
 
 pub use cache::{Cache, Source, digest};

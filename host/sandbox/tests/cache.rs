@@ -12,7 +12,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sandbox::{Cache, CompileError, Limits, Profile, engine_config};
+use sandbox::{Cache, CompileError, Limits, Profile, Source, engine_config};
 use wasmtime::Engine;
 
 fn compiler() -> PathBuf {
@@ -52,10 +52,12 @@ impl Fixture {
             .await
     }
 
+    /// All but what is remembered of failures.
     fn files(&self) -> Vec<String> {
         let mut names: Vec<_> = fs::read_dir(self.folder.path().join("compiled"))
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| !name.ends_with(".failed"))
             .collect();
         names.sort();
         names
@@ -127,6 +129,180 @@ async fn many_who_ask_at_once_share_one_compilation() {
         answer.unwrap();
     }
     assert_eq!(fs::read_to_string(&runs).unwrap(), "x\n");
+}
+
+/// A compiler of the test's own: a script.
+struct Script {
+    folder: tempfile::TempDir,
+}
+
+impl Script {
+    /// One that leaves a line in `runs` each time, and then does `then`.
+    fn new(then: &str) -> Script {
+        let folder = tempfile::tempdir().unwrap();
+        let (runs, path) = (folder.path().join("runs"), folder.path().join("compiler"));
+        let text = format!("#!/bin/sh\necho x >> {}\n{then}\n", runs.display());
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+        Script { folder }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("compiler")
+    }
+
+    fn runs(&self) -> usize {
+        let lines = fs::read_to_string(self.folder.path().join("runs"));
+        lines.map_or(0, |lines| lines.lines().count())
+    }
+
+    /// A supervisor that has just been started.
+    fn cache(&self, limits: Limits) -> Cache {
+        Cache::new(self.folder.path().join("compiled"), self.path(), limits).unwrap()
+    }
+
+    fn records(&self) -> Vec<PathBuf> {
+        let listing = fs::read_dir(self.folder.path().join("compiled")).unwrap();
+        let paths = listing.map(|entry| entry.unwrap().path());
+        paths
+            .filter(|path| path.extension().is_some_and(|suffix| suffix == "failed"))
+            .collect()
+    }
+}
+
+#[tokio::test]
+async fn m4_what_does_not_compile_is_not_tried_at_every_start() {
+    let script = Script::new("echo too strange >&2; exit 1");
+    let engine = Engine::new(&engine_config(Profile::Plugin)).unwrap();
+    let wasm = component(1);
+    let ask = async |limits: &Limits, edition: &str| {
+        let source = Source::new("some.wasm", &wasm).edition(edition.to_owned());
+        let cache = script.cache(limits.clone());
+        let loaded = cache.load(&source, Profile::Plugin, &engine);
+        loaded.await.map(drop).unwrap_err().to_string()
+    };
+    let (limits, reason) = (Limits::default(), "cannot compile `some.wasm`: too strange");
+    assert_eq!(ask(&limits, "").await, reason);
+    let again = format!("{reason} (this was so before, and is tried again in 23 h)");
+    assert_eq!(ask(&limits, "").await, again);
+    assert_eq!(script.runs(), 1);
+
+    // The file was touched, the limits are others, the compiler is another: each is asked once.
+    let more = Limits {
+        memory: limits.memory + 1,
+        ..limits.clone()
+    };
+    for (limits, edition) in [(&limits, "touched"), (&more, "touched")] {
+        let before = script.runs();
+        assert_eq!(ask(limits, edition).await, reason);
+        assert_eq!(ask(limits, edition).await, again);
+        assert_eq!(script.runs(), before + 1);
+    }
+    let compiler = fs::read(script.path()).unwrap();
+    fs::write(script.path(), [compiler.as_slice(), b"#\n"].concat()).unwrap();
+    assert_eq!(ask(&more, "touched").await, reason);
+    assert_eq!(script.runs(), 4);
+
+    // A day has passed.
+    let records = script.records();
+    assert_eq!(records.len(), 1, "{records:?}");
+    let yesterday = std::time::SystemTime::now() - Duration::from_secs(25 * 3600);
+    let record = fs::File::options().write(true).open(&records[0]).unwrap();
+    record.set_modified(yesterday).unwrap();
+    assert_eq!(ask(&more, "touched").await, reason);
+    // A board whose clock has not been set yet.
+    let tomorrow = std::time::SystemTime::now() + Duration::from_secs(25 * 3600);
+    let record = fs::File::options().write(true).open(&records[0]).unwrap();
+    record.set_modified(tomorrow).unwrap();
+    let soon = format!("{reason} (this was so before, and is tried again in 24 h)");
+    assert_eq!(ask(&more, "touched").await, soon);
+    assert_eq!(script.runs(), 5);
+}
+
+#[tokio::test]
+async fn m4_where_the_board_had_no_memory_it_is_tried_again_sooner_and_without_a_compiler_at_once()
+{
+    let script = Script::new("kill -9 $$");
+    let engine = Engine::new(&engine_config(Profile::Plugin)).unwrap();
+    let wasm = component(1);
+    let ask = async || {
+        let cache = script.cache(Limits::default());
+        let loaded = cache.compiled("some.wasm", &wasm, Profile::Plugin, &engine);
+        loaded.await.unwrap_err()
+    };
+    let error = ask().await;
+    assert!(
+        matches!(error, CompileError::Killed { signal: 9, .. }),
+        "{error}"
+    );
+    let error = ask().await.to_string();
+    assert!(error.ends_with("is tried again in 59 min)"), "{error}");
+
+    fs::remove_file(script.path()).unwrap();
+    for _ in 0..2 {
+        let error = ask().await;
+        assert!(matches!(error, CompileError::NoCompiler { .. }), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn m4_plugins_that_compile_for_ever_hold_up_no_service_and_the_other_way_round() {
+    let script = Script::new(&format!(
+        "test -e {{}}/$2 && exec sleep 600\nexec {} \"$@\"",
+        compiler().display()
+    ));
+    let text = fs::read_to_string(script.path()).unwrap();
+    let text = text.replace("{}", &script.folder.path().display().to_string());
+    fs::write(script.path(), text).unwrap();
+    for (stuck, free) in [
+        (Profile::Plugin, Profile::Service),
+        (Profile::Service, Profile::Plugin),
+    ] {
+        let flag = script.folder.path().join(stuck.name());
+        fs::write(&flag, "").unwrap();
+        let cache = script.cache(Limits::of_board(512 << 20));
+        let runs = script.runs();
+        let hanging: Vec<_> = (0..3)
+            .map(|number| {
+                let cache = cache.clone();
+                tokio::spawn(async move {
+                    let engine = Engine::new(&engine_config(stuck)).unwrap();
+                    let wasm = component(number);
+                    cache.compiled("stuck.wasm", &wasm, stuck, &engine).await
+                })
+            })
+            .collect();
+        while script.runs() == runs {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let engine = Engine::new(&engine_config(free)).unwrap();
+        let wasm = component(9);
+        let compiled = cache.compiled("free.wasm", &wasm, free, &engine);
+        compiled.await.unwrap();
+        for task in hanging {
+            task.abort();
+            assert!(task.await.is_err_and(|error| error.is_cancelled()));
+        }
+        fs::remove_file(flag).unwrap();
+    }
+}
+
+#[test]
+fn m4_a_child_has_half_of_a_boards_memory_at_most() {
+    for (board, memory, at_once) in [
+        (0, 256, 1),
+        (480, 256, 1),
+        (900, 450, 1),
+        (1_800, 900, 2),
+        (8_000, 1_024, 2),
+    ] {
+        let limits = Limits::of_board(board << 20);
+        assert_eq!(
+            (limits.memory >> 20, limits.at_once),
+            (memory, at_once),
+            "{board}"
+        );
+    }
 }
 
 #[tokio::test]
@@ -414,6 +590,9 @@ async fn the_compiler_runs_without_privileges() {
             .collect::<Vec<_>>()
     };
     assert_eq!(field("NoNewPrivs:"), ["1"]);
+    // M4: the first to go where memory runs out.
+    let score = fs::read_to_string(format!("/proc/{id}/oom_score_adj")).unwrap();
+    assert_eq!(score.trim(), "800");
     if rustix::process::geteuid().is_root() {
         assert_eq!(field("Uid:"), ["65534"; 4]);
         assert_eq!(field("Gid:"), ["65534"; 4]);

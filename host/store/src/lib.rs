@@ -18,6 +18,7 @@ mod images;
 mod intents;
 mod keys;
 mod migrations;
+mod moments;
 mod open;
 mod plugin_data;
 mod remembered;
@@ -31,6 +32,8 @@ pub use error::{PluginDataError, StoreError};
 pub use images::ImageRecord;
 pub use intents::Intent;
 pub use keys::{KeyOwner, read_global_key};
+#[cfg(feature = "moments")]
+pub use moments::{AFTER_WRITE, BEFORE_WRITE};
 pub use open::{FILE_NAME, LOCK_NAME, Opened};
 pub use plugin_data::{MAX_KEY, MAX_KEYS, MAX_TOTAL, MAX_VALUE};
 pub use settings::LogPosition;

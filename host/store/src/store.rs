@@ -10,6 +10,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 use secure_fs::SecureFile;
 
 use crate::keys::Keys;
+use crate::moments::WriteMoments;
 use crate::open::{COMPANIONS, reconnect};
 use crate::plugin_data::Usage;
 use crate::remembered::{self, DeviceUuids};
@@ -38,6 +39,7 @@ struct Inner {
     keys: RwLock<Keys>,
     /// What plugins have stored, of those that have written; taken before the connection.
     plugin_usage: Mutex<BTreeMap<String, Usage>>,
+    moments: WriteMoments,
     /// Holds the lock on the state folder.
     _lock: File,
 }
@@ -66,6 +68,7 @@ impl Store {
                 identity,
                 keys: RwLock::new(loaded.identity.keys),
                 plugin_usage: Mutex::default(),
+                moments: WriteMoments::default(),
                 _lock: lock,
             }),
         };
@@ -159,6 +162,11 @@ impl Store {
         usage.unwrap_or_else(PoisonError::into_inner)
     }
 
+    #[cfg(feature = "moments")]
+    pub(crate) fn moments(&self) -> &WriteMoments {
+        &self.inner.moments
+    }
+
     pub(crate) fn keys(&self) -> &RwLock<Keys> {
         &self.inner.keys
     }
@@ -178,9 +186,14 @@ impl Store {
         action: &'static str,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let mut connection = self.connection();
-        self.return_to_disk(&mut connection)?;
-        begin(&mut connection, action, work)
+        self.inner.moments.before();
+        let done = {
+            let mut connection = self.connection();
+            self.return_to_disk(&mut connection)?;
+            begin(&mut connection, action, work)?
+        };
+        self.inner.moments.after();
+        Ok(done)
     }
 
     /// Opens the database itself where a copy was read. What was read until now is what it holds, as nothing was

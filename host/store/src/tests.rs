@@ -3,6 +3,7 @@
 mod damage;
 mod durability;
 mod full_disk;
+mod power_loss;
 
 use std::collections::BTreeMap;
 use std::path::Path;

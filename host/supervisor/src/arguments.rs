@@ -32,12 +32,6 @@ pub(crate) enum Command {
         #[command(flatten)]
         removal: Removal,
     },
-    /// Runs one WebAssembly service; started by the wasm engine
-    #[command(hide = true)]
-    WasmService {
-        #[arg(long)]
-        record: PathBuf,
-    },
 }
 
 #[derive(Subcommand)]
@@ -154,6 +148,17 @@ pub(crate) struct Flags {
         default_missing_value = "true"
     )]
     pub(crate) allow_unpinned: Option<bool>,
+
+    /// Whether the cloud may be spoken to without TLS (`http://`) where it is another machine: whoever is on the way
+    /// reads this device's key and decides what it runs [default: false] [config: allow_plain]
+    #[arg(
+        long,
+        value_name = "BOOL",
+        env = "SUPERVISOR_ALLOW_PLAIN",
+        num_args = 0..=1,
+        default_missing_value = "true"
+    )]
+    pub(crate) allow_plain: Option<bool>,
 
     /// The configuration file; no other is read [default: none]
     #[arg(long, value_name = "FILE", env = "SUPERVISOR_CONFIG")]

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use api::App;
 use cloud_link::{
-    Client, CloudError, ConfigFile, Connectivity, Identity, LogEnd, Poll, Provisioned, Queue,
-    QueueError, Refused, Settings, establish, keep_tunnel, user_agent,
+    Client, CloudError, ConfigFile, Connectivity, Identity, LogEnd, PlainHttp, Poll, Provisioned,
+    Queue, QueueError, Refused, Settings, establish, keep_tunnel, user_agent,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -66,11 +66,12 @@ impl Membership {
     pub(crate) fn find(
         config: &ConfigJson,
         branding: &Branding,
+        plain: PlainHttp,
         store: &mut Store,
     ) -> Result<Self> {
         let own = store.device_uuid().clone();
         let root_ca = format!("{}RootCA", branding.folder);
-        match establish(&DeviceConfig(config.clone()), &own, &root_ca) {
+        match establish(&DeviceConfig(config.clone()), &own, &root_ca, plain) {
             Ok(established) => {
                 store.adopt_device_uuid(&established.uuid)?;
                 Ok(Membership {

@@ -3,12 +3,15 @@
 //! A key of the file that is not known is an error that names its line: a misspelt key would otherwise
 //! be a setting that silently does nothing.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
+use cloud_link::PlainHttp;
+use engine::wasm::UserRange;
 use model::{AppUuid, Branding};
 use os::UnitName;
 use serde::Deserialize;
@@ -65,6 +68,10 @@ pub(crate) struct Configuration {
     /// The plugins that the layout ships with, and which files they are.
     pub(crate) stock_plugins: PathBuf,
     pub(crate) allow_unpinned: bool,
+    /// TCP ports that stay open where a target asks for a firewall.
+    pub(crate) firewall_ports: BTreeSet<u16>,
+    /// The cloud may be another machine without TLS.
+    pub(crate) allow_plain: bool,
     pub(crate) host_root: PathBuf,
     pub(crate) device_type: PathBuf,
     pub(crate) config_json: PathBuf,
@@ -74,6 +81,8 @@ pub(crate) struct Configuration {
     pub(crate) vpn_unit: UnitName,
     pub(crate) own_app: Option<AppUuid>,
     pub(crate) exclusive: bool,
+    /// Who the processes of wasm services are.
+    pub(crate) service_users: UserRange,
     /// Names by which clients may call the device beside its own, in lower case.
     pub(crate) host_names: Vec<String>,
     /// What is set and does nothing, a sentence each.
@@ -82,10 +91,20 @@ pub(crate) struct Configuration {
     pub(crate) branding: Branding,
     /// By the plugin's name; handed on as it is.
     pub(crate) plugins: toml::Table,
-    /// This program.
-    pub(crate) program: PathBuf,
+    /// The program that runs components, beside this one.
+    pub(crate) wasm_runner: PathBuf,
     /// The program that compiles components, beside this one.
     pub(crate) compiler: PathBuf,
+}
+
+impl Configuration {
+    /// Where the cloud may be spoken to without TLS.
+    pub(crate) fn plain_http(&self) -> PlainHttp {
+        match self.allow_plain {
+            true => PlainHttp::Anywhere,
+            false => PlainHttp::Loopback,
+        }
+    }
 }
 
 /// The configuration file.
@@ -99,6 +118,8 @@ struct File {
     plugin_dirs: Vec<PathBuf>,
     policy: Option<PathBuf>,
     allow_unpinned: Option<bool>,
+    allow_plain: Option<bool>,
+    firewall_ports: Option<BTreeSet<u16>>,
     host_root: Option<PathBuf>,
     device_type: Option<PathBuf>,
     config_json: Option<PathBuf>,
@@ -108,6 +129,7 @@ struct File {
     vpn_unit: Option<String>,
     own_app: Option<String>,
     exclusive: Option<bool>,
+    first_service_user: Option<u32>,
     local_mode_auth: Option<api::LocalModeAuth>,
     host_names: Vec<String>,
     log: Option<String>,
@@ -179,6 +201,8 @@ fn merge(flags: Flags, file: File, program: &Path) -> Result<Configuration> {
             .allow_unpinned
             .or(file.allow_unpinned)
             .unwrap_or(false),
+        firewall_ports: file.firewall_ports.unwrap_or(FIREWALL_PORTS.into()),
+        allow_plain: flags.allow_plain.or(file.allow_plain).unwrap_or(false),
         device_type: path(flags.device_type, file.device_type, || {
             host_root.join("mnt/boot/device-type.json")
         })?,
@@ -205,13 +229,14 @@ fn merge(flags: Flags, file: File, program: &Path) -> Result<Configuration> {
             None => None,
         },
         host_root,
+        service_users: service_users(file.first_service_user)?,
         exclusive: flags.exclusive.or(file.exclusive).unwrap_or(false),
         host_names: host_names(first_filled(flags.host_names, file.host_names))?,
         without_effect,
         log: flags.log.or(file.log).unwrap_or_else(|| "info".into()),
         branding: file.branding,
         plugins: file.plugins,
-        program: program.to_owned(),
+        wasm_runner: bin.join("supervisor-wasm"),
         compiler: bin.join("supervisor-compile"),
     })
 }
@@ -244,6 +269,21 @@ fn addresses(
         .collect()
 }
 
+/// A range of that length which begins there.
+fn service_users(first: Option<u32>) -> Result<UserRange> {
+    let range = UserRange::default();
+    let first = first.unwrap_or(range.first);
+    // Below are the system's users and its people; above, numbers that some programs take for negative ones.
+    if first < 1000 || first > i32::MAX.unsigned_abs() - range.count {
+        bail!(
+            "`first_service_user = {first}` leaves no {} users from 1,000 to {}",
+            range.count,
+            i32::MAX
+        );
+    }
+    Ok(UserRange { first, ..range })
+}
+
 /// In lower case, without the dot of the root, as requests are compared with them.
 fn host_names(names: Vec<String>) -> Result<Vec<String>> {
     let name = |text: &String| {
@@ -260,6 +300,9 @@ fn host_names(names: Vec<String>) -> Result<Vec<String>> {
     };
     names.iter().map(name).collect()
 }
+
+/// SSH of the host and the engine over TCP (device behaviour 6.9).
+const FIREWALL_PORTS: [u16; 2] = [22222, 2375];
 
 /// The port of the API (device API, "Limits").
 const DEFAULT_PORT: u16 = 48484;
@@ -333,9 +376,14 @@ mod tests {
             Path::new("/opt/dist/stock-plugins.toml")
         );
         assert!(!configuration.allow_unpinned);
+        assert_eq!(configuration.plain_http(), PlainHttp::Loopback);
         assert_eq!(
             configuration.compiler,
             Path::new("/opt/dist/bin/supervisor-compile")
+        );
+        assert_eq!(
+            configuration.wasm_runner,
+            Path::new("/opt/dist/bin/supervisor-wasm")
         );
         let address = "127.0.0.1:48484".parse().unwrap();
         assert_eq!(configuration.listen, [ListenAddress::with_keys(address)]);
@@ -364,6 +412,7 @@ mod tests {
             listen = ["127.0.0.1:1", "[::1]:2=open+any-process"]
             engine = "wasm"
             exclusive = true
+            allow_plain = true
             local_mode_auth = "local-endpoints"
             host_names = ["Board.example.com."]
             host_actions = "rehearse"
@@ -383,6 +432,7 @@ mod tests {
         assert_eq!(merged.state_dir, Path::new("/flag/state"));
         assert_eq!(merged.plugin_dirs, [Path::new("/flag/plugins")]);
         assert!(!merged.exclusive);
+        assert_eq!(merged.plain_http(), PlainHttp::Anywhere);
         assert_eq!(merged.host_root, Path::new("/file/root"));
         assert_eq!(
             merged.device_type,
@@ -425,6 +475,7 @@ mod tests {
         for (file, named) in [
             ("engine = \"wasm\"\nstat_dir = \"x\"", "line 2"),
             ("engine = \"podman\"", "line 1"),
+            ("firewall_ports = [70000]", "line 1"),
             ("host_actions = \"none\"", "line 1"),
             ("listen = [\"localhost\"]", "localhost"),
             ("host_names = [\"a b\"]", "`a b`"),

@@ -19,6 +19,7 @@ use store::Store;
 
 use crate::cloud::Cloud;
 use crate::facts::{Board, DeviceFacts, host_name};
+use crate::firewall::FirewallState;
 use crate::power::Power;
 use crate::{happenings, outlook};
 
@@ -39,6 +40,7 @@ pub(crate) struct RunningDevice {
     pub(crate) power: Power,
     pub(crate) events: Events,
     pub(crate) store: Store,
+    pub(crate) firewall: FirewallState,
 }
 
 impl api::Device for RunningDevice {
@@ -153,6 +155,7 @@ impl api::Device for RunningDevice {
     fn problems(&self) -> Vec<String> {
         let mut problems = self.reconciler.problems();
         problems.extend(self.cloud.problems());
+        problems.extend(self.firewall.problem());
         if !self.store.is_on_disk() {
             problems.push(
                 "nothing can be written into the state folder: its disk is full or read-only"

@@ -1,5 +1,5 @@
-//! The plugins, as the API asks for them. They are loaded while the API already answers: a plugin that
-//! takes long to compile holds up the requests for plugins and no other.
+//! The plugins, as the API asks for them. They are loaded while the API already answers, one by one: a plugin that
+//! takes long to compile holds up the requests for it and no others.
 
 use std::time::Duration;
 
@@ -7,30 +7,31 @@ use api::{Body, Found, PluginRoutes, PluginTally};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::Method;
-use plugins::{Plugins, PluginsConfig};
+use plugins::{Action, Plugins, PluginsConfig};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::plugin_writes::PluginWrites;
 
-/// How long a request waits for plugins to be loaded.
-const LOAD_WITHIN: Duration = Duration::from_secs(30);
+/// How long a request waits for the plugin that answers it to be loaded.
+const SERVED_WITHIN: Duration = Duration::from_secs(10);
+/// How long what the device does by itself waits for the plugin that does it.
+const SETTLED_WITHIN: Duration = Duration::from_secs(30);
+/// How long plugins may take to begin before the device is not healthy.
+const BEGUN_WITHIN: Duration = Duration::from_secs(60);
 
-/// How long that may take before the device is not healthy: a slow board compiles each at its first start.
-const LOADED_WITHIN: Duration = Duration::from_secs(1800);
-
-/// The plugins, loaded or not yet.
+/// The plugins, begun or not yet.
 #[derive(Clone)]
 pub(crate) struct PluginEndpoints {
     state: watch::Receiver<State>,
-    begun: Instant,
+    since: Instant,
 }
 
 #[derive(Clone)]
 enum State {
-    Loading,
-    Loaded(Plugins),
+    Beginning,
+    Begun(Plugins),
     /// The log says why.
     Failed,
 }
@@ -38,12 +39,12 @@ enum State {
 impl PluginEndpoints {
     /// Begins to load plugins in the background. Runs in a tokio runtime.
     pub(crate) fn start(config: PluginsConfig) -> Self {
-        let (publish, state) = watch::channel(State::Loading);
+        let (publish, state) = watch::channel(State::Beginning);
         tokio::spawn(async move {
             // In a task of its own, so that a panic in it is seen.
-            let loaded = tokio::spawn(Plugins::start(config)).await;
-            let loaded = match loaded {
-                Ok(Ok(plugins)) => State::Loaded(plugins),
+            let begun = tokio::spawn(async { Plugins::start(config) }).await;
+            let begun = match begun {
+                Ok(Ok(plugins)) => State::Begun(plugins),
                 Ok(Err(error)) => {
                     tracing::error!("no plugin can be loaded: {error}");
                     State::Failed
@@ -53,11 +54,11 @@ impl PluginEndpoints {
                     State::Failed
                 }
             };
-            publish.send_replace(loaded);
+            publish.send_replace(begun);
         });
         PluginEndpoints {
             state,
-            begun: Instant::now(),
+            since: Instant::now(),
         }
     }
 
@@ -68,46 +69,44 @@ impl PluginEndpoints {
         }
     }
 
-    /// The plugins once they are loaded; `None` where they cannot be, or take too long.
-    pub(crate) async fn loaded(&self) -> Option<Plugins> {
-        self.clone().wait().await
-    }
-
     fn plugins(&self) -> Option<Plugins> {
         match &*self.state.borrow() {
-            State::Loaded(plugins) => Some(plugins.clone()),
-            State::Loading | State::Failed => None,
+            State::Begun(plugins) => Some(plugins.clone()),
+            State::Beginning | State::Failed => None,
         }
     }
 
-    /// The plugins once they are loaded, however long that takes; `None` where they cannot be.
-    pub(crate) async fn settled(&self) -> Option<Plugins> {
+    /// The plugins once they have begun; `None` where they cannot.
+    async fn begun(&self) -> Option<Plugins> {
         let mut state = self.state.clone();
-        let settled = state.wait_for(|state| !matches!(state, State::Loading));
-        let _ = settled.await;
+        let begun = state.wait_for(|state| !matches!(state, State::Beginning));
+        let _ = begun.await;
         self.plugins()
     }
 
-    async fn wait(mut self) -> Option<Plugins> {
-        let settled = self
-            .state
-            .wait_for(|state| !matches!(state, State::Loading));
-        // Too late, or gone: then there are none.
-        let _ = tokio::time::timeout(LOAD_WITHIN, settled).await;
-        self.plugins()
+    /// The plugins once it is known who provides `action`, however long that takes; `None` where none can be loaded.
+    pub(crate) async fn settled(&self, action: Action) -> Option<Plugins> {
+        let plugins = self.begun().await?;
+        plugins.settled(action).await;
+        Some(plugins)
+    }
+
+    /// As [`Self::settled`], and `None` where that takes too long.
+    pub(crate) async fn settled_in_time(&self, action: Action) -> Option<Plugins> {
+        let settled = tokio::time::timeout(SETTLED_WITHIN, self.settled(action)).await;
+        settled.ok().flatten()
     }
 }
 
 impl api::Endpoints for PluginEndpoints {
     fn problems(&self) -> Vec<String> {
         match &*self.state.borrow() {
-            State::Loaded(plugins) => plugins.runtime_problems(),
+            State::Begun(plugins) => plugins.runtime_problems(),
             State::Failed => vec!["no plugin can be loaded: the log says why".to_owned()],
-            State::Loading if self.begun.elapsed() > LOADED_WITHIN => {
-                let minutes = self.begun.elapsed().as_secs() / 60;
-                vec![format!("plugins are being loaded for {minutes} minutes")]
+            State::Beginning if self.since.elapsed() > BEGUN_WITHIN => {
+                vec!["plugins have not begun to be loaded".to_owned()]
             }
-            State::Loading => Vec::new(),
+            State::Beginning => Vec::new(),
         }
     }
 
@@ -116,17 +115,29 @@ impl api::Endpoints for PluginEndpoints {
             .is_some_and(|plugins| plugins.allow_unpinned())
     }
 
-    fn are_loaded(&self) -> bool {
-        !matches!(&*self.state.borrow(), State::Loading)
+    fn listed(&self) -> BoxFuture<'_, ()> {
+        let listed = async {
+            if let Some(plugins) = self.begun().await {
+                plugins.listed().await;
+            }
+        };
+        in_time(listed).boxed()
     }
 
-    fn loaded(&self) -> BoxFuture<'_, ()> {
-        self.clone().wait().map(drop).boxed()
+    fn served<'a>(&'a self, method: &'a Method, path: &'a str) -> BoxFuture<'a, ()> {
+        let served = async move {
+            if let Some(plugins) = self.begun().await {
+                plugins.served(method, path).await;
+            }
+        };
+        in_time(served).boxed()
     }
 
     fn find(&self, method: &Method, path: &str) -> Found {
-        let Some(plugins) = self.plugins() else {
-            return Found::Nothing;
+        let plugins = match &*self.state.borrow() {
+            State::Begun(plugins) => plugins.clone(),
+            State::Beginning => return Found::Loading("plugins are being loaded".to_owned()),
+            State::Failed => return Found::Nothing,
         };
         match plugins.find(method, path) {
             plugins::Found::Route(route) => Found::Route {
@@ -141,22 +152,23 @@ impl api::Endpoints for PluginEndpoints {
                     .filter_map(|method| method.trim().parse().ok())
                     .collect(),
             ),
+            plugins::Found::Loading { plugin: Some(name) } => {
+                Found::Loading(format!("plugin `{name}` is being loaded"))
+            }
+            plugins::Found::Loading { plugin: None } => {
+                Found::Loading("plugins are being loaded".to_owned())
+            }
             plugins::Found::None => Found::Nothing,
         }
     }
 
     fn identify(&self) {
-        match self.plugins() {
-            Some(plugins) => plugins.identify(),
-            None => {
-                let waiting = self.clone().wait();
-                tokio::spawn(async move {
-                    if let Some(plugins) = waiting.await {
-                        plugins.identify();
-                    }
-                });
+        let endpoints = self.clone();
+        tokio::spawn(async move {
+            if let Some(plugins) = endpoints.settled_in_time(Action::Identify).await {
+                plugins.identify();
             }
-        }
+        });
     }
 
     fn tallies(&self) -> Vec<PluginTally> {
@@ -187,6 +199,12 @@ impl api::Endpoints for PluginEndpoints {
             })
             .collect()
     }
+}
+
+/// Waits no longer than a request does.
+async fn in_time(waiting: impl Future<Output = ()>) {
+    // Too late: then whoever asks is told so.
+    let _ = tokio::time::timeout(SERVED_WITHIN, waiting).await;
 }
 
 /// The host's own routes, as plugins are told of them.

@@ -74,11 +74,13 @@ async fn open_wasm(
 ) -> Result<Wasm> {
     let config = WasmConfig {
         folder: configuration.state_dir.join("wasm"),
-        runner: configuration.program.clone(),
+        runner: configuration.wasm_runner.clone(),
         cache,
         api: addresses.iter().find_map(on_loopback),
         host_root: configuration.host_root.clone(),
         disk: Disk::default(),
+        users: configuration.service_users,
+        requires_confinement: Arc::new(|| false),
     };
     Ok(Wasm::open(config, scope).await?)
 }

@@ -19,7 +19,7 @@ use serde::Deserialize;
 
 pub(crate) use addresses::Addresses;
 use addresses::rivals_of_gateway;
-pub(crate) use readings::{Readings, Sensors};
+pub(crate) use readings::{Readings, Sensors, memory_of_board};
 
 /// How long addresses are taken to be what they were (device behaviour 6.6).
 const ADDRESSES_FOR: Duration = Duration::from_secs(30);

@@ -8,7 +8,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use model::{ActionError, BootId, DesiredHost, HostPart, PowerAction};
 use os::ConfigJson;
-use plugins::{BootComparison, BootConfigError, BootSetting};
+use plugins::{Action, BootComparison, BootConfigError, BootSetting};
 use reconcile::{HostLook, Reconciler};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -68,7 +68,8 @@ impl HostSettings {
         there.ok_or_else(|| "the supervisor is stopping".to_owned())
     }
 
-    /// How the host is configured, by variable, whoever did it. Waits for plugins for as long as they take.
+    /// How the host is configured, by variable, whoever did it. Waits for the plugin of the
+    /// boot configuration for as long as that takes.
     pub(crate) async fn current(&self) -> BTreeMap<String, String> {
         let mut current = BTreeMap::new();
         if self.persistent_logging().await == Ok(true) {
@@ -80,7 +81,7 @@ impl HostSettings {
         let Ok(parts) = self.parts().await else {
             return current;
         };
-        if let Some(plugins) = parts.plugins.settled().await {
+        if let Some(plugins) = parts.plugins.settled(Action::BootConfig).await {
             match plugins.boot_settings().await {
                 Ok(settings) => current.extend(settings.into_iter().map(|of| (of.name, of.value))),
                 Err(BootConfigError::Unavailable) => {}
@@ -97,7 +98,7 @@ impl HostSettings {
         wanted: &DesiredHost,
     ) -> Result<BootComparison, BootConfigError> {
         let parts = self.parts().await.map_err(BootConfigError::Failed)?;
-        let plugins = parts.plugins.loaded().await;
+        let plugins = parts.plugins.settled_in_time(Action::BootConfig).await;
         let plugins = plugins.ok_or(BootConfigError::Unavailable)?;
         plugins.compare_boot_config(settings(wanted)).await
     }
@@ -134,7 +135,7 @@ impl HostSettings {
 
     async fn set_boot_config(&self, wanted: &DesiredHost) -> Result<(), String> {
         let parts = self.parts().await?;
-        let plugins = parts.plugins.loaded().await;
+        let plugins = parts.plugins.settled_in_time(Action::BootConfig).await;
         let plugins = plugins.ok_or("plugins have not been loaded")?;
         let failed = |error: BootConfigError| error.to_string();
         let before = plugins.compare_boot_config(settings(wanted)).await;

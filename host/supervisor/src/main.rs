@@ -10,6 +10,7 @@ mod device;
 mod endpoints;
 mod engines;
 mod facts;
+mod firewall;
 mod happenings;
 mod host;
 mod host_name;
@@ -50,7 +51,6 @@ fn main() -> ExitCode {
             plugins_trust::trust(&file, *flags)
         }
         Command::RemoveServices { flags, removal } => remove_services::remove(*flags, &removal),
-        Command::WasmService { record } => return wasm_runner::run(&record),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::arguments::Flags;
 use crate::configuration::{self, Configuration};
-use crate::facts::Board;
+use crate::facts::{Board, memory_of_board};
 use crate::host::Host;
 use crate::{address, run};
 
@@ -67,7 +67,7 @@ fn of_folders(configuration: &Configuration) -> Result<Value> {
     let cache = sandbox::Cache::new(
         scratch.path().join("compiled"),
         &configuration.compiler,
-        sandbox::Limits::default(),
+        sandbox::Limits::of_board(memory_of_board()),
     )?;
     let mut configuration = configuration.clone();
     configuration.state_dir = scratch.path().to_owned();
@@ -88,7 +88,8 @@ fn of_folders(configuration: &Configuration) -> Result<Value> {
                 cloud: Arc::new(plugins::NoCloud),
             },
         );
-        let plugins = Plugins::start(config).await?;
+        let plugins = Plugins::start(config)?;
+        plugins.loaded().await;
         let report = serde_json::to_value(plugins.report())?;
         plugins.shutdown().await;
         Ok(report)

@@ -23,6 +23,7 @@ pub(crate) fn of(
     let account = RegistryAuth {
         user: format!("d_{}", store.device_uuid()),
         password: access.key.reveal().to_owned(),
+        cloud: Some(access.url),
     };
     Some((host.trim_end_matches('/').to_owned(), account))
 }

@@ -5,14 +5,16 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use api::{Events, Listener};
 use engine::Scope;
 use model::compose::{DeviceFacts as ServiceFacts, HostFacts};
+use os::Firewall;
 use plugins::PluginsConfig;
-use reconcile::{AbortAt, Limits, Reconciler, ReconcilerConfig};
+use reconcile::{Limits, Moments, Reconciler, ReconcilerConfig};
 use store::{Opened, Store};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::address::{self, AddressFile};
@@ -21,7 +23,8 @@ use crate::cloud::{self, Membership};
 use crate::configuration::{Configuration, HostActions};
 use crate::device::{RunningDevice, UNNAMED};
 use crate::endpoints::{PluginData, PluginEndpoints, reserved_routes};
-use crate::facts::{Board, DeviceFacts, host_name};
+use crate::facts::{Board, DeviceFacts, host_name, memory_of_board};
+use crate::firewall::{FirewallSettings, FirewallState};
 use crate::host::Host;
 use crate::host_name::HostName;
 use crate::host_settings::HostSettings;
@@ -34,8 +37,9 @@ use crate::{engines, happenings, listeners, memory, systemd};
 
 /// Threads that run tasks. A device has other things to do, and each thread costs memory.
 const WORKERS: usize = 2;
-/// Threads for what blocks: the store, files. Mostly none exist.
-const BLOCKING: usize = 8;
+/// Threads for what blocks: the store, files. They are there when they are needed, mostly none, and what waits on one
+/// keeps no other from working. Names are looked up elsewhere (`names`), since name servers make them wait longest.
+const BLOCKING: usize = 64;
 
 /// How long what blocks may take to end before the device is started anew in the same process.
 const SETTLES_WITHIN: Duration = Duration::from_secs(10);
@@ -93,7 +97,12 @@ async fn device(configuration: &Configuration) -> Result<Ending> {
     let host = Host::new(configuration);
     host.announce();
     // Before anything bears the device's uuid.
-    let membership = Membership::find(&host.config_json, &configuration.branding, &mut store)?;
+    let membership = Membership::find(
+        &host.config_json,
+        &configuration.branding,
+        configuration.plain_http(),
+        &mut store,
+    )?;
     let stopping = CancellationToken::new();
     let begin_again = CancellationToken::new();
     let around = Around {
@@ -155,6 +164,10 @@ async fn device(configuration: &Configuration) -> Result<Ending> {
     tunnel.context("the cloud's way in failed as it stopped")?;
     served.context("the API failed as it stopped")?;
     parts.endpoints.shutdown().await;
+    parts
+        .firewall_ends
+        .await
+        .context("the firewall failed as it stopped")?;
     parts.host_settings.detach();
     Ok(ending)
 }
@@ -165,6 +178,8 @@ struct Parts {
     endpoints: PluginEndpoints,
     host_settings: HostSettings,
     has_docker: bool,
+    /// Ends once the host's firewall is as it was before.
+    firewall_ends: JoinHandle<()>,
 }
 
 /// What the parts are started with beside configuration and store.
@@ -198,7 +213,7 @@ impl Parts {
         let cache = sandbox::Cache::new(
             configuration.state_dir.join("compiled"),
             &configuration.compiler,
-            sandbox::Limits::default(),
+            sandbox::Limits::of_board(memory_of_board()),
         )?;
         let scope = Scope {
             device: store.device_uuid().clone(),
@@ -242,12 +257,26 @@ impl Parts {
             happened: happenings::told_to(&events),
             offers: board.offers(branding),
             limits: Limits::default(),
-            abort_at: abort_at()?,
+            moments: moments()?,
         })?;
         let vpn = configuration.vpn_unit.clone();
         let vpn = Some(vpn).filter(|_| membership.managed);
         let variables = Variables::new(host.os.clone(), vpn, run_folder.variables());
         variables.follow(&reconciler, stopping);
+        let firewall = FirewallState::default();
+        let firewall_ends = firewall.follow(
+            FirewallSettings {
+                firewall: match configuration.host_actions {
+                    HostActions::Dbus => Firewall::of_kernel("nft"),
+                    HostActions::Rehearse => Firewall::rehearsal(),
+                },
+                api_port,
+                network: branding.network.clone(),
+                tcp: configuration.firewall_ports.clone(),
+            },
+            reconciler.in_force(),
+            stopping,
+        );
         let facts = Arc::new(DeviceFacts::new(
             api_port,
             &board,
@@ -279,6 +308,7 @@ impl Parts {
             branding: branding.clone(),
             power,
             store: store.clone(),
+            firewall,
         });
         let endpoints = PluginEndpoints::start(plugins_config(
             configuration,
@@ -298,20 +328,28 @@ impl Parts {
             endpoints,
             host_settings,
             has_docker,
+            firewall_ends,
         })
     }
 }
 
-/// The moment at which a test wants this process killed ([`AbortAt`]).
-fn abort_at() -> Result<Option<Arc<AbortAt>>> {
+/// The moment at which a test wants this process killed.
+#[cfg(feature = "abort-at")]
+fn moments() -> Result<Moments> {
     let variable = "SUPERVISOR_TEST_ABORT_AT";
     let Some(value) = std::env::var_os(variable) else {
-        return Ok(None);
+        return Ok(Moments::default());
     };
-    match value.to_string_lossy().parse() {
-        Ok(moment) => Ok(Some(Arc::new(moment))),
-        Err(error) => Err(anyhow!("{variable}: {error}")),
+    match value.to_string_lossy().parse::<reconcile::AbortAt>() {
+        Ok(moment) => Ok(moment.into()),
+        Err(error) => Err(anyhow::anyhow!("{variable}: {error}")),
     }
+}
+
+/// Nobody is told of moments: only the program that tests run is built with that.
+#[cfg(not(feature = "abort-at"))]
+fn moments() -> Result<Moments> {
+    Ok(Moments::default())
 }
 
 /// The parts of the supervisor that plugins reach.
@@ -347,6 +385,8 @@ pub(crate) fn plugins_config(
         os: host.os.clone(),
         journal: host.journal.clone(),
         core_routes: reserved_routes(),
+        board_memory: memory_of_board(),
+        return_memory: Some(memory::return_unused),
         slots: plugins::DEFAULT_SLOTS,
     }
 }

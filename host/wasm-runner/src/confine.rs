@@ -1,12 +1,18 @@
 //! What the process of a service gives up before it runs anything.
+//!
+//! [`settle`] comes first, with all rights of the supervisor; then whatever takes them is opened: folders, low ports,
+//! compiled code. [`confine`] comes last, and the service runs behind it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use rustix::process::{Resource, Rlimit, getpid, setpriority_process, setrlimit, setsid};
-use rustix::thread::{CpuSet, sched_setaffinity, set_no_new_privs};
+use anyhow::{Context as _, Result, bail};
+use confinement::{Bound, Bounds, Confinement, FileAccess, Identity, Report, Sockets, SystemCalls};
+use rustix::fs::Mode;
+use rustix::process::{getpid, setsid, umask};
+use rustix::thread::{CpuSet, sched_setaffinity};
 
-use crate::record::Launch;
+use crate::record::{ControlGroup, Launch, Network};
 
 /// Behind the supervisor, which keeps 0.
 const NICENESS: i32 = 5;
@@ -14,29 +20,36 @@ const NICENESS: i32 = 5;
 const OOM_SCORE: i64 = 300;
 /// Descriptors of a process, its service's sockets and files among them.
 const MAX_DESCRIPTORS: u64 = 4096;
+/// Threads of a service's user: those of two processes, since one takes over from another, each with more than it ever
+/// has.
+const MAX_THREADS: u64 = 128;
+/// New files are for the service and the services of its app.
+const UMASK: u32 = 0o007;
 
-/// Leaves the supervisor's session, so that nothing that ends it ends this process, and lowers what
-/// the process may do. What the system does not let us lower is left as it is: the limits that
-/// services rely on are kept by the runner itself.
-pub(crate) fn confine(launch: &Launch) {
+/// What the system's resolver reads, each time anew: names and where to ask for them. What of it is not for everybody is
+/// kept by its mode.
+const RESOLVER: [&str; 8] = [
+    "/etc",
+    "/lib",
+    "/lib64",
+    "/usr/lib",
+    "/usr/lib64",
+    "/run/NetworkManager",
+    "/run/resolvconf",
+    "/run/systemd/resolve",
+];
+
+/// Leaves the supervisor's session, so that nothing that ends it ends this process, and goes where the engine wants it:
+/// into its control groups, onto its processors. Answers what of it bounds the process now.
+pub(crate) fn settle(launch: &Launch) -> Report {
     // Fails where this process leads a group already, as one that a shell started does.
     let _ = setsid();
-    let _ = set_no_new_privs(true);
-    let _ = setpriority_process(None, NICENESS);
-    let score = if launch.oom_score_adj == 0 {
-        OOM_SCORE
-    } else {
-        launch.oom_score_adj.clamp(-1000, 1000)
-    };
-    let _ = fs::write("/proc/self/oom_score_adj", score.to_string());
-    let limit = |most| Rlimit {
-        current: Some(most),
-        maximum: Some(most),
-    };
-    let _ = setrlimit(Resource::Nofile, limit(MAX_DESCRIPTORS));
-    let _ = setrlimit(Resource::Core, limit(0));
+    let mut report = Report::default();
     for group in &launch.cgroups {
-        enter(group);
+        let entered = enter(group);
+        for wall in &group.walls {
+            report.note(*wall, entered.clone());
+        }
     }
     if !launch.cpuset.is_empty() {
         let mut cpus = CpuSet::new();
@@ -45,11 +58,94 @@ pub(crate) fn confine(launch: &Launch) {
                 cpus.set(*cpu);
             }
         }
+        // A set without a processor of this machine means all of them.
         let _ = sched_setaffinity(None, &cpus);
+    }
+    report
+}
+
+fn enter(group: &ControlGroup) -> Result<(), String> {
+    let pid = getpid().as_raw_pid().to_string();
+    fs::write(group.path.join("cgroup.procs"), pid)
+        .map_err(|error| format!("failed to enter `{}`: {error}", group.path.display()))
+}
+
+/// Takes away all that the service does not need. `settled` is what [`settle`] answered, and `folder` the container's.
+///
+/// # Errors
+/// Where the process cannot become the service's user, and where a wall is missing that the policy requires.
+pub(crate) fn confine(launch: &Launch, folder: &Path, settled: Report) -> Result<Report> {
+    umask(Mode::from_raw_mode(UMASK));
+    let mut report = confinement(launch, folder)
+        .apply()
+        .context("failed to confine the service's process")?;
+    report.merge(settled);
+    for missing in &launch.missing_walls {
+        report.overrule(missing.clone());
+    }
+    if launch.requires_confinement && !report.missing.is_empty() {
+        bail!(
+            "the policy requires walls that are missing here: {}; `require_confinement = false` in the policy does \
+             without",
+            report.missing_in_words()
+        );
+    }
+    Ok(report)
+}
+
+fn confinement(launch: &Launch, folder: &Path) -> Confinement {
+    let mut limits = vec![Bound::Descriptors(MAX_DESCRIPTORS), Bound::CoreDump(0)];
+    if launch.user.is_some() {
+        limits.push(Bound::Processes(MAX_THREADS));
+    }
+    let oom_score = match launch.oom_score_adj {
+        0 => OOM_SCORE,
+        score => score.clamp(-1000, 1000),
+    };
+    Confinement {
+        bounds: Bounds {
+            limits,
+            niceness: Some(NICENESS),
+            oom_score: Some(oom_score),
+        },
+        identity: launch.user.map(|user| Identity {
+            uid: user.uid,
+            gid: user.app_gid,
+            groups: vec![user.uid],
+        }),
+        files: Some(files(launch, folder)),
+        system_calls: Some(SystemCalls {
+            threads: true,
+            files: true,
+            sockets: match launch.network {
+                Network::None => Sockets::None,
+                Network::Host | Network::Own(_) => Sockets::Internet,
+            },
+        }),
     }
 }
 
-fn enter(group: &Path) {
-    let pid = getpid().as_raw_pid().to_string();
-    let _ = fs::write(group.join("cgroup.procs"), pid);
+fn files(launch: &Launch, folder: &Path) -> FileAccess {
+    let mut access = FileAccess {
+        read: Vec::new(),
+        write: vec![folder.to_owned(), PathBuf::from("/dev/null")],
+    };
+    for folder in &launch.folders {
+        let list = if folder.read_only {
+            &mut access.read
+        } else {
+            &mut access.write
+        };
+        list.push(folder.host.clone());
+    }
+    if let Network::Own(network) = &launch.network {
+        // The networks' tables, and what the containers that they name say of themselves.
+        let parents = network.tables.iter().filter_map(|table| table.parent());
+        access.read.extend(parents.map(crate::record::near));
+        access.read.extend(folder.parent().map(Path::to_owned));
+    }
+    if launch.network != Network::None {
+        access.read.extend(RESOLVER.map(PathBuf::from));
+    }
+    access
 }

@@ -1,7 +1,8 @@
 //! One run of a service's component: what it is given, and how it ended.
 
 use std::fs;
-use std::path::Path;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
@@ -12,7 +13,8 @@ use wasmtime_wasi::sockets::WasiSocketsCtxView;
 use wasmtime_wasi::{FsPerms, I32Exit, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 use crate::log_file::Stream;
-use crate::record::{Launch, Network};
+use crate::ownership;
+use crate::record::{Folder, FolderOwner, Launch, Network, ServiceUser};
 use crate::rules::Rules;
 use crate::sockets::{self, SocketTable};
 use crate::stdio::{Input, Output, ServiceLog};
@@ -168,7 +170,8 @@ impl Guest {
             } else {
                 FsPerms::ReadWrite
             };
-            wasi.preopened_dir(&folder.host, &folder.guest, permissions)?;
+            wasi.preopened_dir(&folder.host, &folder.guest, permissions)
+                .map_err(|error| error.context(format!("failed to mount `{}`", folder.guest)))?;
         }
         match &launch.network {
             Network::None => {
@@ -202,28 +205,55 @@ fn resource_table() -> ResourceTable {
     table
 }
 
-/// Makes the folders that the service sees, and empties the volatile ones.
+/// Makes the folders that the service sees, empties the volatile ones, gives them to its user, and holds them open: from
+/// then on they are reached by these descriptors, whatever becomes of their paths and whoever may follow those.
 ///
 /// # Errors
 /// Where a folder cannot be made; the message names it.
-pub(crate) fn prepare_folders(launch: &Launch) -> Result<()> {
-    for folder in &launch.folders {
-        let host = &folder.host;
-        let prepare = || {
-            if folder.volatile && host.exists() {
-                fs::remove_dir_all(host)?;
-            }
-            fs::create_dir_all(host)
-        };
-        prepare().with_context(|| {
-            format!("failed to mount `{}` at `{}`", host.display(), folder.guest)
+pub(crate) fn prepare_folders(launch: &mut Launch) -> Result<Vec<OwnedFd>> {
+    let mut open = Vec::new();
+    for folder in &mut launch.folders {
+        let is_root = folder.guest == "/" && !folder.read_only;
+        let working_dir = is_root.then_some(launch.working_dir.as_str());
+        let descriptor = prepare_folder(folder, working_dir, launch.user).with_context(|| {
+            format!(
+                "failed to mount `{}` at `{}`",
+                folder.host.display(),
+                folder.guest
+            )
         })?;
+        folder.host = PathBuf::from(format!("/proc/self/fd/{}", descriptor.as_raw_fd()));
+        open.push(descriptor);
     }
-    let root = launch.folders.iter().find(|folder| folder.guest == "/");
-    if let Some(root) = root.filter(|root| !root.read_only) {
-        make_working_dir(&root.host, &launch.working_dir);
+    Ok(open)
+}
+
+fn prepare_folder(
+    folder: &Folder,
+    working_dir: Option<&str>,
+    user: Option<ServiceUser>,
+) -> std::io::Result<OwnedFd> {
+    let host = &folder.host;
+    if folder.volatile && host.exists() {
+        fs::remove_dir_all(host)?;
     }
-    Ok(())
+    let is_new = !host.exists();
+    fs::create_dir_all(host)?;
+    if let Some(working_dir) = working_dir {
+        make_working_dir(host, working_dir);
+    }
+    let descriptor = match folder.owner {
+        FolderOwner::Service | FolderOwner::App => ownership::open_folder(rustix::fs::CWD, host)?,
+        FolderOwner::Host => fs::File::open(host)?.into(),
+    };
+    if let Some(user) = user {
+        if folder.owner == FolderOwner::Host && is_new {
+            // As the reconciler makes folders for locks: anybody writes there, and removes what is their own.
+            rustix::fs::fchmod(&descriptor, rustix::fs::Mode::from_raw_mode(0o1777))?;
+        }
+        ownership::give_folder(&descriptor, folder.owner, user)?;
+    }
+    Ok(descriptor)
 }
 
 /// As in a container, the working directory is there; that it cannot be made is the service's to find.
@@ -285,5 +315,19 @@ impl ResourceLimiter for MemoryLimit {
             self.elements += more;
         }
         Ok(allowed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m9_several_memories_have_one_limit_together() {
+        let mut limit = MemoryLimit::new(100 << 20);
+        assert!(limit.memory_growing(0, 60 << 20, None).unwrap());
+        assert!(!limit.memory_growing(0, 60 << 20, None).unwrap());
+        assert!(limit.memory_growing(0, 40 << 20, None).unwrap());
+        assert!(!limit.table_growing(0, 1, None).unwrap());
     }
 }

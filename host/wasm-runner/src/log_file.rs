@@ -6,6 +6,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -17,6 +18,9 @@ pub const OLDER_LOG: &str = "log.1";
 pub const MAX_FILE: u64 = 1 << 20;
 /// The longest line, in bytes; a longer one is cut into lines of this length.
 pub const MAX_LINE: usize = 16 << 10;
+
+/// Of open(2): the folder is the service's to write into.
+const NOFOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
 
 /// Which of its two streams a service printed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,6 +174,8 @@ impl LogFile {
         let opened = OpenOptions::new()
             .append(true)
             .create(true)
+            .mode(0o600)
+            .custom_flags(NOFOLLOW)
             .open(self.folder.join(LOG))
             .and_then(|file| io::Result::Ok((file.metadata()?.len(), file)));
         match opened {

@@ -26,12 +26,19 @@ impl ProcessId {
     /// # Errors
     /// Where `/proc` cannot be read.
     pub fn own() -> io::Result<Self> {
-        let pid = rustix::process::getpid();
-        Ok(ProcessId {
-            pid: pid.as_raw_pid(),
-            start: start_time(pid).ok_or_else(|| io::Error::other("`/proc` is not readable"))?,
-            boot: boot_id()?,
-        })
+        ProcessId::of(std::process::id())
+    }
+
+    /// The process with this number now.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub fn of(pid: u32) -> io::Result<Self> {
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let start = pid.and_then(|pid| Some((pid.as_raw_pid(), start_time(pid)?)));
+        let (pid, start) = start.ok_or(io::ErrorKind::NotFound)?;
+        let boot = boot_id()?;
+        Ok(ProcessId { pid, start, boot })
     }
 
     /// `None` for a number that no process has; a record may be damaged.
@@ -64,6 +71,17 @@ impl ProcessId {
             return false;
         };
         start_time(pid) == Some(self.start) && boot_id().is_ok_and(|boot| boot == self.boot)
+    }
+
+    /// Whose it is; `None` where it is gone.
+    #[must_use]
+    pub fn uid(&self) -> Option<u32> {
+        let path = format!("/proc/{}/status", self.pid()?.as_raw_pid());
+        let status = fs::read_to_string(path).ok()?;
+        let uid = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+        let uid = uid.split_ascii_whitespace().next()?.parse().ok()?;
+        // After the look: were the number another process's by now, this tells.
+        self.is_alive().then_some(uid)
     }
 
     /// Whether it ran since the last boot, and so might have ended by itself.
@@ -104,6 +122,7 @@ mod tests {
         let own = ProcessId::own().unwrap();
         assert!(own.is_alive());
         assert!(own.open().unwrap().is_some());
+        assert_eq!(own.uid(), Some(rustix::process::getuid().as_raw()));
     }
 
     #[test]

@@ -9,9 +9,12 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use confinement::{MissingWall, Report, Wall};
 use model::{PortMapping, RestartPolicy};
+use rustix::fs::OFlags;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +31,10 @@ pub const LOCK: &str = "lock";
 /// The members of a network, in the network's folder.
 pub const MEMBERS: &str = "members.json";
 
+/// Services of one app, which share a group, read each other's states and ports.
+const RECORD_MODE: u32 = 0o640;
+/// What is no secret of anybody's.
+const OPEN_RECORD_MODE: u32 = 0o644;
 /// The longest record that is read, in bytes.
 const MAX_RECORD: u64 = 4 << 20;
 
@@ -55,12 +62,48 @@ pub struct Launch {
     /// As the kernel has it, -1000 to 1000; more is cut to that, and 0 takes the runner's own
     /// default.
     pub oom_score_adj: i64,
-    /// Control groups to enter before anything runs, each the folder of one.
-    pub cgroups: Vec<PathBuf>,
+    /// Control groups to enter before anything runs.
+    pub cgroups: Vec<ControlGroup>,
+    /// Who the process becomes; `None` leaves it who the supervisor is.
+    pub user: Option<ServiceUser>,
+    /// Walls that the engine knows to be missing.
+    pub missing_walls: Vec<MissingWall>,
+    /// Whether a service is not started where a wall is missing.
+    pub requires_confinement: bool,
     /// Which sockets it may have, and towards whom.
     pub network: Network,
     /// Ports of the host that lead to the service.
     pub ports: Vec<PortMapping>,
+}
+
+/// A control group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControlGroup {
+    /// Its folder.
+    pub path: PathBuf,
+    /// What it bounds.
+    pub walls: Vec<Wall>,
+}
+
+/// A user of the host that is one service's, by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServiceUser {
+    /// The user, and the group that it alone is in.
+    pub uid: u32,
+    /// The group of all services of the app: what they share belongs to it.
+    pub app_gid: u32,
+}
+
+/// Whose what is in a folder is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FolderOwner {
+    /// The service's alone.
+    Service,
+    /// The services' of the app that mount it.
+    App,
+    /// The host's: owners and modes are left as they are.
+    Host,
 }
 
 /// A folder that the service sees.
@@ -74,6 +117,8 @@ pub struct Folder {
     pub read_only: bool,
     /// Emptied at each start of the process, as memory would be.
     pub volatile: bool,
+    /// Whose it is.
+    pub owner: FolderOwner,
 }
 
 /// What the service can reach.
@@ -177,6 +222,9 @@ pub struct State {
     pub restarts: u64,
     /// Why it could not be started.
     pub error: Option<String>,
+    /// The walls that its process is behind.
+    #[serde(default)]
+    pub confinement: Option<Report>,
 }
 
 /// Where a container is in its life.
@@ -205,6 +253,7 @@ impl State {
             finished_at_ms: None,
             restarts: 0,
             error: None,
+            confinement: None,
         }
     }
 
@@ -216,12 +265,21 @@ impl State {
     }
 }
 
+/// What is below the working folder, the engine's, by its path from there: the folders above are not for a service's
+/// user.
+pub(crate) fn near(path: &Path) -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(&here).unwrap_or(path).to_owned()
+}
+
 /// Reads a JSON record; `None` where there is no such file.
+///
+/// The folder may be a service's to write into: a link is not followed, and a pipe not waited for.
 ///
 /// # Errors
 /// Where it cannot be read, is longer than a record can be, or does not parse.
 pub fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
-    let file = match File::open(path) {
+    let file = match open_plain(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
@@ -238,12 +296,31 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     Ok(Some(value))
 }
 
+/// Opens a plain file to read; what a service made of it, a link or a pipe, is refused.
+///
+/// # Errors
+/// Where it cannot be opened, or is no plain file.
+pub fn open_plain(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::options()
+        .read(true)
+        .custom_flags(flags.bits() as i32)
+        .open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::new(
+        io::ErrorKind::InvalidData,
+        "it is no plain file",
+    ))
+}
+
 /// Writes a JSON record so that readers see the old one or the new one, also after a power cut.
 ///
 /// # Errors
 /// Where it cannot be written; the old one is then still there.
 pub fn write<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
-    put(path, value, true)
+    put(path, value, true, RECORD_MODE)
 }
 
 /// As [`write()`], but a power cut may take it back: for what is made anew after a reboot.
@@ -251,10 +328,18 @@ pub fn write<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
 /// # Errors
 /// As there.
 pub fn write_volatile<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
-    put(path, value, false)
+    put(path, value, false, RECORD_MODE)
 }
 
-fn put<T: Serialize>(path: &Path, value: &T, durable: bool) -> io::Result<()> {
+/// As [`write_volatile`], for the eyes of all services.
+///
+/// # Errors
+/// As there.
+pub fn write_for_services<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
+    put(path, value, false, OPEN_RECORD_MODE)
+}
+
+fn put<T: Serialize>(path: &Path, value: &T, durable: bool, mode: u32) -> io::Result<()> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
@@ -266,7 +351,18 @@ fn put<T: Serialize>(path: &Path, value: &T, durable: bool) -> io::Result<()> {
         std::process::id()
     ));
     let write = || {
-        let mut file = File::create(&unfinished)?;
+        // One that a kill left, or that a service put there: what is made is new, and nobody's but ours.
+        match fs::remove_file(&unfinished) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = File::options()
+            .write(true)
+            .create_new(true)
+            .mode(mode)
+            .open(&unfinished)?;
+        // Whatever the process takes away from modes.
+        file.set_permissions(fs::Permissions::from_mode(mode))?;
         file.write_all(&bytes)?;
         if durable {
             file.sync_data()?;

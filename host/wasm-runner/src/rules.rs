@@ -4,7 +4,7 @@
 //! loopback is bound to its own loopback address, and what it connects to on the loopback is itself.
 //! [`Rules::destination`] says where a connection goes; [`Rules::allows`] is asked by wasmtime before
 //! every use of an address, after all rewriting, and refuses by default. Nothing here opens a socket
-//! but to ask the system whether an address is the host's own.
+//! but to ask the kernel where an address leads ([`Routes`]).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -15,21 +15,32 @@ use wasmtime_wasi::sockets::SocketAddrUse;
 
 use crate::ports::PortMap;
 use crate::record::{
-    self, Api, ExtraHost, Member, Members, OwnNetwork, PORTS, PortTable, STATE, State, Status,
+    self, Api, ExtraHost, Member, Members, OwnNetwork, PORTS, PortTable, STATE, State, Status, near,
 };
+use crate::routes::{Routes, Way};
 
 /// How many addresses are remembered for answers to datagrams, and how many changed ports.
 const REMEMBERED: usize = 256;
 /// An address for documentation (RFC 5737): on no network, and so never the host's.
 const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+/// Where clouds answer the machine itself, with its credentials: addresses that every program on it reaches and that no
+/// service needs unless its release names them.
+const METADATA: [IpAddr; 6] = [
+    IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254)),
+    IpAddr::V4(Ipv4Addr::new(169, 254, 170, 2)),
+    IpAddr::V4(Ipv4Addr::new(169, 254, 170, 23)),
+    IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23)),
+];
 
 /// The rules of one service that has a loopback address of its own.
 pub(crate) struct Rules {
     network: OwnNetwork,
     /// What this service's own ports really are.
     pub(crate) ports: Arc<PortMap>,
-    /// Whether the system tells its own addresses from others.
-    knows_own_addresses: bool,
+    /// Where addresses really lead; without it nothing but services is reached.
+    routes: Option<Routes>,
     memory: Mutex<Memory>,
 }
 
@@ -53,11 +64,12 @@ pub(crate) enum Resolution {
 }
 
 impl Rules {
-    pub(crate) fn new(network: OwnNetwork, ports: Arc<PortMap>) -> Self {
+    /// `routes` are missing where the kernel cannot be asked.
+    pub(crate) fn new(network: OwnNetwork, ports: Arc<PortMap>, routes: Option<Routes>) -> Self {
         Rules {
             network,
             ports,
-            knows_own_addresses: !is_of_this_host(NOBODY),
+            routes,
             memory: Mutex::default(),
         }
     }
@@ -177,12 +189,31 @@ impl Rules {
                         .any(|real| *real == port)
                 });
         }
-        // A broadcast or multicast address is no other machine's either.
         let is_a_machine = !ip.is_loopback() && !ip.is_unspecified() && !ip.is_multicast();
         if !is_a_machine || !self.network.outward {
             return false;
         }
-        self.may_reach_host() || !(self.knows_own_addresses && is_of_this_host(ip))
+        if METADATA.contains(&ip) && !self.is_extra_host(ip) {
+            return false;
+        }
+        let way = self.routes.as_ref().map(|routes| routes.way_to(address));
+        match way {
+            Some(Ok(Way::Outward)) => true,
+            // The kernel says so itself, and in its own words.
+            Some(Ok(Way::Nowhere)) => true,
+            Some(Ok(Way::Host)) => self.may_reach_host(),
+            // Containers of other apps, or the network of an engine that this service is not in.
+            Some(Ok(Way::Containers)) => false,
+            // A broadcast address is no other machine's either.
+            Some(Ok(Way::Many)) => false,
+            Some(Err(_)) | None => false,
+        }
+    }
+
+    /// Whether the service's release names this address.
+    fn is_extra_host(&self, ip: IpAddr) -> bool {
+        let mut hosts = self.network.extra_hosts.values();
+        hosts.any(|host| *host == ExtraHost::Address(ip))
     }
 
     /// The host is what a service's networks lead out of, not what they lead to; `host-gateway` among
@@ -248,7 +279,7 @@ impl Rules {
         self.network.tables.iter().flat_map(|table| {
             // A network that is gone has no members; a table that is damaged is written anew by the
             // engine with the next change.
-            let members = record::read::<Members>(table).ok().flatten();
+            let members = record::read::<Members>(&near(table)).ok().flatten();
             members.unwrap_or_default().0
         })
     }
@@ -264,12 +295,12 @@ fn is_plain_loopback(ip: IpAddr) -> bool {
 }
 
 fn is_running(member: &Member) -> bool {
-    let state = record::read::<State>(&member.folder.join(STATE));
+    let state = record::read::<State>(&near(&member.folder).join(STATE));
     matches!(state, Ok(Some(state)) if state.status == Status::Running)
 }
 
 fn port_table(member: &Member) -> PortTable {
-    let table = record::read::<PortTable>(&member.folder.join(PORTS));
+    let table = record::read::<PortTable>(&near(&member.folder).join(PORTS));
     table.ok().flatten().unwrap_or_default()
 }
 
@@ -278,11 +309,6 @@ fn of_protocol(table: &PortTable, protocol: Protocol) -> &BTreeMap<u16, u16> {
         Protocol::Tcp => &table.tcp,
         Protocol::Udp => &table.udp,
     }
-}
-
-/// Whether the host itself has this address: only then can a socket be bound to it.
-fn is_of_this_host(ip: IpAddr) -> bool {
-    UdpSocket::bind((ip, 0)).is_ok()
 }
 
 /// The host's address on the way to other machines. Connecting a datagram socket sends nothing.

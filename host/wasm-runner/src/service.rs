@@ -3,6 +3,8 @@
 use std::convert::Infallible;
 use std::fs::File;
 use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,21 +12,24 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
-use rustix::fs::{FlockOperation, flock};
+use confinement::Report;
+use rustix::fs::{FlockOperation, OFlags, flock};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{oneshot, watch};
 use wasmtime::Engine;
 
 use crate::backoff::{Backoff, starts_again};
-use crate::confine::confine;
+use crate::confine::{confine, settle};
 use crate::guest::{Ended, Guest, prepare_folders};
 use crate::log_file::{LogFile, now_ms};
+use crate::ownership;
 use crate::pace::{Activity, Paced};
 use crate::ports::PortMap;
 use crate::process::ProcessId;
 use crate::publish::{self, Published, Target};
-use crate::record::{self, LAUNCH, LOCK, Launch, Network, OwnNetwork, STATE, State, Status};
+use crate::record::{self, LAUNCH, LOCK, Launch, Network, OwnNetwork, STATE, State, Status, near};
+use crate::routes::Routes;
 use crate::rules::Rules;
 use crate::stdio::{Input, ServiceLog};
 
@@ -40,7 +45,7 @@ const LOCK_WAIT: Duration = Duration::from_secs(20);
 const NOT_STARTED: u8 = 125;
 
 pub(crate) fn run(folder: &Path) -> ExitCode {
-    match Process::start(folder) {
+    match Process::start(&near(folder)) {
         Ok(process) => process.serve(),
         Err(error) => {
             report(&format!("{error:#}"));
@@ -59,6 +64,8 @@ struct Process {
     log: ServiceLog,
     state: StateFile,
     main: Runtime,
+    /// What the service's folders are reached by.
+    _open_folders: Vec<OwnedFd>,
     /// Held until the process ends.
     _lock: File,
 }
@@ -69,17 +76,23 @@ impl Process {
         let launch: Launch = record::read(&folder.join(LAUNCH))
             .context("failed to read what to run")?
             .context("there is no record of what to run")?;
-        let launch = Arc::new(launch);
-        confine(&launch);
+        let settled = settle(&launch);
         // One state file has one writer, and from here on it is this process.
         let mut state = StateFile::open(folder)?;
         let log = ServiceLog::new(LogFile::open(folder));
         note_panics(log.clone());
-        Process::prepare(folder, launch, log, lock).inspect_err(|error| state.fail(error))
+        Process::prepare(folder, launch, settled, log, lock).inspect_err(|error| state.fail(error))
     }
 
-    fn prepare(folder: &Path, launch: Arc<Launch>, log: ServiceLog, lock: File) -> Result<Self> {
-        prepare_folders(&launch)?;
+    fn prepare(
+        folder: &Path,
+        mut launch: Launch,
+        settled: Report,
+        log: ServiceLog,
+        lock: File,
+    ) -> Result<Self> {
+        let open_folders = prepare_folders(&mut launch)?;
+        let launch = Arc::new(launch);
         let main = runtime().context("failed to start")?;
         let ports = Arc::new(PortMap::new(folder));
         let (network, target) = match &launch.network {
@@ -89,7 +102,12 @@ impl Process {
             }
             Network::None | Network::Host => (OwnNetwork::nowhere(), None),
         };
-        let rules = Arc::new(Rules::new(network, ports));
+        let routes = Routes::open().inspect_err(|error| {
+            log.note(&format!(
+                "this service reaches no other machine: the kernel cannot be asked for routes ({error})"
+            ));
+        });
+        let rules = Arc::new(Rules::new(network, ports, routes.ok()));
         let mut published = Vec::new();
         for mapping in &launch.ports {
             let taken = main.block_on(publish::take(mapping));
@@ -106,8 +124,15 @@ impl Process {
             .map_err(anyhow::Error::from)
             .context("failed to set up the engine")?;
         let guest = Guest::load(engine.clone(), launch.clone(), rules)?;
+        let mut state = StateFile::open(folder)?;
+        if let Some(user) = launch.user {
+            ownership::give_records(folder, user)
+                .context("failed to give the service's user its records")?;
+        }
+        // Everything is open that takes rights, and nothing of the service has run.
+        state.state.confinement = Some(confine(&launch, folder, settled)?);
         Ok(Process {
-            state: StateFile::open(folder)?,
+            state,
             launch,
             engine,
             guest,
@@ -115,6 +140,7 @@ impl Process {
             target,
             log,
             main,
+            _open_folders: open_folders,
             _lock: lock,
         })
     }
@@ -129,6 +155,7 @@ impl Process {
             log,
             state,
             main,
+            _open_folders,
             _lock,
         } = self;
         let activity = Arc::new(Activity::default());
@@ -302,8 +329,16 @@ impl StateFile {
 /// Only one process serves a container, however often it is started. The one before this may not be
 /// quite gone yet, though its service is.
 fn lock(folder: &Path) -> Result<File> {
-    let path = folder.join(LOCK);
-    let file = File::create(&path).context("failed to open the container's lock")?;
+    // The service may write beside it: neither followed nor waited for.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(flags.bits() as i32)
+        .open(folder.join(LOCK))
+        .context("failed to open the container's lock")?;
     let deadline = Instant::now() + LOCK_WAIT;
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {

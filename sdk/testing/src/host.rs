@@ -241,9 +241,11 @@ impl Host {
             }),
             journal: Journal::new(self.journal_program, path("root")),
             core_routes: Vec::new(),
+            board_memory: 1 << 30,
+            return_memory: None,
             slots: plugins::DEFAULT_SLOTS,
-        })
-        .await?;
+        })?;
+        plugins.loaded().await;
         let problems = plugins.problems();
         if !problems.is_empty() {
             bail!("{}", problems.join("\n"));
@@ -308,7 +310,8 @@ impl Running {
         match self.plugins.find(request.method(), request.uri().path()) {
             Found::Route(route) => self.plugins.call(route, request).await,
             Found::MethodNotAllowed { .. } => bare(http::StatusCode::METHOD_NOT_ALLOWED),
-            Found::None => bare(http::StatusCode::NOT_FOUND),
+            // All are loaded since the start, or were refused.
+            Found::Loading { .. } | Found::None => bare(http::StatusCode::NOT_FOUND),
         }
     }
 

@@ -186,9 +186,11 @@ impl PluginHost {
             host_name: Arc::new(plugins::Absent),
             journal: os::Journal::new("journalctl", "/"),
             core_routes: Vec::new(),
+            board_memory: 1 << 30,
+            return_memory: None,
             slots,
-        })
-        .await?;
+        })?;
+        plugins.loaded().await;
         let problems = plugins.problems();
         if !problems.is_empty() {
             bail!("the plugins have problems: {problems:?}");

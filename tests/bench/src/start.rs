@@ -75,7 +75,7 @@ pub(crate) async fn measure() -> Result<Section> {
     }
     device.clean_up().await?;
 
-    for program in ["supervisor", "supervisor-compile"] {
+    for program in ["supervisor", "supervisor-wasm", "supervisor-compile"] {
         let size = std::fs::metadata(distribution().join("bin").join(program))?.len();
         let aim = if program == "supervisor" { "8 MiB" } else { "" };
         section.add(format!("`{program}`, stripped"), mebibytes(size), "", aim);

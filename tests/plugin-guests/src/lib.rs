@@ -104,6 +104,11 @@ impl handler::Guest for Guest {
                 timer::sleep(1).await;
                 text("10000 tasks")
             }
+            "hold" => {
+                let held = vec![1_u8; (argument_of(&request, "mib") as usize) << 20];
+                timer::sleep(milliseconds(&request)).await;
+                text(format!("held {}", std::hint::black_box(held).len() >> 20))
+            }
             "sleep" => {
                 timer::sleep(milliseconds(&request)).await;
                 text("slept")
@@ -156,7 +161,12 @@ fn describe(request: &Request) -> String {
 
 /// What `?ms=` says.
 fn milliseconds(request: &Request) -> u32 {
-    argument(request, "ms")
+    argument_of(request, "ms")
+}
+
+/// A number of the query string.
+fn argument_of(request: &Request, name: &str) -> u32 {
+    argument(request, name)
         .and_then(|text| text.parse().ok())
         .unwrap_or(u32::MAX)
 }

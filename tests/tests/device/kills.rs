@@ -4,26 +4,32 @@
 //! Every round changes one release to the next. Of its services one only changes its name (`kept`), one
 //! is made anew (`changed`) and one gets an image that must be pulled (`pulled`); a second app stands
 //! by. The process kills itself at a named moment, as `SUPERVISOR_TEST_ABORT_AT` says, and is started
-//! again without it.
+//! again without it; or it is killed after a random time, within that of an update.
+//!
+//! `KILLS=100` adds so many rounds with a random time, `SUPERVISOR_TEST_SEED` repeats a run.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use bollard::Docker;
 use bollard::errors::Error as DockerError;
 use bollard::query_parameters::{InspectContainerOptions, ListContainersOptionsBuilder};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tests::{Registry, Supervisor, guest, services_of, until};
 
+/// Rounds, where `KILLS` does not add any.
 const ROUNDS: u64 = 20;
 /// The moments, and how often an update of [`Story::release`] comes to each.
-const MOMENTS: [(&str, u64); 5] = [
+const MOMENTS: [(&str, u64); 6] = [
     ("in-pull", 1),
     ("after-create", 2),
     ("lock-taken", 1),
     ("killed-not-started", 2),
     ("renamed", 1),
+    ("after-store-write", 8),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -59,6 +65,15 @@ async fn docker() -> Docker {
 enum World {
     Wasm,
     Docker(Docker),
+}
+
+/// When the supervisor is killed.
+#[derive(Debug)]
+enum Kill {
+    /// `<moment>:<n>`, by itself.
+    At(String),
+    /// By us, so long after the target was sent.
+    After(Duration),
 }
 
 /// One running service: its container's id, and what changes when it is started anew.
@@ -165,22 +180,40 @@ impl Story {
         let marker = self.volume().await.join("marker");
         fs::write(&marker, "kept").unwrap();
 
-        for round in 0..ROUNDS {
-            let moment = self.moment(round);
-            println!("round {round}: killed at {moment}");
-            self.device.terminate().await;
-            self.device
-                .start_again_with(&[("SUPERVISOR_TEST_ABORT_AT", &moment)])
-                .await;
-            // Its answer may be lost with the process.
-            let target = self.release(round + 2);
-            let _ = self
-                .device
-                .request("POST", "/v2/local/target-state")
-                .json(&target)
-                .send()
-                .await;
-            self.device.until_killed().await;
+        let begun = Instant::now();
+        self.device.set_target(&self.release(2)).await;
+        self.until_at(2).await;
+        before = self.running().await;
+        let update = begun.elapsed();
+
+        let more = std::env::var("KILLS").map_or(0, |kills| kills.parse().unwrap());
+        for round in 0..ROUNDS + more {
+            let when = self.kill_of(round, update);
+            let moment = format!("round {round}, killed {when:?}");
+            println!("{moment}");
+            let target = self.release(round + 3);
+            let is_taken = match when {
+                Kill::At(at) => {
+                    self.device.terminate().await;
+                    self.device
+                        .start_again_with(&[("SUPERVISOR_TEST_ABORT_AT", &at)])
+                        .await;
+                    // Its answer may be lost with the process, which has stored it by then.
+                    self.send(&target).await;
+                    self.device.until_killed().await;
+                    true
+                }
+                Kill::After(time) => {
+                    let process = Pid::from_raw(self.device.pid()).unwrap();
+                    let killing = async {
+                        tokio::time::sleep(time).await;
+                        kill_process(process, Signal::KILL).unwrap();
+                    };
+                    let (is_taken, ()) = tokio::join!(self.send(&target), killing);
+                    self.device.until_killed().await;
+                    is_taken
+                }
+            };
             let while_dead = self.running().await;
             for untouched in ["kept", "bystander"] {
                 let name = self.name(untouched);
@@ -192,7 +225,11 @@ impl Story {
             }
 
             self.device.start_again().await;
-            self.until_at(round + 2).await;
+            if !is_taken {
+                // As whoever got no answer does.
+                self.device.set_target(&target).await;
+            }
+            self.until_at(round + 3).await;
             let after = self.running().await;
             let names: Vec<&String> = after.keys().collect();
             assert_eq!(names, before.keys().collect::<Vec<_>>(), "{moment}");
@@ -221,11 +258,22 @@ impl Story {
         assert_eq!(self.running().await, BTreeMap::new());
     }
 
-    /// `<moment>:<n>` of a round: each moment comes in turn, and the seed says how late it is taken.
-    fn moment(&self, round: u64) -> String {
-        let (moment, most) = MOMENTS[usize::try_from(round % 5).unwrap()];
+    /// When a round is killed: each moment comes in turn and then a time, and the seed says how late. `update`
+    /// is how long one takes that nobody disturbs.
+    fn kill_of(&self, round: u64, update: Duration) -> Kill {
         let draw = (self.seed ^ (round << 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
-        format!("{moment}:{}", 1 + draw % most)
+        let turn = usize::try_from(round).unwrap() % (MOMENTS.len() + 1);
+        match MOMENTS.get(turn).filter(|_| round < ROUNDS) {
+            Some((moment, most)) => Kill::At(format!("{moment}:{}", 1 + draw % most)),
+            None => Kill::After(update * u32::try_from(draw % 1024).unwrap() / 1024),
+        }
+    }
+
+    /// Sends a target to a supervisor that may be killed meanwhile; answers whether it said that it took it.
+    async fn send(&self, target: &Value) -> bool {
+        let request = self.device.request("POST", "/v2/local/target-state");
+        let answer = request.json(target).send().await;
+        answer.is_ok_and(|answer| answer.status() == 200)
     }
 
     /// Waits until the first app's release is applied and settled.

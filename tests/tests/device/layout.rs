@@ -4,18 +4,12 @@ use std::process::Command;
 
 use tests::{Supervisor, distribution, repository};
 
-#[test]
-fn the_supervisor_is_built_without_a_code_generator() {
+/// What a program is built from, a line a crate.
+fn tree(package: &str) -> String {
     let output = Command::new(env!("CARGO"))
         .current_dir(repository())
-        .args([
-            "tree",
-            "--offline",
-            "--package",
-            "supervisor",
-            "--edges",
-            "normal",
-        ])
+        .args(["tree", "--offline", "--edges", "normal"])
+        .args(["--package", package])
         .args(["--prefix", "none", "--format", "{p} {f}"])
         .output()
         .unwrap();
@@ -24,16 +18,68 @@ fn the_supervisor_is_built_without_a_code_generator() {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let tree = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        tree.contains("wasmtime v"),
-        "the supervisor runs components:\n{tree}"
-    );
-    let generators: Vec<&str> = tree
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn what_runs_components_is_built_without_a_code_generator() {
+    for program in ["supervisor", "supervisor-wasm"] {
+        let tree = tree(program);
+        assert!(tree.contains("wasmtime v"), "it runs components:\n{tree}");
+        let generators: Vec<&str> = tree
+            .lines()
+            .filter(|line| line.contains("cranelift-codegen") || line.contains("winch-codegen"))
+            .collect();
+        assert_eq!(generators, Vec::<&str>::new(), "{program}");
+    }
+}
+
+#[test]
+fn h4_a_services_process_holds_nothing_of_the_supervisor() {
+    let tree = tree("supervisor-wasm");
+    let crates: Vec<&str> = tree
         .lines()
-        .filter(|line| line.contains("cranelift-codegen") || line.contains("winch-codegen"))
+        .filter_map(|line| line.split(' ').next())
         .collect();
-    assert_eq!(generators, Vec::<&str>::new());
+    assert!(crates.contains(&"wasm-runner"), "{tree}");
+    for foreign in [
+        "api",
+        "cloud-link",
+        "engine",
+        "hyper",
+        "os",
+        "plugins",
+        "reconcile",
+        "rusqlite",
+        "rustls",
+        "store",
+        "zbus",
+    ] {
+        assert!(!crates.contains(&foreign), "`{foreign}` is in it");
+    }
+}
+
+#[test]
+fn l10_what_is_shipped_is_built_without_what_tests_alone_need() {
+    for program in ["supervisor", "supervisor-wasm"] {
+        let tree = tree(program);
+        let for_tests: Vec<&str> = tree
+            .lines()
+            .filter(|line| line.contains("abort-at") || line.contains("moments"))
+            .collect();
+        assert_eq!(for_tests, Vec::<&str>::new(), "{program}");
+    }
+}
+
+#[test]
+fn l10_the_layout_of_tests_alone_has_what_kills_the_supervisor() {
+    let program = std::fs::read(distribution().join("bin/supervisor")).unwrap();
+    let variable = b"SUPERVISOR_TEST_ABORT_AT";
+    let mut windows = program.windows(variable.len());
+    assert!(
+        windows.any(|window| window == variable),
+        "what `cargo xtask build --release` looks for is not how it is found"
+    );
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod boot_config;
+mod firewall;
 mod host_config;
 mod journal_logs;
 mod proxied;

@@ -104,10 +104,19 @@ impl Device {
 
     /// Waits until the plugins' routes are there.
     pub(super) async fn until_plugins_are_loaded(&self) -> Result<()> {
-        // It answers when they are.
-        let asked = self.client.get(self.url("/v3/plugins")).send();
+        let asked = async {
+            loop {
+                let answer = self.client.get(self.url("/v3/plugins")).send().await?;
+                let answer: Value = answer.json().await?;
+                let mut plugins = answer["plugins"].as_array().into_iter().flatten();
+                if plugins.all(|plugin| plugin["state"] != "loading") {
+                    return Ok::<(), reqwest::Error>(());
+                }
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+        };
         match tokio::time::timeout(PLUGINS, asked).await {
-            Ok(answer) => answer.map(drop).context("failed to ask for the plugins"),
+            Ok(answer) => answer.context("failed to ask for the plugins"),
             Err(_) => bail!("the plugins were not loaded within {PLUGINS:?}; see the log above"),
         }
     }

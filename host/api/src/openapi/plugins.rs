@@ -27,7 +27,10 @@ const FAILURES: [(&str, &str); 7] = [
     ("413", "the request's body is larger than the plugin takes"),
     ("500", "the plugin failed"),
     ("502", "the plugin gave a bad answer"),
-    ("503", "the plugin has too many calls at a time"),
+    (
+        "503",
+        "the plugin has too many calls at a time, or is being loaded",
+    ),
     ("504", "the plugin took too long"),
 ];
 

@@ -218,6 +218,16 @@ async fn what_is_no_core_route_is_a_plugins() {
 }
 
 #[tokio::test]
+async fn m4_what_a_plugin_answers_that_is_not_loaded_yet_is_asked_for_again_later() {
+    let device = managed();
+    let message = "plugin `greet` is being loaded";
+    assert_eq!(device.get("/v3/slow").await, failed(503, message));
+    let response = device.app.answer(request("GET", "/v3/slow", &device.key));
+    let response = response.await;
+    assert_eq!(response.headers()[http::header::RETRY_AFTER], "5");
+}
+
+#[tokio::test]
 async fn a_panic_in_a_handler_is_an_answer() {
     let device = fixture(
         FakeDevice {

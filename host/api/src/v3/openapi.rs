@@ -23,7 +23,7 @@ fn description(_: &mut SchemaGenerator) -> Schema {
 }
 
 async fn describe(api: Api) -> Outcome {
-    api.endpoints.loaded().await;
+    api.endpoints.listed().await;
     let level = &api.settings.branding.api_level;
     Ok(answer::json(&openapi::describe(
         level,

@@ -30,13 +30,13 @@ struct Plugins {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schemars(default)]
     allow_unpinned: bool,
-    /// One object for each.
+    /// One object for each. `state` is `running`, `loading`, `other-board` or `refused`.
     #[schemars(with = "Vec<serde_json::Map<String, Value>>")]
     plugins: Value,
 }
 
 async fn plugins(api: Api) -> Outcome {
-    api.endpoints.loaded().await;
+    api.endpoints.listed().await;
     Ok(answer::json(&Plugins {
         status: "success",
         version: env!("CARGO_PKG_VERSION"),

@@ -1,7 +1,7 @@
 //! The HTTP clients that a device speaks to its cloud with: what they trust, how long they wait, and which
 //! connections are kept.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::HeaderValue;
@@ -105,6 +105,7 @@ impl Connections {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder()
             .user_agent(self.agent.clone())
+            .dns_resolver(Arc::new(names::system()))
             .connect_timeout(limit)
             .redirect(Policy::custom(follow))
             .pool_max_idle_per_host(self.idle)

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use std::error::Error;
 
 use super::*;
-use crate::{ConfigFile, establish};
+use crate::{ConfigFile, PlainHttp, establish};
 
 const LIMIT: Duration = Duration::from_secs(20);
 const UUID: &str = "0123456789abcdef0123456789abcdef";
@@ -37,7 +37,10 @@ fn client(endpoint: &str) -> Client {
         "uuid": UUID, "apiEndpoint": endpoint, "deviceApiKey": "device-key", "deviceId": 7, "registered_at": 1,
     }));
     let own: DeviceUuid = UUID.parse().unwrap();
-    let identity = establish(&config, &own, "rootCA").unwrap().cloud.unwrap();
+    let identity = establish(&config, &own, "rootCA", PlainHttp::Loopback)
+        .unwrap()
+        .cloud
+        .unwrap();
     Client::new(
         identity,
         &user_agent("19.0.0", Some("Some OS 1.2"), Some("prod")),

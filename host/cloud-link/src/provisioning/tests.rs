@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 
 use super::*;
 use crate::poll::{Refused, Settings};
-use crate::{establish, user_agent};
+use crate::{PlainHttp, establish, user_agent};
 
 const UUID: &str = "0123456789abcdef0123456789abcdef";
 const KEY: &str = "the-device-key";
@@ -95,7 +95,10 @@ async fn story(config: Value, configuration: &[(&str, &str)], expected: &[Expect
     }
     let file = Arc::new(File(Mutex::new(content.as_object().unwrap().clone())));
     let own = UUID.parse().unwrap();
-    let identity = establish(&*file, &own, "rootCA").unwrap().cloud.unwrap();
+    let identity = establish(&*file, &own, "rootCA", PlainHttp::Loopback)
+        .unwrap()
+        .cloud
+        .unwrap();
     let client = Arc::new(Client::new(identity, &user_agent("19.0.0", None, None)));
     let configuration = configuration.iter();
     let configuration = configuration.map(|(n, v)| ((*n).to_owned(), (*v).to_owned()));

@@ -3,6 +3,8 @@
 //! versions).
 
 use std::error::Error as StdError;
+use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -15,7 +17,7 @@ use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use model::EngineKind;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::UnixStream;
 
 use crate::{EngineError, EngineInfo};
 
@@ -58,8 +60,7 @@ impl std::fmt::Display for ApiVersion {
 #[derive(Debug)]
 enum Address {
     Unix(PathBuf),
-    /// `host:port`.
-    Tcp(String),
+    Tcp { host: String, port: u16 },
 }
 
 /// One engine's address, and what was agreed with it.
@@ -78,19 +79,18 @@ pub(super) struct Agreed {
 
 impl Connection {
     pub(super) fn to(uri: &str) -> Result<Self, EngineError> {
-        let tcp = uri
+        let over_tcp = uri
             .strip_prefix("tcp://")
             .or_else(|| uri.strip_prefix("http://"));
-        let address = match (uri.strip_prefix("unix://"), tcp) {
+        let wrong = || {
+            EngineError::Invalid(format!(
+                "`{uri}` is not the address of a Docker engine: give `unix:///path` or `tcp://host:port`"
+            ))
+        };
+        let address = match (uri.strip_prefix("unix://"), over_tcp) {
             (Some(path), _) if Path::new(path).is_absolute() => Address::Unix(path.into()),
-            (_, Some(host)) if !host.is_empty() => {
-                Address::Tcp(host.trim_end_matches('/').to_owned())
-            }
-            _ => {
-                return Err(EngineError::Invalid(format!(
-                    "`{uri}` is not the address of a Docker engine: give `unix:///path` or `tcp://host:port`"
-                )));
-            }
+            (_, Some(place)) => tcp(place).ok_or_else(wrong)?,
+            _ => return Err(wrong()),
         };
         Ok(Connection {
             uri: uri.to_owned(),
@@ -138,7 +138,13 @@ impl Connection {
             Address::Unix(path) => {
                 bollard::Docker::connect_with_unix(&path.to_string_lossy(), timeout, newest)
             }
-            Address::Tcp(host) => bollard::Docker::connect_with_http(host, timeout, newest),
+            Address::Tcp { host, port } => {
+                // It would look up a name on the runtime's threads.
+                let place = first_address(host, *port)
+                    .await
+                    .map_err(|error| self.failed("find the engine", error.into()))?;
+                bollard::Docker::connect_with_http(&place.to_string(), timeout, newest)
+            }
         };
         let failed = |error| self.failed("agree with the engine on an API version", error);
         let api = connected
@@ -211,8 +217,9 @@ impl Connection {
                     let stream = within(CONNECT_TIMEOUT, UnixStream::connect(path)).await??;
                     exchange(stream, request).await
                 }
-                Address::Tcp(host) => {
-                    let stream = within(CONNECT_TIMEOUT, TcpStream::connect(host)).await??;
+                Address::Tcp { host, port } => {
+                    let connecting = names::connect(host, *port);
+                    let stream = within(CONNECT_TIMEOUT, connecting).await??;
                     exchange(stream, request).await
                 }
             }
@@ -250,6 +257,24 @@ impl Connection {
     }
 }
 
+/// `host:port`.
+fn tcp(place: &str) -> Option<Address> {
+    let (host, port) = place.trim_end_matches('/').rsplit_once(':')?;
+    let port = port.parse().ok()?;
+    (!host.is_empty()).then(|| Address::Tcp {
+        host: host.to_owned(),
+        port,
+    })
+}
+
+/// Where the engine is, of the addresses of its name the first that takes a connection.
+async fn first_address(host: &str, port: u16) -> io::Result<SocketAddr> {
+    match tokio::time::timeout(CONNECT_TIMEOUT, names::connect(host, port)).await {
+        Ok(stream) => stream?.peer_addr(),
+        Err(_) => Err(io::ErrorKind::TimedOut.into()),
+    }
+}
+
 async fn exchange<S>(stream: S, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Error>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -265,7 +290,7 @@ async fn collect(response: Response<Incoming>) -> Result<Bytes, Error> {
     let body = Limited::new(response.into_body(), MAX_ANSWER);
     match body.collect().await {
         Ok(body) => Ok(body.to_bytes()),
-        Err(error) => Err(std::io::Error::other(error).into()),
+        Err(error) => Err(io::Error::other(error).into()),
     }
 }
 
@@ -324,6 +349,7 @@ mod tests {
         for taken in [
             "unix:///var/run/docker.sock",
             "tcp://127.0.0.1:2375",
+            "tcp://[::1]:2375",
             "http://h:1/",
         ] {
             assert!(Connection::to(taken).is_ok(), "{taken}");
@@ -333,6 +359,8 @@ mod tests {
             "/var/run/docker.sock",
             "unix://",
             "unix://here",
+            "tcp://h",
+            "tcp://:1",
             "https://h",
             "ssh://h",
         ] {

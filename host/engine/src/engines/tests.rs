@@ -208,6 +208,7 @@ fn the_device_is_known_to_the_registry_where_it_has_an_account_and_to_no_other()
     let account = RegistryAuth {
         user: "d_1".to_owned(),
         password: "secret".to_owned(),
+        cloud: None,
     };
     let engines = Engines::new(Vec::new()).with_account("registry.acme.example:5000", account);
     for (image, is) in [

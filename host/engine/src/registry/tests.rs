@@ -66,6 +66,7 @@ fn auth() -> RegistryAuth {
     RegistryAuth {
         user: "d_1".into(),
         password: "secret".into(),
+        cloud: None,
     }
 }
 
@@ -138,6 +139,25 @@ async fn token_of_the_service_that_the_challenge_names_is_used() {
         .await;
         assert_eq!(manifest(&registry, None).await.unwrap(), "{}");
     }
+}
+
+#[tokio::test]
+async fn l2_a_registry_that_names_another_host_for_tokens_gets_no_key_sent_there() {
+    let elsewhere = FakeRegistry::start(|_, _| answer("200 OK", "", "{\"token\":\"t\"}")).await;
+    // Another host of this machine than the registry's.
+    let realm = format!(
+        "http://{}/token",
+        elsewhere.address.replace("127.0.0.1", "localhost")
+    );
+    let registry = FakeRegistry::start(move |_, _| {
+        let challenge = format!("WWW-Authenticate: Bearer realm=\"{realm}\"\r\n");
+        answer("401 Unauthorized", &challenge, "")
+    })
+    .await;
+    let refused = manifest(&registry, None).await.unwrap_err();
+    let cause = refused.source().unwrap().to_string();
+    assert!(cause.contains("`localhost`"), "{cause}");
+    assert_eq!(elsewhere.asked(), Vec::<String>::new());
 }
 
 #[tokio::test]

@@ -35,6 +35,7 @@ impl Wasm {
             init_environment: spec.init_environment.clone(),
             address: Ipv4Addr::UNSPECIFIED,
             shares: spec.network_container.cloned(),
+            user: None,
             created_at_ms: now_ms(),
             stopped: false,
         };

@@ -1,8 +1,8 @@
 //! Where things are in the engine's folder, and how a folder comes and goes whole.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, Permissions};
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use model::{ContainerId, ImageRef};
@@ -21,6 +21,8 @@ const MAX_NAME: usize = 200;
 
 /// The engine's folders.
 pub(super) struct Folders {
+    /// The engine's own, as it is without links.
+    pub(super) root: PathBuf,
     pub(super) images: PathBuf,
     pub(super) components: PathBuf,
     pub(super) containers: PathBuf,
@@ -41,7 +43,16 @@ impl Folders {
                 containers: root.join("containers"),
                 networks: root.join("networks"),
                 volumes: root.join("volumes"),
+                root,
             };
+            for folder in [&folders.root, &folders.containers, &folders.networks] {
+                make(folder)?;
+                open_to_services(folder)?;
+            }
+            for network in names(&folders.networks) {
+                // One of an earlier version was for the supervisor alone.
+                open_to_services(&folders.networks.join(network))?;
+            }
             for folder in [
                 &folders.images,
                 &folders.components,
@@ -123,6 +134,11 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
 
 pub(super) fn make(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Lets services' processes, which are other users, get at what they may read in it; they begin in the engine's folder.
+pub(super) fn open_to_services(folder: &Path) -> io::Result<()> {
+    fs::set_permissions(folder, Permissions::from_mode(0o711))
 }
 
 /// Reads a record of ours; one that is damaged is logged, and as good as none.

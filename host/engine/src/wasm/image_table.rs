@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use model::{EngineImageId, EngineKind, Image, ImageRef};
+use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use wasm_runner::record;
@@ -233,18 +234,12 @@ impl Shared {
         path: &Path,
     ) -> Result<(ImageRecord, Arriving), EngineError> {
         let action = || format!("read `{}`", path.display());
-        let file = File::open(path).map_err(|error| match error.kind() {
+        let (file, metadata) = open_file(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => EngineError::NotFound {
                 what: format!("`{}`", path.display()),
             },
             _ => EngineError::failed(action(), error),
         })?;
-        let metadata = file
-            .metadata()
-            .map_err(|error| EngineError::failed(action(), error))?;
-        if !metadata.is_file() {
-            return Err(EngineError::failed(action(), "it is not a file"));
-        }
         let mut bytes = Vec::new();
         file.take(MAX_COMPONENT + 1)
             .read_to_end(&mut bytes)
@@ -321,10 +316,28 @@ pub(super) fn check_component(reference: &ImageRef, bytes: &[u8]) -> Result<(), 
     })
 }
 
+/// The file at `path`, and nothing but a file: a pipe would keep who opens or reads it waiting for ever, and a device
+/// may do something when it is opened.
+fn open_file(path: &Path) -> io::Result<(File, Metadata)> {
+    let no_file = || io::Error::other("it is not a file");
+    // Before it is opened, for devices; and once more, since it may be another by then.
+    if !fs::metadata(path)?.is_file() {
+        return Err(no_file());
+    }
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let metadata = file.metadata()?;
+    if metadata.is_file() {
+        Ok((file, metadata))
+    } else {
+        Err(no_file())
+    }
+}
+
 fn digest_file(path: &Path) -> Result<(EngineImageId, u64), EngineError> {
     let failed = |error| EngineError::failed(format!("read `{}`", path.display()), error);
     let mut digest = Sha256::new();
-    let file = File::open(path).map_err(failed)?;
+    let (file, _) = open_file(path).map_err(failed)?;
     let size = io::copy(&mut file.take(MAX_COMPONENT + 1), &mut digest).map_err(failed)?;
     Ok((image_id(&digest.finalize())?, size))
 }

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use confinement::{MissingWall, Wall};
 use model::{Mount, NetworkMode, truthy_text};
-use wasm_runner::record::{Api, ExtraHost, Folder, Launch, Network, OwnNetwork};
+use wasm_runner::record::{Api, ExtraHost, Folder, FolderOwner, Launch, Network, OwnNetwork};
 
 use super::record::ContainerRecord;
-use super::{Shared, cgroups};
+use super::{Shared, cgroups, unsupported};
 use crate::EngineError;
 
 /// CPU time in `cpu_quota` is for this long, in microseconds.
@@ -24,6 +25,14 @@ impl Shared {
         component: PathBuf,
     ) -> Result<Launch, EngineError> {
         let config = &record.config;
+        let groups = cgroups::make(record, &self.scope);
+        let mut missing_walls = groups.missing;
+        if let Err(reason) = &self.users {
+            missing_walls.push(MissingWall {
+                wall: Wall::User,
+                reason: reason.clone(),
+            });
+        }
         Ok(Launch {
             component,
             arguments: arguments(record),
@@ -31,11 +40,14 @@ impl Shared {
             working_dir: config.working_dir.clone(),
             folders: self.mounts(record)?,
             restart: config.restart,
-            memory_limit: config.mem_limit,
+            memory_limit: memory_limit(record),
             nano_cpus: nano_cpus(record),
             cpuset: cpus(&config.cpuset),
             oom_score_adj: config.oom_score_adj,
-            cgroups: cgroups::make(record, &self.scope),
+            cgroups: groups.made,
+            user: record.user,
+            missing_walls,
+            requires_confinement: self.config.requires_confinement(),
             network: self.network(record)?,
             ports: match config.network_mode {
                 NetworkMode::Bridge | NetworkMode::Network(_) => config.ports.clone(),
@@ -49,20 +61,28 @@ impl Shared {
         let container = self.folders.container(&record.id);
         let config = &record.config;
         let mut folders = BTreeMap::new();
-        let mut add = |guest: &str, host: PathBuf, read_only, volatile| {
+        let mut add = |guest: &str, host: PathBuf, owner, read_only, volatile| {
             let guest = normal(guest);
             let folder = Folder {
                 host,
                 guest: guest.clone(),
                 read_only,
                 volatile,
+                owner,
             };
             folders.insert(guest, folder);
         };
-        add("/", container.join("root"), config.read_only, false);
+        use FolderOwner::{App, Host, Service};
+        add(
+            "/",
+            container.join("root"),
+            Service,
+            config.read_only,
+            false,
+        );
         let memory = |target: &str| container.join("tmpfs").join(hex::encode(normal(target)));
         for target in config.tmpfs.keys() {
-            add(target, memory(target), false, true);
+            add(target, memory(target), Service, false, true);
         }
         for mount in &config.mounts {
             match mount {
@@ -70,12 +90,13 @@ impl Shared {
                     source,
                     target,
                     read_only,
-                } => add(target, self.volume_data(source)?, *read_only, false),
+                } => add(target, self.volume_data(source)?, App, *read_only, false),
                 Mount::Anonymous { target } => {
                     let name = hex::encode(normal(target));
-                    add(target, container.join("anonymous").join(name), false, false);
+                    let host = container.join("anonymous").join(name);
+                    add(target, host, Service, false, false);
                 }
-                Mount::Tmpfs { target, .. } => add(target, memory(target), false, true),
+                Mount::Tmpfs { target, .. } => add(target, memory(target), Service, false, true),
                 Mount::Bind {
                     source,
                     target,
@@ -85,7 +106,9 @@ impl Shared {
                     // The supervisor's own folders are made with their service; of the host's, those
                     // that are there are mounted.
                     if source.is_dir() || self.is_ours(source) {
-                        add(target, source.to_owned(), *read_only, false);
+                        let read_only =
+                            *read_only || unsupported::is_the_kernels(&source.to_string_lossy());
+                        add(target, source.to_owned(), Host, read_only, false);
                     }
                 }
             }
@@ -168,6 +191,25 @@ fn arguments(record: &ContainerRecord) -> Vec<String> {
     arguments.extend(config.entrypoint.iter().flatten().cloned());
     arguments.extend(config.command.iter().flatten().cloned());
     arguments
+}
+
+/// Bytes of the memory and tables of a service, all of its memories together: half of the machine's where its compose file
+/// says nothing.
+pub(super) fn memory_limit(record: &ContainerRecord) -> u64 {
+    match record.config.mem_limit {
+        0 => half_of_memory(),
+        limit => limit,
+    }
+}
+
+fn half_of_memory() -> u64 {
+    let system = rustix::system::sysinfo();
+    #[allow(
+        clippy::useless_conversion,
+        reason = "the system's numbers are narrower on 32 bits"
+    )]
+    let total = u64::from(system.totalram);
+    total.saturating_mul(u64::from(system.mem_unit)) / 2
 }
 
 /// CPUs in billionths; 0 is no limit.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use futures::stream::{BoxStream, StreamExt as _, unfold};
 use rustix::fs::inotify::WatchFlags;
 use wasm_runner::log_file::{Entry, LOG, MAX_LINE, OLDER_LOG, Stream};
+use wasm_runner::record::open_plain;
 
 use super::containers::is_there;
 use super::inotify::Inotify;
@@ -169,7 +170,8 @@ impl Follower {
 }
 
 fn open(path: &Path) -> io::Result<Option<File>> {
-    match File::open(path) {
+    // The folder is the service's to write into.
+    match open_plain(path) {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

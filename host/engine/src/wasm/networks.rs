@@ -60,6 +60,7 @@ impl Shared {
         folders::remove(&folder)
             .and_then(|()| {
                 folders::put(&folder, |folder| {
+                    folders::open_to_services(folder)?;
                     record::write(&folder.join(NETWORK), &network)
                 })
             })
@@ -137,7 +138,7 @@ impl Shared {
             if record::read::<Members>(&path).ok().flatten().as_ref() == Some(&members) {
                 continue;
             }
-            if let Err(error) = record::write_volatile(&path, &members) {
+            if let Err(error) = record::write_for_services(&path, &members) {
                 tracing::error!(%error, "failed to write `{}`", path.display());
             }
         }

@@ -22,7 +22,7 @@ use wasm_runner::{ALREADY_SERVED, Backoff, READY, starts_again};
 use super::containers::KILLED;
 use super::readable::readable;
 use super::record::{ContainerRecord, read_state};
-use super::{Shared, Wasm};
+use super::{Shared, Wasm, strays};
 use crate::{EngineError, EngineEvent};
 
 /// How long a process has to say that its service runs.
@@ -68,17 +68,32 @@ impl Wasm {
                     record.stopped = true;
                     shared.write_container(&record)?;
                 }
-                Ok(Some(read_state(&shared.folders.container(&found))))
+                let state = read_state(&shared.folders.container(&found));
+                Ok(Some((state, record.user)))
             })
             .await?;
-        let Some(state) = state else {
+        let Some((state, user)) = state else {
             return Ok(());
         };
         if let Some(process) = state
             .process
             .filter(|_| matches!(state.status, Status::Running | Status::Restarting))
         {
-            self.end(id, &process, grace).await?;
+            match (user, process.uid()) {
+                (Some(user), Some(uid)) if uid != user.uid => {
+                    tracing::error!(
+                        "the state of the container `{id}` names a process of user {uid}, which is not its own: \
+                         ending all processes of user {}",
+                        user.uid
+                    );
+                    self.blocking(move |_| {
+                        strays::kill_all_of(user.uid);
+                        Ok(())
+                    })
+                    .await?;
+                }
+                _ => self.end(id, &process, grace).await?,
+            }
         }
         // It may have been waiting to start the service again.
         self.end_watch(id);
@@ -125,7 +140,10 @@ impl Wasm {
     async fn spawn(&self, id: &ContainerId) -> Result<ProcessId, EngineError> {
         let found = id.clone();
         let record = self
-            .blocking(move |shared| shared.our_container(&found))
+            .blocking(move |shared| {
+                let _changing = shared.change();
+                shared.record_with_user(&found)
+            })
             .await?;
         let failed = |error: io::Error| {
             EngineError::failed(format!("start the container `{}`", record.name), error)
@@ -147,7 +165,8 @@ impl Wasm {
             .arg("--record")
             .arg(&folder)
             .env_clear()
-            .current_dir("/")
+            // Its process reaches what is in here as another user, who may not look up the path.
+            .current_dir(&self.shared.folders.root)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use model::{ContainerId, EngineImageId, NetworkMode, ServiceConfig};
 use serde::{Deserialize, Serialize};
-use wasm_runner::record::State;
+use wasm_runner::record::{ServiceUser, State};
 
 use super::folders;
 use crate::Scope;
@@ -31,6 +31,9 @@ pub(super) struct ContainerRecord {
     /// The container whose network it shares.
     #[serde(default)]
     pub(super) shares: Option<ContainerId>,
+    /// Who its process is; `None` until it was started where users can be given out.
+    #[serde(default)]
+    pub(super) user: Option<ServiceUser>,
     /// Milliseconds since the epoch.
     pub(super) created_at_ms: i64,
     /// It was told to stop, and stays stopped until it is told to start.

@@ -2,7 +2,7 @@
 
 use model::{Mount, NetworkMode, ServiceConfig};
 
-/// A warning for each field that is set and changes nothing here. Fields that only take away what a
+/// A warning for each field that is set and changes nothing here, and for each folder that opens the host. Fields that only take away what a
 /// component does not have anyway (`cap_drop`, `security_opt`, `read_only`, ...) are kept by
 /// themselves.
 pub(super) fn warnings(config: &ServiceConfig) -> Vec<String> {
@@ -57,6 +57,7 @@ pub(super) fn warnings(config: &ServiceConfig) -> Vec<String> {
                 .into(),
         );
     }
+    warnings.extend(config.mounts.iter().filter_map(opening));
     for mount in &config.mounts {
         if let Mount::Bind { source, target, .. } = mount
             && std::path::Path::new(source).is_file()
@@ -67,6 +68,37 @@ pub(super) fn warnings(config: &ServiceConfig) -> Vec<String> {
         }
     }
     warnings
+}
+
+/// Folders of the kernel's, with what they show: what is in them is not files, and writing there changes the host.
+const OPENINGS: [(&str, &str); 2] = [
+    (
+        "/proc",
+        "all processes with their command lines, and the kernel's settings",
+    ),
+    ("/sys", "all hardware, and the kernel's settings"),
+];
+
+/// Whether a folder of the host is the kernel's, and so never to be written.
+pub(super) fn is_the_kernels(source: &str) -> bool {
+    let source = std::path::Path::new(source);
+    OPENINGS
+        .iter()
+        .any(|(folder, _)| source.starts_with(folder))
+}
+
+/// What a mount opens of the host.
+fn opening(mount: &Mount) -> Option<String> {
+    let Mount::Bind { source, target, .. } = mount else {
+        return None;
+    };
+    let path = std::path::Path::new(source);
+    let (_, shows) = OPENINGS
+        .iter()
+        .find(|(folder, _)| path.starts_with(folder))?;
+    Some(format!(
+        "`{source}` of the host is open to the service at `{target}`, to be read by a user without rights: it shows {shows}"
+    ))
 }
 
 fn sentence(field: &str) -> String {

@@ -82,6 +82,7 @@ pub async fn pull_with_credentials_proves_who_we_are(fixture: &dyn Fixture) {
     let auth = |password: &str| RegistryAuth {
         user: "d_1".into(),
         password: password.into(),
+        cloud: None,
     };
     // Characters that base64 writes with those that its URL alphabet does not have.
     let right = auth("~~~???>>>ü");

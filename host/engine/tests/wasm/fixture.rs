@@ -58,7 +58,7 @@ impl WasmFixture {
         let (dist, guests) = surroundings()?;
         let folder = TempDir::new().unwrap();
         let (scope, other_scope) = (new_scope(), new_scope());
-        let (runner, cache) = (dist.join("bin/supervisor"), cache(&dist));
+        let (runner, cache) = (dist.join("bin/supervisor-wasm"), cache(&dist));
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let api = listener.local_addr().unwrap();
         let config = config(&folder, &runner, &cache, api);
@@ -225,6 +225,8 @@ fn config(
         api: Some(api),
         host_root: folder.path().join("host"),
         disk: engine::Disk::default(),
+        users: engine::wasm::UserRange::default(),
+        requires_confinement: Arc::new(|| false),
     }
 }
 

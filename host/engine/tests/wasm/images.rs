@@ -89,6 +89,49 @@ fn file_that_is_gone_is_no_image() {
     });
 }
 
+/// A pipe in the place of a file. Whoever still waits for it when this is dropped goes on.
+struct Pipe(std::path::PathBuf);
+
+impl Pipe {
+    fn make(path: std::path::PathBuf) -> Self {
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        Pipe(path)
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        let both = std::fs::File::options()
+            .read(true)
+            .write(true)
+            .open(&self.0);
+        drop(both);
+    }
+}
+
+#[test]
+fn m6_a_pipe_as_a_file_is_refused_and_holds_nobody() {
+    test(async |fixture| {
+        let engine = fixture.engine();
+        let path = fixture.folder().join("app.wasm");
+        let image = file(&fixture, "app.wasm", &changed(&fixture));
+        engine.pull_image(&image, None, &|_| {}).await.unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let _pipe = Pipe::make(path);
+
+        let within = std::time::Duration::from_secs(30);
+        let pulling = engine.pull_image(&image, None, &|_| {});
+        let pulled = tokio::time::timeout(within, pulling).await;
+        let refused = pulled.expect("nobody waits for a pipe").unwrap_err();
+        let source = std::error::Error::source(&refused).unwrap().to_string();
+        assert!(source.contains("not a file"), "{source}");
+        // What it was before is no image any more.
+        let listed = tokio::time::timeout(within, engine.images()).await;
+        assert_eq!(listed.expect("nobody waits for a pipe").unwrap(), []);
+    });
+}
+
 #[test]
 fn files_that_are_no_components_are_refused_with_the_reason() {
     test(async |fixture| {

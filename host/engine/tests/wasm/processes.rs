@@ -67,11 +67,13 @@ async fn hosts_an_engine_for_another_test() {
     let folder = std::path::Path::new(&folder);
     let config = engine::wasm::WasmConfig {
         folder: folder.join("wasm"),
-        runner: dist.join("bin/supervisor"),
+        runner: dist.join("bin/supervisor-wasm"),
         cache: crate::fixture::cache(&dist),
         api: None,
         host_root: folder.join("host"),
         disk: engine::Disk::default(),
+        users: engine::wasm::UserRange::default(),
+        requires_confinement: std::sync::Arc::new(|| false),
     };
     let labels = crate::suite::labels(&scope);
     let wasm = Wasm::open(config, scope).await.unwrap();

@@ -5,6 +5,6 @@ use crate::guest::Guest;
 
 impl config::Host for &mut Guest {
     fn json(&mut self) -> String {
-        self.around.config.clone()
+        self.host.around.config.clone()
     }
 }

@@ -1,29 +1,27 @@
 //! `wit/host-name.wit`: the host's name.
 
-use std::sync::Arc;
-
+use plugin_protocol::{HostNameError, HostNameGet, HostNameSet};
 use wasmtime::component::Accessor;
 
 use crate::bindings::platform::supervisor::host_name;
-use crate::config::HostNameError;
-use crate::guest::{Guest, ThisGuest};
+use crate::guest::{Guest, ThisGuest, host};
 
 impl host_name::Host for &mut Guest {}
 
 impl host_name::HostWithStore<Guest> for ThisGuest {
     async fn get(
         accessor: &Accessor<Guest, Self>,
-    ) -> Result<Option<String>, host_name::HostNameError> {
-        let around = accessor.with(|mut access| Arc::clone(&access.get().around));
-        Ok(around.host_name.get().await?)
+    ) -> wasmtime::Result<Result<Option<String>, host_name::HostNameError>> {
+        let answer = host(accessor).ask(HostNameGet {}).await?;
+        Ok(answer.map_err(Into::into))
     }
 
     async fn set(
         accessor: &Accessor<Guest, Self>,
         name: String,
-    ) -> Result<(), host_name::HostNameError> {
-        let around = accessor.with(|mut access| Arc::clone(&access.get().around));
-        Ok(around.host_name.set(name).await?)
+    ) -> wasmtime::Result<Result<(), host_name::HostNameError>> {
+        let answer = host(accessor).ask(HostNameSet { name }).await?;
+        Ok(answer.map_err(Into::into))
     }
 }
 

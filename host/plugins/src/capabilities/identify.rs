@@ -1,25 +1,22 @@
 //! `wit/identify.wit`: the window for those who identify the device, and the action for those who want
 //! it identified.
 
-use std::sync::Arc;
-
+use plugin_protocol::{Identify, IdentifyWindow};
 use wasmtime::component::Accessor;
 
 use crate::bindings::platform::supervisor::{identify, identify_window};
-use crate::guest::{Guest, ThisGuest};
+use crate::guest::{Guest, ThisGuest, host};
 
 impl identify_window::Host for &mut Guest {
-    fn remaining_ms(&mut self) -> u32 {
-        self.around.identify.remaining_ms()
+    async fn remaining_ms(&mut self) -> wasmtime::Result<u32> {
+        self.host.ask(IdentifyWindow {}).await
     }
 }
 
 impl identify::Host for &mut Guest {}
 
 impl identify::HostWithStore<Guest> for ThisGuest {
-    async fn identify(accessor: &Accessor<Guest, Self>) -> Result<(), String> {
-        let around = accessor.with(|mut access| Arc::clone(&access.get().around));
-        around.identify.start();
-        around.identify.ended().await
+    async fn identify(accessor: &Accessor<Guest, Self>) -> wasmtime::Result<Result<(), String>> {
+        host(accessor).ask(Identify {}).await
     }
 }

@@ -2,18 +2,17 @@
 
 use std::any::{Any, TypeId};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http_body::Frame;
-use os::{JournalOptions, JournalReader};
+use futures::future::BoxFuture;
+use plugin_protocol::{Handle, JournalOpen, JournalOptions, JournalRead, Piece};
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Accessor, Destination, StreamProducer, StreamReader, StreamResult};
 
-use crate::BodyError;
 use crate::bindings::platform::supervisor::journal::{self, JournalError, Options};
-use crate::guest::{Guest, ThisGuest};
+use crate::guest::{Guest, ThisGuest, host};
+use crate::instance_host::InstanceHost;
 use crate::request_body::hand_over;
 
 impl journal::Host for &mut Guest {}
@@ -22,8 +21,7 @@ impl journal::HostWithStore<Guest> for ThisGuest {
     async fn read(
         accessor: &Accessor<Guest, Self>,
         options: Options,
-    ) -> Result<StreamReader<u8>, JournalError> {
-        let around = accessor.with(|mut access| Arc::clone(&access.get().around));
+    ) -> wasmtime::Result<Result<StreamReader<u8>, JournalError>> {
         let options = JournalOptions {
             all: options.all,
             follow: options.follow,
@@ -34,57 +32,73 @@ impl journal::HostWithStore<Guest> for ThisGuest {
             until: options.until,
             format: options.format,
         };
-        let reader = around.journal.read(&options).await.map_err(|error| {
-            let message = error.to_string();
-            match error {
-                os::JournalError::Invalid { .. } => JournalError::Invalid(message),
-                os::JournalError::Busy => JournalError::Busy(message),
-                os::JournalError::Start { source, .. } => {
-                    tracing::error!(plugin = &*around.name, "{message}: {source}");
-                    JournalError::Other(message)
-                }
-            }
-        })?;
-        let stream = JournalStream {
-            ready: Bytes::new(),
-            reader,
-            plugin: Arc::clone(&around.name),
+        let host = host(accessor);
+        let reader = match host.ask(JournalOpen { options }).await? {
+            Ok(reader) => reader,
+            Err(error) => return Ok(Err(error.into())),
         };
-        accessor
-            .with(|mut access| StreamReader::new(&mut access, stream))
-            .map_err(|error| JournalError::Other(format!("{error:#}")))
+        let stream = JournalStream {
+            host,
+            reader,
+            ready: Bytes::new(),
+            used: 0,
+            next: None,
+        };
+        let stream = accessor.with(|mut access| StreamReader::new(&mut access, stream));
+        Ok(stream.map_err(|error| JournalError::Other(format!("{error:#}"))))
     }
 }
 
-/// What the journal command prints, on its way to a guest or past it. The host can take it back out of a
-/// guest's hands with what the guest has not read: nothing is buffered on the way.
+impl From<plugin_protocol::JournalError> for JournalError {
+    fn from(error: plugin_protocol::JournalError) -> JournalError {
+        match error {
+            plugin_protocol::JournalError::Invalid(why) => JournalError::Invalid(why),
+            plugin_protocol::JournalError::Busy(why) => JournalError::Busy(why),
+            plugin_protocol::JournalError::Other(why) => JournalError::Other(why),
+        }
+    }
+}
+
+/// What the journal command prints, on its way to a guest. The host can take it back out of a guest's hands: it
+/// keeps what the guest has not used.
 pub(crate) struct JournalStream {
+    host: InstanceHost,
+    pub(crate) reader: Handle,
     /// Has come and was not read yet.
     ready: Bytes,
-    reader: JournalReader,
-    /// Who asked for it.
-    plugin: Arc<str>,
+    /// How many bytes were read.
+    pub(crate) used: u64,
+    /// The next piece, where it was asked for.
+    next: Option<BoxFuture<'static, wasmtime::Result<Piece>>>,
 }
 
 impl JournalStream {
-    /// Waits for bytes in `ready`; false at the end, an error where it breaks off.
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, BodyError>> {
+    /// Waits for bytes in `ready`; false at the end.
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<wasmtime::Result<bool>> {
         if !self.ready.is_empty() {
             return Poll::Ready(Ok(true));
         }
-        match ready!(self.reader.poll_piece(context)) {
-            Ok(Some(piece)) => {
-                self.ready = piece;
-                Poll::Ready(Ok(true))
+        let next = self.next.get_or_insert_with(|| {
+            let (host, reader, used) = (self.host.clone(), self.reader, self.used);
+            Box::pin(async move { host.ask(JournalRead { reader, used }).await })
+        });
+        let piece = ready!(next.as_mut().poll(context));
+        self.next = None;
+        Poll::Ready(piece.map(|piece| match piece {
+            Piece::Bytes(bytes) => {
+                self.ready = Bytes::from(bytes);
+                true
             }
-            Ok(None) => Poll::Ready(Ok(false)),
-            Err(error) => {
-                tracing::warn!(plugin = &*self.plugin, "the journal broke off: {error}");
-                Poll::Ready(Err(BodyError {
-                    plugin: self.plugin.to_string(),
-                }))
-            }
-        }
+            // A guest cannot tell an early end from a proper one; the log can.
+            Piece::End | Piece::Broken => false,
+        }))
+    }
+}
+
+impl Drop for JournalStream {
+    fn drop(&mut self) {
+        // The command ends when nobody reads it.
+        self.host.release(self.reader);
     }
 }
 
@@ -105,12 +119,15 @@ impl<D> StreamProducer<D> for JournalStream {
         }
         match self.poll_ready(context) {
             Poll::Ready(Ok(true)) => {}
-            // A guest cannot tell an early end from a proper one; the log can.
-            Poll::Ready(_) => return Poll::Ready(Ok(StreamResult::Dropped)),
+            Poll::Ready(Ok(false)) => return Poll::Ready(Ok(StreamResult::Dropped)),
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             Poll::Pending if finish => return Poll::Ready(Ok(StreamResult::Cancelled)),
             Poll::Pending => return Poll::Pending,
         }
+        let before = self.ready.len();
         hand_over(&mut self.ready, destination, store);
+        let taken = before - self.ready.len();
+        self.used = self.used.saturating_add(taken as u64);
         Poll::Ready(Ok(StreamResult::Completed))
     }
 
@@ -120,22 +137,5 @@ impl<D> StreamProducer<D> for JournalStream {
         } else {
             Err(me)
         }
-    }
-}
-
-/// The stream as an answer's body, which passes outside the plugin.
-impl http_body::Body for JournalStream {
-    type Data = Bytes;
-    type Error = BodyError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        Poll::Ready(match ready!(self.poll_ready(context)) {
-            Ok(true) => Some(Ok(Frame::data(std::mem::take(&mut self.ready)))),
-            Ok(false) => None,
-            Err(error) => Some(Err(error)),
-        })
     }
 }

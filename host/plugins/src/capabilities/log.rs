@@ -15,6 +15,7 @@ use wasmtime_wasi_io::streams::{OutputStream, StreamError};
 
 use crate::bindings::platform::supervisor::log;
 use crate::guest::Guest;
+use crate::log_lines::LineShare;
 use crate::text::{self, one_line};
 
 /// The longest line, in bytes (`wit/log.wit`).
@@ -38,20 +39,23 @@ impl log::Host for &mut Guest {
 /// What one instance has written so far, and may.
 pub(crate) struct LogBudget {
     plugin: Arc<str>,
+    /// What the plugin may write over all its calls.
+    share: LineShare,
     lines: AtomicU32,
 }
 
 impl LogBudget {
-    pub(crate) fn new(plugin: Arc<str>) -> LogBudget {
+    pub(crate) fn new(plugin: Arc<str>, share: LineShare) -> LogBudget {
         LogBudget {
             plugin,
+            share,
             lines: AtomicU32::new(0),
         }
     }
 
     /// Writes one line, whatever is in `message`.
     fn write(&self, level: Level, message: &str) {
-        if self.lines.fetch_add(1, Ordering::Relaxed) >= LINES {
+        if self.lines.fetch_add(1, Ordering::Relaxed) >= LINES || !self.share.take(&self.plugin) {
             return;
         }
         let line = one_line(message, LINE);

@@ -1,12 +1,10 @@
-//! `wit/store.wit`: a small store of the plugin's own. The limits are the store's.
+//! `wit/store.wit`: a small store of the plugin's own.
 
-use std::sync::Arc;
-
+use plugin_protocol::{DataError, StoreDelete, StoreGet, StoreKeys, StoreSet};
 use wasmtime::component::Accessor;
 
 use crate::bindings::platform::supervisor::store::{self, StoreError};
-use crate::config::{DataError, PluginData};
-use crate::guest::{Guest, ThisGuest};
+use crate::guest::{Guest, ThisGuest, host};
 
 impl store::Host for &mut Guest {}
 
@@ -14,42 +12,42 @@ impl store::HostWithStore<Guest> for ThisGuest {
     async fn get(
         accessor: &Accessor<Guest, Self>,
         key: String,
-    ) -> Result<Option<Vec<u8>>, StoreError> {
-        run(accessor, move |data, plugin| data.get(plugin, &key)).await
+    ) -> wasmtime::Result<Result<Option<Vec<u8>>, StoreError>> {
+        let answer = host(accessor).ask(StoreGet { key }).await?;
+        Ok(answer.map_err(Into::into))
     }
 
     async fn set(
         accessor: &Accessor<Guest, Self>,
         key: String,
         value: Vec<u8>,
-    ) -> Result<(), StoreError> {
-        run(accessor, move |data, plugin| data.set(plugin, &key, &value)).await
+    ) -> wasmtime::Result<Result<(), StoreError>> {
+        let answer = host(accessor).ask(StoreSet { key, value }).await?;
+        Ok(answer.map_err(Into::into))
     }
 
-    async fn delete(accessor: &Accessor<Guest, Self>, key: String) -> Result<(), StoreError> {
-        run(accessor, move |data, plugin| data.delete(plugin, &key)).await
+    async fn delete(
+        accessor: &Accessor<Guest, Self>,
+        key: String,
+    ) -> wasmtime::Result<Result<(), StoreError>> {
+        let answer = host(accessor).ask(StoreDelete { key }).await?;
+        Ok(answer.map_err(Into::into))
     }
 
     async fn keys(
         accessor: &Accessor<Guest, Self>,
         prefix: String,
-    ) -> Result<Vec<String>, StoreError> {
-        run(accessor, move |data, plugin| data.keys(plugin, &prefix)).await
+    ) -> wasmtime::Result<Result<Vec<String>, StoreError>> {
+        let answer = host(accessor).ask(StoreKeys { prefix }).await?;
+        Ok(answer.map_err(Into::into))
     }
 }
 
-/// Runs `operation` where it may wait for the disk.
-async fn run<R: Send + 'static>(
-    accessor: &Accessor<Guest, ThisGuest>,
-    operation: impl FnOnce(&dyn PluginData, &str) -> Result<R, DataError> + Send + 'static,
-) -> Result<R, StoreError> {
-    let around = accessor.with(|mut access| Arc::clone(&access.get().around));
-    let done =
-        tokio::task::spawn_blocking(move || operation(&*around.data, &around.data_owner())).await;
-    match done {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(DataError::TooLarge(what))) => Err(StoreError::TooLarge(what)),
-        Ok(Err(DataError::Other(what))) => Err(StoreError::Other(what)),
-        Err(_) => Err(StoreError::Other("the store is shutting down".to_owned())),
+impl From<DataError> for StoreError {
+    fn from(error: DataError) -> StoreError {
+        match error {
+            DataError::TooLarge(what) => StoreError::TooLarge(what),
+            DataError::Other(what) => StoreError::Other(what),
+        }
     }
 }

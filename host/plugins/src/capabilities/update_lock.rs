@@ -1,65 +1,24 @@
 //! `wit/update-lock.wit`: the update locks of all apps.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-
-use tokio::task::JoinHandle;
+use plugin_protocol::{Handle, LockAcquire, LocksError};
 use wasmtime::component::{Accessor, Resource};
 
 use crate::bindings::platform::supervisor::update_lock::{self, LockError};
-use crate::capability::Capability;
-use crate::config::{HeldLocks, LocksError};
-use crate::guest::{Guest, ThisGuest};
+use crate::guest::{Guest, ThisGuest, host};
 
-/// How long a call holds the locks at most. An answer that streams may last for days, in which no app would be updated.
-const LONGEST_HOLD: Duration = Duration::from_secs(300);
-
-/// The locks in the hands of a call; dropping it gives them back, and so does the end of [`LONGEST_HOLD`].
+/// The locks in the hands of a call: the host's handle of them.
 #[expect(
     unreachable_pub,
     reason = "generated code re-exports it within this crate"
 )]
-pub struct Lock {
-    held: Arc<Mutex<Option<HeldLocks>>>,
-    end: JoinHandle<()>,
-}
-
-impl Lock {
-    /// Holds `held` for the plugin. Must be called within a runtime.
-    fn new(held: HeldLocks, plugin: Arc<str>) -> Self {
-        let held = Arc::new(Mutex::new(Some(held)));
-        let shared = Arc::clone(&held);
-        let end = tokio::spawn(async move {
-            tokio::time::sleep(LONGEST_HOLD).await;
-            give_back(&shared);
-            let plugin: &str = &plugin;
-            tracing::warn!(
-                plugin,
-                "it held the update locks of all apps for {} s, which is the longest: they are given back",
-                LONGEST_HOLD.as_secs()
-            );
-        });
-        Lock { held, end }
-    }
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        self.end.abort();
-        // At once, and not when the task is.
-        give_back(&self.held);
-    }
-}
-
-fn give_back(held: &Mutex<Option<HeldLocks>>) {
-    drop(held.lock().unwrap_or_else(PoisonError::into_inner).take());
-}
+pub struct Lock(Handle);
 
 impl update_lock::Host for &mut Guest {}
 
 impl update_lock::HostLock for &mut Guest {
     fn drop(&mut self, lock: Resource<Lock>) -> wasmtime::Result<()> {
-        self.table.delete(lock)?;
+        let Lock(held) = self.table.delete(lock)?;
+        self.host.release(held);
         Ok(())
     }
 }
@@ -68,45 +27,25 @@ impl update_lock::HostLockWithStore<Guest> for ThisGuest {
     async fn acquire_all(
         accessor: &Accessor<Guest, Self>,
         force: bool,
-    ) -> Result<Resource<Lock>, LockError> {
-        let around = accessor.with(|mut access| Arc::clone(&access.get().around));
-        // Without the grant it is as if it were not said: what services hold is respected.
-        let may_force = around.grants.grants.contains(&Capability::UpdateLockForce);
-        if force && !may_force {
-            let plugin: &str = &around.name;
-            tracing::warn!(
-                plugin,
-                "it would override update locks, which takes the grant `{}` in the policy: they are respected",
-                Capability::UpdateLockForce
-            );
-        }
-        let held = around.locks.acquire_all(force && may_force).await;
-        let held = held.map_err(|error| match error {
-            LocksError::Locked(who) => LockError::Locked(who),
-            LocksError::Other(why) => LockError::Other(why),
-        })?;
-        let lock = Lock::new(held, Arc::clone(&around.name));
-        let pushed = accessor.with(|mut access| access.get().table.push(lock));
-        pushed.map_err(|_| LockError::Other("too many resources at a time".to_owned()))
+    ) -> wasmtime::Result<Result<Resource<Lock>, LockError>> {
+        let host = host(accessor);
+        let held = match host.ask(LockAcquire { force }).await? {
+            Ok(held) => held,
+            Err(error) => return Ok(Err(error.into())),
+        };
+        let pushed = accessor.with(|mut access| access.get().table.push(Lock(held)));
+        Ok(pushed.map_err(|_| {
+            host.release(held);
+            LockError::Other("too many resources at a time".to_owned())
+        }))
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn m13_locks_are_given_back_after_the_longest_hold_and_at_once_when_dropped() {
-        let held = Arc::new(());
-        let lock = Lock::new(Box::new(Arc::clone(&held)), "a".into());
-        assert_eq!(Arc::strong_count(&held), 2);
-        drop(lock);
-        assert_eq!(Arc::strong_count(&held), 1);
-
-        let _lock = Lock::new(Box::new(Arc::clone(&held)), "a".into());
-        tokio::time::sleep(LONGEST_HOLD - Duration::from_secs(1)).await;
-        assert_eq!(Arc::strong_count(&held), 2);
-        tokio::time::sleep(Duration::from_secs(2)).await;
-        assert_eq!(Arc::strong_count(&held), 1);
+impl From<LocksError> for LockError {
+    fn from(error: LocksError) -> LockError {
+        match error {
+            LocksError::Locked(who) => LockError::Locked(who),
+            LocksError::Other(why) => LockError::Other(why),
+        }
     }
 }

@@ -91,7 +91,8 @@ fn what_a_file_asks_for_is_said_in_words_and_given_by_the_lines_below() {
              boards = [\"acme-*\"]\n\
              grants = [\"led\", \"files\"]\n\
              # leds = [\"ACT\"]  to give it these LEDs rather than all\n\
-             files = []  # the folders, for example {{ host = \"mnt/data/x\", guest = \"/x\", write = true }}\n"
+             files = []  # the folders, for example {{ host = \"mnt/data/x\", guest = \"/x\", write = true }}\n\
+             limits = {{ memory_mib = 32 }}\n"
         )
     );
     let policy = owner.policy(&lines);

@@ -273,6 +273,12 @@ impl Setup {
         self
     }
 
+    /// With another compiler.
+    pub(crate) fn compiler(mut self, program: PathBuf) -> Setup {
+        self.compiler = Some(program);
+        self
+    }
+
     /// With a compiler that never ends. What another device has compiled before loads all the same.
     pub(crate) fn compiler_that_hangs(mut self) -> Setup {
         use std::os::unix::fs::PermissionsExt as _;
@@ -288,7 +294,15 @@ impl Setup {
         self
     }
 
+    /// Starts it, and waits until all plugins are loaded.
     pub(crate) async fn start(self) -> Fixture {
+        let fixture = self.begin().await;
+        fixture.plugins.loaded().await;
+        fixture
+    }
+
+    /// Starts it.
+    pub(crate) async fn begin(self) -> Fixture {
         let root = self.root.path();
         let state_dir = root.join("state");
         fs::create_dir_all(&state_dir).unwrap();
@@ -320,9 +334,11 @@ impl Setup {
                 ("GET", "/v1/device"),
                 ("*", "/v2/applications/:appId/state"),
             ],
+            board_memory: 0,
+            return_memory: None,
             slots: self.slots,
         };
-        let plugins = Plugins::start(config).await.unwrap();
+        let plugins = Plugins::start(config).unwrap();
         Fixture {
             plugins,
             store,
@@ -346,13 +362,17 @@ impl Fixture {
         self.root.path().join(below)
     }
 
-    /// The answer, streamed.
+    /// The answer, streamed, once the plugin is loaded.
     pub(crate) async fn call<B>(&self, request: Request<B>) -> http::Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: std::fmt::Display,
     {
-        match self.plugins.find(request.method(), request.uri().path()) {
+        let (method, path) = (request.method(), request.uri().path());
+        let served = self.plugins.served(method, path);
+        let served = tokio::time::timeout(Duration::from_secs(60), served);
+        served.await.expect("it is loaded in time");
+        match self.plugins.find(method, path) {
             Found::Route(route) => self.plugins.call(route, request).await,
             other => panic!("{}: {other:?}", request.uri()),
         }

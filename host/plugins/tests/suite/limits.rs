@@ -171,8 +171,10 @@ async fn one_call_too_many_waits_and_is_then_refused() {
         .body(http_body_util::Full::<bytes::Bytes>::default())
         .unwrap();
     let answer = device.call(request).await;
-    assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(answer.headers()["retry-after"], "1");
+    let message = "there is no room for plugin `a` now: it takes 2 calls at a time";
+    let expected = (StatusCode::SERVICE_UNAVAILABLE, failure(message));
+    assert_eq!(crate::fixture::text(answer).await, expected);
     assert_eq!(device.get("/v3/b/hello").await.0, StatusCode::OK);
     assert_eq!(device.report("a").failures, 0);
     // A caller that leaves frees its place at once.
@@ -296,4 +298,113 @@ async fn h6_a_plugin_whose_start_loops_keeps_no_other_from_answering() {
         assert_eq!(device.get("/v3/bad/hello").await, ok("hello"));
         assert_eq!(device.get("/v3/good/hello").await, ok("hello"));
     }
+}
+
+/// A file that somebody has pinned by its digest, whose manifest asks for all that there is.
+#[tokio::test]
+async fn m2_what_a_manifest_asks_for_beyond_the_defaults_the_policy_gives_or_nobody() {
+    let most = "[limits]\nmemory_mib = 32\ncpu_ms = 60000\nwall_ms = 900000\nconcurrency = 16\n";
+    let file = crate::fixture::plugin(&crate::fixture::manifest(
+        "a",
+        &format!("{}\n{most}", crate::fixture::ALL),
+    ));
+    let section = format!(
+        "{}sha256 = [\"{}\"]\nroutes = [\"/v3/a/*\"]\n",
+        crate::fixture::grant_all(&["a"]),
+        sandbox::digest(&file)
+    );
+    let setup = setup().strange_file("a.wasm", &file).policy(&section);
+    let device = setup.start().await;
+    let needed = |mib: u32| {
+        failure(&format!(
+            "plugin `a` needed more than its {mib} MiB of memory"
+        ))
+    };
+    assert_eq!(device.get("/v3/a/memory").await.1, needed(16));
+
+    let given = format!("{section}limits = {{ memory_mib = 24 }}\n");
+    std::fs::write(device.path("policy.toml"), given).unwrap();
+    let mut last = device.get("/v3/a/memory").await.1;
+    while last == needed(16) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        last = device.get("/v3/a/memory").await.1;
+    }
+    assert_eq!(last, needed(24));
+}
+
+/// A board with little memory, of which plugins have 64 MiB.
+#[tokio::test]
+async fn m2_plugins_together_have_so_much_memory_and_one_has_half_of_it() {
+    let limits = "[limits]\nmemory_mib = 32\nwall_ms = 900000\nconcurrency = 16\n";
+    let device = setup()
+        .guest("bad", limits)
+        .guest("worse", limits)
+        .guest("good", "")
+        .slots(64)
+        .start()
+        .await;
+    let device = Arc::new(device);
+    assert_eq!(device.get("/v3/good/hello").await.0, StatusCode::OK);
+    let hold = |plugin: &str, mib: u32| {
+        let (device, path) = (
+            Arc::clone(&device),
+            format!("/v3/{plugin}/hold?mib={mib}&ms=600000"),
+        );
+        tokio::spawn(async move { device.get(&path).await })
+    };
+    // 26 MiB and what an instance begins with, so that another 12 are too much for it.
+    let held = hold("bad", 26);
+    device
+        .until("it holds memory", |plugins| plugins.report()[0].calls == 1)
+        .await;
+    let refused = loop {
+        let answer = device.get("/v3/bad/hold?mib=12&ms=1").await;
+        if answer.0 != StatusCode::OK {
+            break answer;
+        }
+    };
+    let of_one = "there is no room for plugin `bad` now: its calls together have 32 MiB of memory";
+    let expected = (StatusCode::SERVICE_UNAVAILABLE, failure(of_one));
+    assert_eq!(refused, expected);
+    // It is nobody's fault, and others have room.
+    assert_eq!(device.report("bad").failures, 0);
+    assert_eq!(device.get("/v3/good/hold?mib=8&ms=1").await.1, "held 8");
+
+    let held = [held, hold("worse", 26)];
+    let refused = loop {
+        let answer = device.get("/v3/good/hold?mib=14&ms=1").await;
+        if answer.0 != StatusCode::OK {
+            break answer;
+        }
+    };
+    let of_all =
+        "there is no room for plugin `good` now: all plugins together have 64 MiB of memory";
+    let expected = (StatusCode::SERVICE_UNAVAILABLE, failure(of_all));
+    assert_eq!(refused, expected);
+    assert_eq!(device.get("/v3/good/hello").await.0, StatusCode::OK);
+
+    // What was taken comes back, and the policy may give more.
+    for call in held {
+        call.abort();
+        let _ = call.await;
+    }
+    loop {
+        let answer = device.get("/v3/good/hold?mib=14&ms=1").await;
+        if answer.0 == StatusCode::OK {
+            break;
+        }
+        assert_eq!(answer.0, StatusCode::SERVICE_UNAVAILABLE, "{}", answer.1);
+    }
+    let policy = std::fs::read_to_string(device.path("policy.toml")).unwrap();
+    let more = format!("{policy}[bounds]\nmemory_mib = 128\n");
+    std::fs::write(device.path("policy.toml"), more).unwrap();
+    let held = hold("bad", 26);
+    loop {
+        let answer = device.get("/v3/bad/hold?mib=20&ms=1").await;
+        if answer.0 == StatusCode::OK {
+            break;
+        }
+        assert_eq!(answer.0, StatusCode::SERVICE_UNAVAILABLE, "{}", answer.1);
+    }
+    held.abort();
 }

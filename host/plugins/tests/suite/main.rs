@@ -14,6 +14,7 @@ mod fixture;
 mod grants;
 mod identify;
 mod limits;
+mod loading;
 mod owners;
 mod pins;
 mod reload;

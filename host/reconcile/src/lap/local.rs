@@ -70,6 +70,7 @@ impl Lap {
         } else if let Some(resumes) = self.resumes.take() {
             self.aim_at(resumes);
         }
+        self.tell_settings();
         // A snapshot of the next local mode must not hold what has just been removed.
         self.view.forget_all();
         self.world

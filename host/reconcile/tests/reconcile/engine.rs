@@ -10,6 +10,7 @@ use engine::{
     NetworkSpec, PullProgress, RegistryAuth, VolumeSpec,
 };
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use model::{
     Container, ContainerId, ContainerState, EngineImageId, EngineKind, Image, ImageRef, Network,
@@ -17,6 +18,8 @@ use model::{
 };
 use tokio::sync::{Notify, broadcast};
 use tokio_stream::wrappers::BroadcastStream;
+
+use crate::witness::Witness;
 
 /// Cheap to clone; clones are the same engine.
 #[derive(Clone)]
@@ -26,9 +29,13 @@ pub(crate) struct MemoryEngine {
     events: Arc<Mutex<broadcast::Sender<EngineEvent>>>,
     /// Calls through a clone that is cut off never return: its supervisor was killed.
     cut_off: Arc<Mutex<bool>>,
+    /// Passed by each changing call, before it takes effect and after.
+    gate: Arc<Mutex<Option<Gate>>>,
 }
 
-#[derive(Default)]
+pub(crate) type Gate = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
+
+#[derive(Clone, Default)]
 struct State {
     images: BTreeMap<ImageRef, EngineImageId>,
     containers: Vec<Container>,
@@ -48,6 +55,9 @@ struct State {
     readers: u32,
     /// Changing calls until the engine is cut off.
     calls_left: Option<usize>,
+    witness: Witness,
+    /// Lines that are kept of each container's output, where it is not the usual number.
+    log_lines: Option<usize>,
 }
 
 /// How a call goes on.
@@ -61,12 +71,56 @@ enum Entered {
 
 impl MemoryEngine {
     pub(crate) fn new() -> Self {
+        MemoryEngine::with_events(1024)
+    }
+
+    /// Of events, so many wait for whoever is behind.
+    fn with_events(capacity: usize) -> Self {
         MemoryEngine {
             state: Arc::default(),
             changed: Arc::default(),
-            events: Arc::new(Mutex::new(broadcast::Sender::new(1024))),
+            events: Arc::new(Mutex::new(broadcast::Sender::new(capacity))),
             cut_off: Arc::default(),
+            gate: Arc::default(),
         }
+    }
+
+    /// An engine of its own that holds the same, and on which nobody prints.
+    pub(crate) fn copy(&self) -> Self {
+        let copy = MemoryEngine::with_events(64);
+        *copy.state() = State {
+            log_lines: Some(1),
+            ..self.state().clone()
+        };
+        copy
+    }
+
+    pub(crate) fn pass_each(&self, gate: Gate) {
+        *self.gate.lock().unwrap() = Some(gate);
+    }
+
+    async fn pass(&self) {
+        let gate = self.gate.lock().unwrap().clone();
+        if let Some(gate) = gate {
+            gate().await;
+        }
+    }
+
+    /// What it has seen, and what is asked of that.
+    pub(crate) fn witness<T>(&self, ask: impl FnOnce(&mut Witness) -> T) -> T {
+        ask(&mut self.state().witness)
+    }
+
+    pub(crate) fn held_networks(&self) -> Vec<Network> {
+        self.state().networks.clone()
+    }
+
+    pub(crate) fn held_volumes(&self) -> Vec<Volume> {
+        self.state().volumes.clone()
+    }
+
+    pub(crate) fn held_images(&self) -> Vec<ImageRef> {
+        self.state().images.keys().cloned().collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -213,6 +267,9 @@ impl MemoryEngine {
             }
             self.state().waiting -= 1;
         }
+        if what.is_some() {
+            self.pass().await;
+        }
         match self.note(what)? {
             Entered::Whole => Ok(false),
             Entered::CutOffAfter => Ok(true),
@@ -264,6 +321,7 @@ impl MemoryEngine {
     async fn leave(&self, cut_off_after: bool) {
         self.announce();
         self.changed.notify_waiters();
+        self.pass().await;
         if cut_off_after {
             std::future::pending::<()>().await;
         }
@@ -281,7 +339,7 @@ impl MemoryEngine {
     }
 }
 
-fn service_of(container: &Container) -> &str {
+pub(crate) fn service_of(container: &Container) -> &str {
     container
         .labels
         .get("io.platform.service-name")
@@ -379,7 +437,8 @@ impl Engine for MemoryEngine {
                 exit_code: None,
                 created_at_ms: i64::try_from(number).unwrap(),
             });
-            state.logs.insert(id.clone(), broadcast::Sender::new(4096));
+            let lines = state.log_lines.unwrap_or(4096);
+            state.logs.insert(id.clone(), broadcast::Sender::new(lines));
             id
         };
         self.leave(cut_off).await;
@@ -396,6 +455,8 @@ impl Engine for MemoryEngine {
             let mut state = self.state();
             let container = state.containers.iter_mut().find(|c| c.id == *id);
             container.ok_or_else(|| not_found(id.as_str()))?.state = ContainerState::Running;
+            let state = &mut *state;
+            state.witness.see_start(id, &state.containers);
         }
         self.leave(cut_off).await;
         Ok(())
@@ -406,6 +467,8 @@ impl Engine for MemoryEngine {
         let cut_off = self.enter(Some(&format!("stop {service}"))).await?;
         {
             let mut state = self.state();
+            let state = &mut *state;
+            state.witness.see_disturbance("stop", id, &state.containers);
             for container in &mut state.containers {
                 if container.id == *id && container.state != ContainerState::Created {
                     container.state = ContainerState::Exited;
@@ -419,7 +482,13 @@ impl Engine for MemoryEngine {
     async fn remove_container(&self, id: &ContainerId) -> Result<(), EngineError> {
         let service = self.service_of_id(id);
         let cut_off = self.enter(Some(&format!("remove {service}"))).await?;
-        self.state().containers.retain(|c| c.id != *id);
+        {
+            let mut state = self.state();
+            let state = &mut *state;
+            let (seen, containers) = (&mut state.witness, &mut state.containers);
+            seen.see_disturbance("removal", id, containers);
+            containers.retain(|c| c.id != *id);
+        }
         self.leave(cut_off).await;
         Ok(())
     }
@@ -427,9 +496,14 @@ impl Engine for MemoryEngine {
     async fn rename_container(&self, id: &ContainerId, name: &str) -> Result<(), EngineError> {
         let service = self.service_of_id(id);
         let cut_off = self.enter(Some(&format!("rename {service}"))).await?;
-        for container in &mut self.state().containers {
-            if container.id == *id {
-                name.clone_into(&mut container.name);
+        {
+            let mut state = self.state();
+            let state = &mut *state;
+            state.witness.see_rename(id, &state.containers);
+            for container in &mut state.containers {
+                if container.id == *id {
+                    name.clone_into(&mut container.name);
+                }
             }
         }
         self.leave(cut_off).await;
@@ -486,6 +560,7 @@ impl Engine for MemoryEngine {
                     name: spec.name.to_owned(),
                     labels: spec.config.labels.clone(),
                 });
+                state.witness.see_volume(spec.name);
             }
         }
         self.leave(cut_off).await;
@@ -495,6 +570,7 @@ impl Engine for MemoryEngine {
     async fn remove_volume(&self, name: &str) -> Result<(), EngineError> {
         let cut_off = self.enter(Some(&format!("remove volume {name}"))).await?;
         self.state().volumes.retain(|volume| volume.name != name);
+        self.witness(|seen| seen.births.remove(name));
         self.leave(cut_off).await;
         Ok(())
     }

@@ -19,6 +19,8 @@ mod locks;
 mod logs;
 mod outlook;
 mod pending;
+mod random_kills;
 mod rig;
 mod strategies;
 mod updates;
+mod witness;

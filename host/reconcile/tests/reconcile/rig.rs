@@ -8,7 +8,7 @@ use engine::Engines;
 use model::compose::{DeviceFacts, HostFacts};
 use model::contracts::Offers;
 use model::{Branding, DeviceStatus, DeviceUuid};
-use reconcile::{Happening, Limits, Reconciler, ReconcilerConfig};
+use reconcile::{Happening, Limits, Moments, Reconciler, ReconcilerConfig};
 use serde_json::{Map, Value, json};
 use store::Store;
 
@@ -86,14 +86,14 @@ fn start(
             ..Offers::default()
         },
         limits: Limits::default(),
-        abort_at: None,
+        moments: Moments::default(),
     })
     .unwrap();
     host.runs(&reconciler);
     reconciler
 }
 
-fn facts(uuid: &DeviceUuid, host_root: &str) -> DeviceFacts {
+pub(crate) fn facts(uuid: &DeviceUuid, host_root: &str) -> DeviceFacts {
     DeviceFacts {
         uuid: uuid.clone(),
         name: "bench".into(),

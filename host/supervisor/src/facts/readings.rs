@@ -10,6 +10,8 @@ use rustix::fs::statvfs;
 
 /// Sizes are in MB of this many bytes.
 const MB: u64 = 1 << 20;
+/// The memory of a small board, in MB.
+const SMALL_BOARD: u64 = 512;
 /// Sensors that are looked at.
 const MAX_SENSORS: usize = 64;
 /// The longest file of the kernel that is read, in bytes.
@@ -166,6 +168,12 @@ fn times(stat: &str) -> Option<Times> {
             .iter()
             .fold(0, |sum, ticks| sum.saturating_add(*ticks)),
     })
+}
+
+/// The memory of the board, in bytes. A kernel that does not say has as much as a small board.
+pub(crate) fn memory_of_board() -> u64 {
+    let said = text(Path::new("/proc/meminfo")).and_then(|info| memory(&info));
+    said.map_or(SMALL_BOARD, |(_, all)| all) * MB
 }
 
 /// What no program could have, and all there is.

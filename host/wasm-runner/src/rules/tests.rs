@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use ::tests::NetworkNamespace;
 use tempfile::TempDir;
 
 use super::*;
@@ -85,9 +86,8 @@ impl Device {
         let ports = Arc::new(PortMap::new(&own));
         ports.bind(Protocol::Tcp, 80, 40080);
         ports.bind(Protocol::Udp, 80, 40080);
-        let rules = Rules::new(self.network.clone(), ports);
-        assert!(rules.knows_own_addresses, "this machine binds any address");
-        rules
+        let routes = Routes::open().expect("the kernel's routes");
+        Rules::new(self.network.clone(), ports, Some(routes))
     }
 }
 
@@ -326,4 +326,99 @@ fn damaged_tables_name_nobody() {
     let rules = device.rules();
     assert_eq!(rules.resolve("db"), Resolution::AskSystem);
     check(&rules, &[("127.10.0.2:5432", None)]);
+}
+
+/// In a network where each address is the way out, but for one bridge.
+fn inside(nonlocal_bind: bool, check: impl FnOnce(&Device) + Send + 'static) {
+    let Some(network) = NetworkNamespace::make(&[]) else {
+        return;
+    };
+    for line in [
+        "ip link add pump type bridge",
+        "ip address add 172.18.0.1/16 dev pump",
+        "ip address add fd00:18::1/64 dev pump nodad",
+        "ip link set pump up",
+    ] {
+        network.run(line);
+    }
+    if nonlocal_bind {
+        let script = "echo 1 > /proc/sys/net/ipv4/ip_nonlocal_bind";
+        let done = network.command("sh").args(["-c", script]).status();
+        assert!(done.unwrap().success(), "{script}");
+    }
+    network.inside(move || check(&Device::new()));
+}
+
+const NOT_THEIRS: [(&str, Option<&str>); 7] = [
+    ("172.18.0.2:5432", None),
+    ("[::ffff:172.18.0.2]:5432", None),
+    ("[fd00:18::2]:5432", None),
+    ("172.18.255.255:5432", None),
+    // The host, by the address that containers know it by, and by its own.
+    ("172.18.0.1:22", None),
+    ("[fd00:18::1]:22", None),
+    ("192.0.2.1:22", None),
+];
+
+#[test]
+fn m8_containers_of_other_networks_are_out_of_reach() {
+    for nonlocal_bind in [false, true] {
+        inside(nonlocal_bind, |device| {
+            let rules = device.rules();
+            check(&rules, &NOT_THEIRS);
+            check(&rules, &[("93.184.216.34:443", Some("93.184.216.34:443"))]);
+            for (address, _) in NOT_THEIRS {
+                let address: SocketAddr = address.parse().unwrap();
+                assert!(!rules.allows(address, SocketAddrUse::UdpSend), "{address}");
+            }
+        });
+    }
+}
+
+#[test]
+fn m8_not_even_a_service_that_may_reach_the_host_or_names_them_reaches_them() {
+    inside(false, |_| {
+        let device = Device::new()
+            .extra_host("host", ExtraHost::HostGateway)
+            .extra_host("db2", ExtraHost::Address("172.18.0.2".parse().unwrap()));
+        let address = "172.18.0.1:22";
+        check(
+            &device.rules(),
+            &[("172.18.0.2:5432", None), (address, Some(address))],
+        );
+    });
+}
+
+#[test]
+fn m8_where_it_cannot_be_told_nothing_but_services_is_reached() {
+    let device = Device::new().extra_host("host", ExtraHost::HostGateway);
+    let mut rules = device.rules();
+    rules.routes = None;
+    check(
+        &rules,
+        &[
+            ("93.184.216.34:443", None),
+            ("192.168.77.1:53", None),
+            ("127.10.0.2:5432", Some("127.10.0.2:41000")),
+            ("127.10.0.1:80", Some("127.10.0.1:40080")),
+        ],
+    );
+}
+
+#[test]
+fn m8_what_clouds_tell_a_machine_of_itself_is_for_whom_a_release_names_it() {
+    let metadata = "169.254.169.254:80";
+    let mapped = "[::ffff:169.254.169.254]:80";
+    let none = [
+        (metadata, None),
+        (mapped, None),
+        ("[fd00:ec2::254]:80", None),
+    ];
+    check(&Device::new().rules(), &none);
+    let device = Device::new().extra_host(
+        "metadata",
+        ExtraHost::Address("169.254.169.254".parse().unwrap()),
+    );
+    let expected = [(metadata, Some(metadata)), (mapped, Some(metadata))];
+    check(&device.rules(), &expected);
 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::capabilities::led::Before;
+use crate::provision::led::Before;
 
 /// The notes, and who holds which LED now.
 pub(crate) struct LedMemory {

@@ -1,0 +1,149 @@
+//! Confines itself as it is told and then tries what it is told, for the tests of this crate.
+//!
+//! `confined FOLDER UID WALLS WHAT...` writes the report as JSON and then, for each WHAT, its name and `done` or the
+//! error. UID 0 leaves the user as it is. FOLDER is what it may write into. WALLS are those that can be left out, with
+//! commas: `bounds`, `files`, `system-calls`.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::net::UdpSocket;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use confinement::{Bound, Bounds, Confinement, FileAccess, Identity, Sockets, SystemCalls, Wall};
+use rustix::net::{AddressFamily, SocketType};
+use rustix::process::{Pid, Signal};
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let (Some(folder), Some(uid), Some(walls)) =
+        (arguments.next(), arguments.next(), arguments.next())
+    else {
+        eprintln!("usage: confined FOLDER UID WALLS WHAT...");
+        return ExitCode::from(2);
+    };
+    let has = |wall: Wall| walls.split(',').any(|name| name == wall.name());
+    let uid: u32 = uid.parse().unwrap_or(0);
+    let confinement = Confinement {
+        bounds: Bounds {
+            limits: if has(Wall::Bounds) {
+                vec![Bound::CoreDump(0), Bound::Descriptors(64)]
+            } else {
+                Vec::new()
+            },
+            niceness: Some(5),
+            oom_score: Some(300),
+        },
+        identity: (uid != 0).then(|| Identity::new(uid, uid)),
+        files: has(Wall::Files).then(|| FileAccess {
+            read: vec![PathBuf::from("/etc/hostname"), PathBuf::from("/proc")],
+            write: vec![PathBuf::from(&folder)],
+        }),
+        system_calls: has(Wall::SystemCalls).then_some(SystemCalls {
+            threads: true,
+            files: true,
+            sockets: Sockets::Internet,
+        }),
+    };
+    match confinement.apply() {
+        Ok(report) => println!("{}", serde_json::to_string(&report).unwrap_or_default()),
+        Err(error) => {
+            println!("{error}");
+            return ExitCode::FAILURE;
+        }
+    }
+    for what in arguments {
+        match attempt(&what, Path::new(&folder)) {
+            Ok(()) => println!("{what} done"),
+            Err(error) => println!("{what} {error}"),
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn attempt(what: &str, folder: &Path) -> io::Result<()> {
+    let parent = || Pid::from_raw(rustix::process::getppid().map_or(1, Pid::as_raw_pid));
+    match what {
+        "read-shadow" => fs::read("/etc/shadow").map(drop),
+        "read-passwd" => fs::read("/etc/passwd").map(drop),
+        "read-hostname" => fs::read("/etc/hostname").map(drop),
+        "read-status" => fs::read("/proc/self/status").map(drop),
+        "write-outside" => fs::write(folder.with_file_name("outside"), "x"),
+        "write-inside" => {
+            fs::create_dir_all(folder.join("a"))?;
+            fs::create_dir_all(folder.join("b"))?;
+            fs::write(folder.join("a/file"), "x")?;
+            fs::rename(folder.join("a/file"), folder.join("b/file"))?;
+            fs::remove_file(folder.join("b/file"))
+        }
+        "netlink" => {
+            Ok(rustix::net::socket(AddressFamily::NETLINK, SocketType::RAW, None).map(drop)?)
+        }
+        "unix" => Ok(rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).map(drop)?),
+        "packet" => {
+            Ok(rustix::net::socket(AddressFamily::PACKET, SocketType::RAW, None).map(drop)?)
+        }
+        "udp" => UdpSocket::bind("127.0.0.1:0").map(drop),
+        "thread" => std::thread::Builder::new()
+            .spawn(|| {})?
+            .join()
+            .map_err(|_| io::Error::other("panicked")),
+        "execve" => Command::new("/bin/true").status().map(drop),
+        "mount" => mount(folder),
+        "ptrace" => ptrace(libc::PTRACE_SEIZE, parent().map_or(1, Pid::as_raw_pid)),
+        "be-traced" => ptrace(libc::PTRACE_TRACEME, 0),
+        "namespace" => namespace(),
+        "chown" => std::os::unix::fs::chown(folder, Some(1), Some(1)),
+        "become-root" => Ok(rustix::thread::set_thread_uid(rustix::fs::Uid::ROOT)?),
+        "kill-parent" => match parent() {
+            Some(parent) => Ok(rustix::process::kill_process(parent, Signal::WINCH)?),
+            None => Err(io::Error::other("no parent")),
+        },
+        "read-memory-of-parent" => {
+            let parent = parent().map_or(1, Pid::as_raw_pid);
+            let mut byte = [0];
+            fs::File::open(format!("/proc/{parent}/environ"))?.read_exact(&mut byte)
+        }
+        "more-descriptors" => {
+            let mut open = Vec::new();
+            for _ in 0..100 {
+                open.push(fs::File::open("/proc/self/status")?);
+            }
+            Ok(())
+        }
+        other => Err(io::Error::other(format!("unknown attempt `{other}`"))),
+    }
+}
+
+#[expect(unsafe_code, reason = "nothing among our dependencies wraps it")]
+fn mount(folder: &Path) -> io::Result<()> {
+    let target = std::ffi::CString::new(folder.as_os_str().as_bytes())?;
+    let (source, kind) = (c"none".as_ptr(), c"tmpfs".as_ptr());
+    // SAFETY: the three strings end with NUL and live until the call returns; there is no data.
+    let result = unsafe { libc::mount(source, target.as_ptr(), kind, 0, std::ptr::null()) };
+    outcome(i64::from(result))
+}
+
+#[expect(unsafe_code, reason = "nothing among our dependencies wraps it")]
+fn ptrace(request: libc::c_uint, pid: i32) -> io::Result<()> {
+    let none = std::ptr::null_mut::<libc::c_void>();
+    // SAFETY: these requests take no memory of this process.
+    let result = unsafe { libc::ptrace(request, pid, none, none) };
+    outcome(result)
+}
+
+#[expect(unsafe_code, reason = "nothing among our dependencies wraps it safely")]
+fn namespace() -> io::Result<()> {
+    // SAFETY: a namespace of users shares no descriptors or memory with anybody.
+    let result = unsafe { libc::unshare(libc::CLONE_NEWUSER) };
+    outcome(i64::from(result))
+}
+
+fn outcome(result: i64) -> io::Result<()> {
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}

@@ -1,0 +1,91 @@
+//! What a process may use up.
+
+use std::fs;
+
+use rustix::process::{
+    Resource, Rlimit, getpriority_process, getrlimit, setpriority_process, setrlimit,
+};
+
+/// A limit of the kernel on what a process uses (setrlimit(2)), which it cannot raise again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// Bytes of address space.
+    AddressSpace(u64),
+    /// Seconds of CPU time; the process is killed then.
+    CpuSeconds(u64),
+    /// Bytes of a core dump.
+    CoreDump(u64),
+    /// Bytes of a file that it writes.
+    FileSize(u64),
+    /// Open descriptors.
+    Descriptors(u64),
+    /// Threads and processes of its user, all together.
+    Processes(u64),
+}
+
+impl Bound {
+    fn resource(self) -> (Resource, u64) {
+        match self {
+            Bound::AddressSpace(bytes) => (Resource::As, bytes),
+            Bound::CpuSeconds(seconds) => (Resource::Cpu, seconds),
+            Bound::CoreDump(bytes) => (Resource::Core, bytes),
+            Bound::FileSize(bytes) => (Resource::Fsize, bytes),
+            Bound::Descriptors(count) => (Resource::Nofile, count),
+            Bound::Processes(count) => (Resource::Nproc, count),
+        }
+    }
+
+    fn put_on(self) -> Result<(), String> {
+        let (resource, most) = self.resource();
+        // One that is lower already is left so: raising it takes rights, and nobody asked for more.
+        let most = getrlimit(resource)
+            .maximum
+            .map_or(most, |now| now.min(most));
+        let limit = Rlimit {
+            current: Some(most),
+            maximum: Some(most),
+        };
+        setrlimit(resource, limit).map_err(|error| format!("failed to set {self:?}: {error}"))
+    }
+}
+
+/// The bounds of a process, and how the kernel ranks it beside others.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// Limits on what it uses.
+    pub limits: Vec<Bound>,
+    /// Its priority for the processor, -20 to 19. Disks go by it as well: a process without a class of its own for
+    /// them is ranked by this (ioprio_set(2)).
+    pub niceness: Option<i32>,
+    /// How soon it is killed when memory runs out, -1000 to 1000.
+    pub oom_score: Option<i64>,
+}
+
+impl Bounds {
+    /// Its place beside other processes.
+    pub(crate) fn rank(&self) -> Result<(), String> {
+        if let Some(niceness) = self.niceness
+            // One that is behind others already stays there.
+            && getpriority_process(None).is_ok_and(|now| now < niceness)
+        {
+            setpriority_process(None, niceness)
+                .map_err(|error| format!("failed to set the priority {niceness}: {error}"))?;
+        }
+        if let Some(score) = self.oom_score {
+            fs::write("/proc/self/oom_score_adj", score.to_string())
+                .map_err(|error| format!("failed to set the OOM score {score}: {error}"))?;
+        }
+        Ok(())
+    }
+
+    /// Its limits, once nothing more is to be opened. All of them are tried.
+    pub(crate) fn limit(&self) -> Result<(), String> {
+        let failures = self.limits.iter().map(|limit| limit.put_on());
+        let failures: Vec<String> = failures.filter_map(Result::err).collect();
+        if failures.is_empty() {
+            Ok(())
+        } else {
+            Err(failures.join("; "))
+        }
+    }
+}

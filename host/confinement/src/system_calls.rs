@@ -1,0 +1,69 @@
+//! The system calls that a process may make, by seccomp: what is not listed fails with `EPERM`.
+//!
+//! The lists hold what a program of Rust with threads, files and sockets makes while it runs, and nothing that starts
+//! programs, looks into other processes, changes who one is, mounts, or reaches another part of the kernel. Calls that
+//! do both are held to their harmless half by their arguments: `clone` makes threads and no processes, `socket` is for
+//! the internet alone, `prlimit64` reads.
+
+#[cfg(any(
+    target_arch = "x86_64",
+    target_arch = "aarch64",
+    target_arch = "riscv64"
+))]
+mod filter;
+#[cfg(any(
+    target_arch = "x86_64",
+    target_arch = "aarch64",
+    target_arch = "riscv64"
+))]
+mod lists;
+
+/// What a process does beside computing, having memory, and using what is open already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SystemCalls {
+    /// It starts threads.
+    pub threads: bool,
+    /// It opens, makes and removes files by their paths.
+    pub files: bool,
+    /// The sockets that it makes. Those that are open already are used in any case.
+    pub sockets: Sockets,
+}
+
+/// The sockets that a process makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sockets {
+    /// None.
+    None,
+    /// `AF_INET` and `AF_INET6`, of streams and datagrams.
+    Internet,
+}
+
+impl SystemCalls {
+    /// Computes, and reads and writes what is open.
+    pub const COMPUTATION: SystemCalls = SystemCalls {
+        threads: false,
+        files: false,
+        sockets: Sockets::None,
+    };
+
+    #[cfg(any(
+        target_arch = "x86_64",
+        target_arch = "aarch64",
+        target_arch = "riscv64"
+    ))]
+    pub(crate) fn enforce(self) -> Result<(), String> {
+        filter::install(self).map_err(|error| format!("seccomp failed: {error}"))
+    }
+
+    #[cfg(not(any(
+        target_arch = "x86_64",
+        target_arch = "aarch64",
+        target_arch = "riscv64"
+    )))]
+    pub(crate) fn enforce(self) -> Result<(), String> {
+        Err(format!(
+            "there is no allow-list for {} processors",
+            std::env::consts::ARCH
+        ))
+    }
+}

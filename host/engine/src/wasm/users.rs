@@ -1,0 +1,204 @@
+//! Users of the host for services: one for each, and a group for each app.
+//!
+//! A service keeps its user over updates, so that what it left in its volumes is its own; the container that takes over
+//! has the same one as the container before. Numbers are recorded with the container, and none is given out twice.
+
+use std::collections::BTreeSet;
+
+use model::ContainerId;
+use sha2::{Digest as _, Sha256};
+use wasm_runner::record::ServiceUser;
+
+use super::Shared;
+use super::record::ContainerRecord;
+use crate::EngineError;
+
+/// Numbers of users and groups that are nobody else's on this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UserRange {
+    /// The first.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+}
+
+impl Default for UserRange {
+    /// Above what distributions, service managers and container engines give out by themselves (systemd's
+    /// "Users, Groups, UIDs and GIDs": from 1,879,048,192 to 2,147,352,575 nothing is assigned).
+    fn default() -> Self {
+        UserRange {
+            first: 1_900_000_000,
+            count: 1 << 16,
+        }
+    }
+}
+
+impl UserRange {
+    /// Whether processes of this one can become these users.
+    pub(super) fn check(&self) -> Result<(), String> {
+        confinement::can_become(self.first, self.count)
+    }
+
+    fn contains(&self, number: u32) -> bool {
+        number
+            .checked_sub(self.first)
+            .is_some_and(|index| index < self.count)
+    }
+
+    /// A number that is not among `taken`: the same for the same name, as far as it is free. `None` where all are taken.
+    fn allocate(&self, name: &str, taken: &BTreeSet<u32>) -> Option<u32> {
+        let digest = Sha256::digest(name);
+        let start = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
+        let number = |attempt: u32| {
+            let index = (u64::from(start) + u64::from(attempt)) % u64::from(self.count.max(1));
+            let index = u32::try_from(index).ok()?;
+            self.first.checked_add(index)
+        };
+        (0..self.count)
+            .filter_map(number)
+            .find(|number| !taken.contains(number))
+    }
+
+    /// The user of a service that has none yet.
+    fn assign(
+        &self,
+        device: &str,
+        own: &NameInApp,
+        others: &[(NameInApp, ServiceUser)],
+    ) -> Option<ServiceUser> {
+        let NameInApp { app, service } = own;
+        let mut taken: BTreeSet<u32> = others
+            .iter()
+            .flat_map(|(_, user)| [user.uid, user.app_gid])
+            .collect();
+        let of_app = others.iter().find(|(other, _)| other.app == *app);
+        let app_gid = match of_app {
+            Some((_, user)) => user.app_gid,
+            None => self.allocate(&format!("{device} {app}"), &taken)?,
+        };
+        taken.insert(app_gid);
+        let before = others.iter().find(|(other, _)| other == own);
+        let uid = match before {
+            Some((_, user)) => user.uid,
+            None => self.allocate(&format!("{device} {app} {service}"), &taken)?,
+        };
+        Some(ServiceUser { uid, app_gid })
+    }
+}
+
+/// Which service a container is of.
+#[derive(Debug, PartialEq, Eq)]
+struct NameInApp {
+    app: String,
+    service: String,
+}
+
+impl Shared {
+    /// The record of a container that is about to be started, with a user of its own where there can be one.
+    pub(super) fn record_with_user(
+        &self,
+        id: &ContainerId,
+    ) -> Result<ContainerRecord, EngineError> {
+        let mut record = self.our_container(id)?;
+        let range = &self.config.users;
+        let keeps = |user: &ServiceUser| range.contains(user.uid) && range.contains(user.app_gid);
+        let user = match (&self.users, record.user.filter(keeps)) {
+            (Err(_), _) => None,
+            (Ok(()), Some(user)) => Some(user),
+            (Ok(()), None) => Some(self.new_user(&record)?),
+        };
+        if record.user != user {
+            record.user = user;
+            self.write_container(&record)?;
+        }
+        Ok(record)
+    }
+
+    fn new_user(&self, record: &ContainerRecord) -> Result<ServiceUser, EngineError> {
+        let range = &self.config.users;
+        let others: Vec<_> = self
+            .container_records()
+            .iter()
+            .filter(|other| other.id != record.id)
+            .filter_map(|other| Some((self.name_in_app(other), other.user?)))
+            .filter(|(_, user)| range.contains(user.uid) && range.contains(user.app_gid))
+            .collect();
+        let device = self.scope.device.to_string();
+        range
+            .assign(&device, &self.name_in_app(record), &others)
+            .ok_or_else(|| {
+                EngineError::Invalid(format!(
+                    "the container `{}` gets no user of its own: all {} of the range are taken",
+                    record.name, range.count
+                ))
+            })
+    }
+
+    /// By its labels; a container without them is a service of its own.
+    fn name_in_app(&self, record: &ContainerRecord) -> NameInApp {
+        let label = |name: &str| {
+            let labels = &record.config.labels;
+            labels.get(&self.scope.branding.label(name)).cloned()
+        };
+        NameInApp {
+            app: label("app-uuid").unwrap_or_default(),
+            service: label("service-name").unwrap_or_else(|| record.name.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(app: &str, service: &str) -> NameInApp {
+        NameInApp {
+            app: app.into(),
+            service: service.into(),
+        }
+    }
+
+    #[test]
+    fn h4_each_service_has_a_user_of_its_own_and_each_app_a_group() {
+        let range = UserRange::default();
+        let mut given: Vec<(NameInApp, ServiceUser)> = Vec::new();
+        for app in 0..20 {
+            for service in 0..20 {
+                let own = name(&format!("app{app}"), &format!("service{service}"));
+                let user = range.assign("device", &own, &given).unwrap();
+                assert!(range.contains(user.uid) && range.contains(user.app_gid));
+                for (other, theirs) in &given {
+                    assert_ne!(user.uid, theirs.uid);
+                    assert_ne!(user.uid, theirs.app_gid);
+                    assert_eq!(user.app_gid == theirs.app_gid, own.app == other.app);
+                }
+                given.push((own, user));
+            }
+        }
+    }
+
+    #[test]
+    fn h4_a_service_keeps_its_user_over_updates() {
+        let range = UserRange::default();
+        let own = name("app", "web");
+        let first = range.assign("device", &own, &[]).unwrap();
+        // While the container before is there, and when nothing is left of it.
+        let before = [(name("app", "web"), first)];
+        assert_eq!(range.assign("device", &own, &before), Some(first));
+        assert_eq!(range.assign("device", &own, &[]), Some(first));
+    }
+
+    #[test]
+    fn h4_a_range_that_is_used_up_gives_nobody_a_second_time() {
+        let range = UserRange {
+            first: 5000,
+            count: 3,
+        };
+        let first = range.assign("device", &name("a", "web"), &[]).unwrap();
+        let given = vec![(name("a", "web"), first)];
+        let second = range.assign("device", &name("a", "db"), &given).unwrap();
+        assert_ne!(first.uid, second.uid);
+        let given = vec![(name("a", "web"), first), (name("a", "db"), second)];
+        assert_eq!(range.assign("device", &name("a", "cache"), &given), None);
+    }
+}

@@ -1,0 +1,215 @@
+//! The threads, and who waits for what they find.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::bounds;
+
+/// Why a name has no address now.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum LookupError {
+    /// The resolver said so.
+    #[error("`{host}` has no address")]
+    Failed {
+        /// The name.
+        host: String,
+        /// What the resolver said.
+        source: Arc<io::Error>,
+    },
+    /// The name servers do not answer, or others wait for them already.
+    #[error("the address of `{host}` was not found within {} s", within.as_secs())]
+    Timeout {
+        /// The name.
+        host: String,
+        /// How long was waited.
+        within: Duration,
+    },
+    /// Too many names wait already.
+    #[error("`{host}` was not looked up: {} names wait to be", bounds::WAITING)]
+    Busy {
+        /// The name.
+        host: String,
+    },
+    /// The system gives no thread.
+    #[error("`{host}` was not looked up")]
+    Thread {
+        /// The name.
+        host: String,
+        /// What the system said.
+        source: Arc<io::Error>,
+    },
+}
+
+type Answer = Result<Vec<SocketAddr>, LookupError>;
+
+/// Asks the system for the addresses of a name, for as long as that takes.
+type Ask = Box<dyn Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
+
+/// The system's resolver. Cloning shares its threads.
+#[derive(Clone)]
+pub struct SystemNames {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    ask: Ask,
+    questions: Mutex<Questions>,
+    within: Duration,
+}
+
+#[derive(Default)]
+struct Questions {
+    threads: usize,
+    /// Names that no thread has taken yet.
+    waiting: VecDeque<String>,
+    /// Those and the names that are asked now, each with where its answer goes: whoever wants the same name waits for
+    /// the same answer, so that a silent name takes one thread however often it is wanted.
+    open: HashMap<String, watch::Sender<Option<Answer>>>,
+}
+
+impl SystemNames {
+    pub(crate) fn new(
+        ask: impl Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
+    ) -> SystemNames {
+        SystemNames::within(bounds::WITHIN, ask)
+    }
+
+    pub(crate) fn within(
+        within: Duration,
+        ask: impl Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
+    ) -> SystemNames {
+        SystemNames {
+            shared: Arc::new(Shared {
+                ask: Box::new(ask),
+                questions: Mutex::default(),
+                within,
+            }),
+        }
+    }
+
+    pub(crate) async fn look_up(&self, host: &str) -> Answer {
+        let within = self.shared.within;
+        let mut answer = self.answer(host)?;
+        let found = tokio::time::timeout(within, answer.wait_for(Option::is_some)).await;
+        match found {
+            Ok(Ok(found)) => found.clone().unwrap_or_else(|| Err(given_up(host))),
+            Ok(Err(_)) => Err(given_up(host)),
+            Err(_) => Err(LookupError::Timeout {
+                host: host.to_owned(),
+                within,
+            }),
+        }
+    }
+
+    /// Where the answer will be, to this question or to the same one that somebody has asked already.
+    fn answer(&self, host: &str) -> Result<watch::Receiver<Option<Answer>>, LookupError> {
+        let mut questions = self.shared.questions();
+        if let Some(answer) = questions.open.get(host) {
+            return Ok(answer.subscribe());
+        }
+        questions.forget_unwanted();
+        if questions.waiting.len() >= bounds::WAITING {
+            return Err(LookupError::Busy {
+                host: host.to_owned(),
+            });
+        }
+        if questions.threads < bounds::THREADS {
+            let shared = Arc::clone(&self.shared);
+            let begun = thread::Builder::new()
+                .name("names".to_owned())
+                .stack_size(bounds::STACK)
+                .spawn(move || shared.work());
+            match begun {
+                // It waits until we let go of the questions, and then finds this one.
+                Ok(_) => questions.threads += 1,
+                Err(error) if questions.threads == 0 => {
+                    return Err(LookupError::Thread {
+                        host: host.to_owned(),
+                        source: Arc::new(error),
+                    });
+                }
+                // Those that there are will come to it.
+                Err(_) => {}
+            }
+        }
+        let (tell, told) = watch::channel(None);
+        questions.open.insert(host.to_owned(), tell);
+        questions.waiting.push_back(host.to_owned());
+        Ok(told)
+    }
+}
+
+impl Questions {
+    /// Drops the names that wait and that nobody waits for any more.
+    fn forget_unwanted(&mut self) {
+        let Questions { waiting, open, .. } = self;
+        waiting.retain(|host| {
+            let is_wanted = open.get(host).is_some_and(|to| to.receiver_count() > 0);
+            if !is_wanted {
+                open.remove(host);
+            }
+            is_wanted
+        });
+    }
+}
+
+impl Shared {
+    fn questions(&self) -> MutexGuard<'_, Questions> {
+        self.questions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks until there is nothing left to ask.
+    fn work(&self) {
+        while let Some(host) = self.next() {
+            let asked = catch_unwind(AssertUnwindSafe(|| (self.ask)(&host)));
+            let asked = asked.unwrap_or_else(|_| Err(io::Error::other("the resolver failed")));
+            let found = asked.map_err(|error| LookupError::Failed {
+                host: host.clone(),
+                source: Arc::new(error),
+            });
+            let answer = self.questions().open.remove(&host);
+            if let Some(answer) = answer {
+                // Nobody waits any more: nobody needs to know.
+                let _ = answer.send(Some(found));
+            }
+        }
+    }
+
+    /// The next name; where there is none the thread counts as ended, so that who asks next begins another.
+    fn next(&self) -> Option<String> {
+        let mut questions = self.questions();
+        questions.forget_unwanted();
+        let next = questions.waiting.pop_front();
+        if next.is_none() {
+            questions.threads -= 1;
+        }
+        next
+    }
+}
+
+fn given_up(host: &str) -> LookupError {
+    LookupError::Failed {
+        host: host.to_owned(),
+        source: Arc::new(io::Error::other("the question was given up")),
+    }
+}
+
+#[cfg(test)]
+impl SystemNames {
+    pub(crate) fn count_waiting(&self) -> usize {
+        self.shared.questions().waiting.len()
+    }
+
+    pub(crate) fn count_threads(&self) -> usize {
+        self.shared.questions().threads
+    }
+}

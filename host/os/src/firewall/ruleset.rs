@@ -1,0 +1,180 @@
+//! The table as `nft --json` takes it (libnftables-json(5)).
+
+use serde_json::{Value, json};
+
+use super::FirewallRules;
+
+/// One table for addresses of both versions. Its name is ours: whatever else there is is others'.
+pub(super) const FAMILY: &str = "inet";
+pub(super) const TABLE: &str = "supervisor";
+const CHAIN: &str = "input";
+
+/// Interfaces of container engines whose names the engine makes up.
+const BRIDGES: &str = "br-*";
+/// The engine's own interface, and the VPN's (device behaviour 6.9).
+const ENGINE: &str = "docker0";
+const VPN: &str = "tun0";
+
+/// Commands that leave the table as `rules` say, whatever it was before. The kernel carries all of them out at once
+/// or none.
+pub(super) fn put(rules: &FirewallRules) -> Value {
+    let mut commands = removal();
+    commands.push(json!({ "add": { "table": table() } }));
+    commands.push(json!({ "add": { "chain": {
+        "family": FAMILY, "table": TABLE, "name": CHAIN,
+        "type": "filter", "hook": "input", "prio": 0, "policy": "accept",
+    } } }));
+    let of = |expressions: Vec<Value>, comment: &str| {
+        json!({ "add": { "rule": {
+            "family": FAMILY, "table": TABLE, "chain": CHAIN, "expr": expressions, "comment": comment,
+        } } })
+    };
+    commands.extend(
+        rules_of(rules)
+            .into_iter()
+            .map(|(e, comment)| of(e, comment)),
+    );
+    json!({ "nftables": commands })
+}
+
+/// Commands that leave no table of ours.
+pub(super) fn remove() -> Value {
+    json!({ "nftables": removal() })
+}
+
+/// Adding a table that is there does nothing, and removing one that is not there fails.
+fn removal() -> Vec<Value> {
+    vec![
+        json!({ "add": { "table": table() } }),
+        json!({ "delete": { "table": table() } }),
+    ]
+}
+
+fn table() -> Value {
+    json!({ "family": FAMILY, "name": TABLE })
+}
+
+/// In their order: what comes first decides.
+fn rules_of(rules: &FirewallRules) -> Vec<(Vec<Value>, &'static str)> {
+    let mut found = vec![
+        (
+            vec![
+                is_in(
+                    json!({ "ct": { "key": "state" } }),
+                    &["established", "related"],
+                ),
+                accept(),
+            ],
+            "what this device began",
+        ),
+        (vec![on_interface(&["lo"]), accept()], "this device itself"),
+        (
+            vec![
+                is_one_of(
+                    json!({ "meta": { "key": "l4proto" } }),
+                    &["icmp", "ipv6-icmp", "igmp"],
+                ),
+                accept(),
+            ],
+            "ping, neighbours and multicast groups",
+        ),
+    ];
+    let port = |protocol: &str, port: u16| is(port_of(protocol, "dport"), json!(port));
+    // The API, before whatever else has its port.
+    match rules.api_is_for_all {
+        true => found.push((
+            vec![port("tcp", rules.api_port), accept()],
+            "the API, in local mode",
+        )),
+        false => {
+            let own = [ENGINE, VPN, &rules.network];
+            found.push((
+                vec![on_interface(&own), port("tcp", rules.api_port), accept()],
+                "the API, from services and the VPN",
+            ));
+            found.push((
+                vec![port("tcp", rules.api_port), refuse()],
+                "the API, from elsewhere",
+            ));
+        }
+    }
+    let to = |protocol: &str, ports: &[u16]| is_one_of(port_of(protocol, "dport"), ports);
+    let open = |protocol, ports: Vec<u16>| {
+        (!ports.is_empty()).then(|| vec![to(protocol, &ports), accept()])
+    };
+    let tcp = rules.tcp.iter().copied().collect();
+    found.extend(open("tcp", tcp).map(|rule| (rule, "ports that the configuration opens")));
+    let published = |of: model::Protocol| {
+        let ports = rules.published.iter();
+        ports
+            .filter(move |(protocol, _)| *protocol == of)
+            .map(|(_, port)| *port)
+            .collect()
+    };
+    for (name, protocol) in [("tcp", model::Protocol::Tcp), ("udp", model::Protocol::Udp)] {
+        let rule = open(name, published(protocol));
+        found.extend(rule.map(|rule| (rule, "ports that services publish")));
+    }
+    found.push((vec![to("udp", &[5353]), accept()], "mDNS"));
+    found.push((
+        vec![
+            is(port_of("udp", "sport"), json!(67)),
+            to("udp", &[68]),
+            accept(),
+        ],
+        "DHCP",
+    ));
+    found.push((
+        vec![
+            is(port_of("udp", "sport"), json!(547)),
+            to("udp", &[546]),
+            accept(),
+        ],
+        "DHCPv6",
+    ));
+    for interface in [ENGINE, &rules.network, BRIDGES] {
+        for protocol in ["udp", "tcp"] {
+            found.push((
+                vec![on_interface(&[interface]), to(protocol, &[53]), accept()],
+                "names, for services",
+            ));
+        }
+    }
+    found.push((vec![refuse()], "everything else"));
+    found
+}
+
+fn accept() -> Value {
+    json!({ "accept": null })
+}
+
+/// Whoever asks is told at once, rather than left to wait.
+fn refuse() -> Value {
+    json!({ "reject": { "type": "icmpx", "expr": "admin-prohibited" } })
+}
+
+fn port_of(protocol: &str, field: &str) -> Value {
+    json!({ "payload": { "protocol": protocol, "field": field } })
+}
+
+fn on_interface(names: &[&str]) -> Value {
+    let name = json!({ "meta": { "key": "iifname" } });
+    match names {
+        // A name with a star stands for many here, and not in a set.
+        [one] => is(name, json!(one)),
+        _ => is_one_of(name, names),
+    }
+}
+
+fn is(left: Value, right: Value) -> Value {
+    json!({ "match": { "op": "==", "left": left, "right": right } })
+}
+
+fn is_one_of<T: serde::Serialize>(left: Value, right: &[T]) -> Value {
+    is(left, json!({ "set": right }))
+}
+
+/// Of flags: at least one of them is set.
+fn is_in(left: Value, right: &[&str]) -> Value {
+    json!({ "match": { "op": "in", "left": left, "right": right } })
+}

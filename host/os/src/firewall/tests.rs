@@ -1,0 +1,288 @@
+//! The kernel's own firewall, in networks of the tests' own: a device, and another machine beside it. They need root,
+//! `ip` and `nft`, and do nothing without.
+
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::time::Duration;
+
+use ::tests::NetworkNamespace;
+
+use super::*;
+
+const API: u16 = 48484;
+/// For an answer that comes at once; what is let in without an answer is none of these tests.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What the device says to somebody who knocks where nobody listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Door {
+    /// The knock got in: the device itself says that nobody is there.
+    Open,
+    Shut,
+}
+use Door::{Open, Shut};
+
+struct Network {
+    device: NetworkNamespace,
+    other: NetworkNamespace,
+}
+
+impl Network {
+    /// The two are on one network, and on one that the device has as the engine's.
+    fn make() -> Option<Network> {
+        let device = NetworkNamespace::make(&["nft"])?;
+        let other = NetworkNamespace::make(&[])?;
+        for (interface, network) in [("lan", 77), ("docker0", 78)] {
+            let peer = other.name();
+            device.run(&format!(
+                "ip link add {interface} type veth peer name to-{interface} netns {peer}"
+            ));
+            for (machine, name, number) in [
+                (&device, interface.to_owned(), 1),
+                (&other, format!("to-{interface}"), 2),
+            ] {
+                machine.run(&format!(
+                    "ip address add 10.{network}.0.{number}/24 dev {name}"
+                ));
+                machine.run(&format!(
+                    "ip address add fd00:{network}::{number}/64 dev {name} nodad"
+                ));
+                machine.run(&format!("ip link set {name} up"));
+            }
+        }
+        // As many refusals as there are knocks.
+        let script = "echo 0 > /proc/sys/net/ipv4/icmp_ratelimit; echo 0 > /proc/sys/net/ipv6/icmp/ratelimit";
+        let done = device.command("sh").args(["-c", script]).status();
+        assert!(done.unwrap().success(), "{script}");
+        Some(Network { device, other })
+    }
+
+    /// Does something to the device's firewall.
+    fn on_device<R: Send + 'static>(
+        &self,
+        work: impl AsyncFnOnce(Firewall) -> R + Send + 'static,
+    ) -> R {
+        self.device.inside(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            runtime.unwrap().block_on(work(Firewall::of_kernel("nft")))
+        })
+    }
+
+    fn put(&self, rules: FirewallRules) {
+        self.on_device(async move |firewall| firewall.put(&rules).await)
+            .unwrap();
+    }
+
+    fn remove(&self) {
+        self.on_device(async |firewall| firewall.remove().await)
+            .unwrap();
+    }
+
+    /// All tables.
+    fn listed(&self) -> String {
+        let listed = self
+            .device
+            .command("nft")
+            .args(["list", "ruleset"])
+            .output()
+            .unwrap();
+        assert!(listed.status.success(), "{listed:?}");
+        String::from_utf8(listed.stdout).unwrap()
+    }
+
+    #[track_caller]
+    fn check(&self, doors: &[(&'static str, &'static str, Door)]) {
+        for (protocol, address, expected) in doors.iter().copied() {
+            let address: SocketAddr = address.parse().unwrap();
+            let found = self.other.inside(move || match protocol {
+                "tcp" => knock_tcp(address),
+                _ => knock_udp(address),
+            });
+            assert_eq!(found, expected, "{protocol} {address}\n{}", self.listed());
+        }
+    }
+}
+
+fn door(error: &io::Error) -> Door {
+    match error.kind() {
+        ErrorKind::ConnectionRefused => Open,
+        // As the two versions of the protocol say that it is forbidden.
+        ErrorKind::HostUnreachable | ErrorKind::PermissionDenied => Shut,
+        _ => panic!("{error:?}"),
+    }
+}
+
+fn knock_tcp(address: SocketAddr) -> Door {
+    match TcpStream::connect_timeout(&address, PATIENCE) {
+        Ok(_) => Open,
+        Err(error) => door(&error),
+    }
+}
+
+fn knock_udp(address: SocketAddr) -> Door {
+    let any = if address.is_ipv4() {
+        "0.0.0.0:0"
+    } else {
+        "[::]:0"
+    };
+    let socket = UdpSocket::bind(any).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.connect(address).unwrap();
+    socket.send(b"?").unwrap();
+    door(&socket.recv(&mut [0; 8]).unwrap_err())
+}
+
+fn rules() -> FirewallRules {
+    FirewallRules {
+        api_port: API,
+        api_is_for_all: false,
+        network: "supervisor0".to_owned(),
+        tcp: [22222, 2375].into(),
+        published: [(Protocol::Tcp, 8080), (Protocol::Udp, 9090)].into(),
+    }
+}
+
+#[test]
+fn m7_others_reach_what_the_table_lets_in_and_nothing_else() {
+    let Some(network) = Network::make() else {
+        return;
+    };
+    network.check(&[
+        ("tcp", "10.77.0.1:80", Open),
+        ("tcp", "10.77.0.1:48484", Open),
+    ]);
+    network.put(rules());
+    network.check(&[
+        ("tcp", "10.77.0.1:22222", Open),
+        ("tcp", "10.77.0.1:2375", Open),
+        ("tcp", "10.77.0.1:8080", Open),
+        ("udp", "10.77.0.1:8080", Shut),
+        ("udp", "10.77.0.1:9090", Open),
+        ("udp", "10.77.0.1:5353", Open),
+        ("tcp", "10.77.0.1:80", Shut),
+        ("udp", "10.77.0.1:53", Shut),
+        ("tcp", "10.77.0.1:48484", Shut),
+        ("tcp", "[fd00:77::1]:22222", Open),
+        ("tcp", "[fd00:77::1]:80", Shut),
+        ("tcp", "[fd00:77::1]:48484", Shut),
+        // What the engine's containers have beside that.
+        ("tcp", "10.78.0.1:48484", Open),
+        ("tcp", "[fd00:78::1]:48484", Open),
+        ("udp", "10.78.0.1:53", Open),
+        ("tcp", "10.78.0.1:80", Shut),
+    ]);
+    // Each side of a conversation that the device begins, and the device itself.
+    let listening = network
+        .other
+        .inside(|| TcpListener::bind("10.77.0.2:0").unwrap());
+    let address = listening.local_addr().unwrap();
+    network.device.inside(move || {
+        TcpStream::connect_timeout(&address, PATIENCE).unwrap();
+        let own = TcpListener::bind("10.77.0.1:0").unwrap();
+        TcpStream::connect_timeout(&own.local_addr().unwrap(), PATIENCE).unwrap();
+    });
+    network.put(FirewallRules {
+        api_is_for_all: true,
+        ..rules()
+    });
+    network.check(&[
+        ("tcp", "10.77.0.1:48484", Open),
+        ("tcp", "10.77.0.1:80", Shut),
+    ]);
+    network.remove();
+    network.check(&[
+        ("tcp", "10.77.0.1:80", Open),
+        ("tcp", "10.77.0.1:48484", Open),
+    ]);
+}
+
+#[test]
+fn m7_an_owner_may_close_every_port() {
+    let Some(network) = Network::make() else {
+        return;
+    };
+    network.put(FirewallRules {
+        tcp: BTreeSet::new(),
+        published: BTreeSet::new(),
+        ..rules()
+    });
+    network.check(&[
+        ("tcp", "10.77.0.1:22222", Shut),
+        ("tcp", "10.77.0.1:8080", Shut),
+    ]);
+}
+
+#[test]
+fn m7_the_table_is_ours_alone_and_the_same_however_often_it_is_put() {
+    let Some(network) = Network::make() else {
+        return;
+    };
+    for line in [
+        "nft add table inet acme",
+        "nft add chain inet acme input { type filter hook input priority 10 ; policy accept ; }",
+        "nft add rule inet acme input tcp dport 7 drop",
+    ] {
+        network.device.run(line);
+    }
+    let before = network.listed();
+    assert!(
+        !network
+            .on_device(async |firewall| firewall.is_there().await)
+            .unwrap()
+    );
+    network.remove();
+    assert_eq!(network.listed(), before);
+    network.put(rules());
+    let once = network.listed();
+    assert!(once.contains("table inet supervisor {"), "{once}");
+    network.put(rules());
+    assert_eq!(network.listed(), once);
+    assert!(
+        network
+            .on_device(async |firewall| firewall.is_there().await)
+            .unwrap()
+    );
+    // One that others cleared is seen to be gone.
+    network.device.run("nft delete table inet supervisor");
+    assert!(
+        !network
+            .on_device(async |firewall| firewall.is_there().await)
+            .unwrap()
+    );
+    network.put(rules());
+    network.remove();
+    assert_eq!(network.listed(), before);
+}
+
+#[tokio::test]
+async fn m7_a_host_without_nft_says_what_to_install() {
+    let firewall = Firewall::of_kernel("/nowhere/nft");
+    for outcome in [
+        firewall.put(&rules()).await,
+        firewall.remove().await,
+        firewall.is_there().await.map(drop),
+    ] {
+        let error = outcome.unwrap_err();
+        assert!(matches!(error, FirewallError::NotInstalled), "{error}");
+        assert!(error.to_string().contains("`nftables`"), "{error}");
+    }
+    Firewall::rehearsal().put(&rules()).await.unwrap();
+}
+
+#[test]
+fn what_nft_complains_of_is_told_in_one_short_line() {
+    let output = |said: &str| Output {
+        status: std::os::unix::process::ExitStatusExt::from_raw(256),
+        stdout: Vec::new(),
+        stderr: said.as_bytes().to_vec(),
+    };
+    let long = "Error:\n  no such\tthing ".repeat(100);
+    let told = refused(&output(&long)).to_string();
+    assert!(
+        told.len() < COMPLAINT + 64 && !told.contains('\n'),
+        "{told}"
+    );
+    assert!(refused(&output("")).to_string().contains("exit status"));
+}

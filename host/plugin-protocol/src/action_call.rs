@@ -1,0 +1,73 @@
+//! What the host has plugins do that provide an action.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{BootComparison, BootSetting, ProxyError, ProxyState, Redirection};
+
+/// A call of the function of an action that a plugin exports.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ActionCall {
+    /// `wit/identify.wit`
+    Identify,
+    /// `wit/proxy-redirector.wit`
+    Proxy(ProxyCall),
+    /// `wit/boot-config.wit`
+    BootConfig(BootCall),
+}
+
+/// What the provider answered: of the same kind as the call, where it keeps to the rules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ActionAnswer {
+    /// `wit/identify.wit`
+    Identify(Result<(), String>),
+    /// `wit/proxy-redirector.wit`
+    Proxy(Result<ProxyAnswer, ProxyError>),
+    /// `wit/boot-config.wit`
+    BootConfig(Result<BootAnswer, String>),
+}
+
+/// A function of `wit/proxy-redirector.wit`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(
+    missing_docs,
+    reason = "the functions of `wit/proxy-redirector.wit`, by their names"
+)]
+pub enum ProxyCall {
+    Get,
+    Set(Option<Redirection>),
+    NoProxy,
+    SetNoProxy(Vec<String>),
+    Apply,
+}
+
+/// What such a function answers where it does not fail.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ProxyAnswer {
+    /// Of [`ProxyCall::Get`].
+    State(ProxyState),
+    /// Of [`ProxyCall::NoProxy`].
+    Addresses(Vec<String>),
+    /// Of the others.
+    Done,
+}
+
+/// A function of `wit/boot-config.wit`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(
+    missing_docs,
+    reason = "the functions of `wit/boot-config.wit`, by their names"
+)]
+pub enum BootCall {
+    Get,
+    Compare(Vec<BootSetting>),
+    Set(Vec<BootSetting>),
+}
+
+/// What such a function answers where it does not fail.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BootAnswer {
+    /// Of [`BootCall::Get`].
+    Settings(Vec<BootSetting>),
+    /// Of the others.
+    Comparison(BootComparison),
+}

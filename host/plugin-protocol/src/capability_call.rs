@@ -1,0 +1,182 @@
+//! What an instance can ask of the host: all of it, in one table.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Capability, CloudRefusal, DataError, Handle, HostNameError, Identity, JournalError,
+    JournalOptions, LedError, LocksError, OpenLed, Piece, ProxyAnswer, ProxyCall, ProxyError,
+    UnitError, UnitState,
+};
+
+/// A call whose answer has a type of its own.
+pub trait Call: Into<CapabilityCall> + Send {
+    /// What is answered.
+    type Answer: Send;
+
+    /// The answer to this call out of any; `None` for an answer to another.
+    fn answer(answer: CapabilityAnswer) -> Option<Self::Answer>;
+}
+
+/// Of each line `NAME needs [CAPABILITY] { ARGUMENTS } -> ANSWER;` a type, and an arm of the call and of the answer.
+macro_rules! capability_calls {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident needs [$($capability:ident)?] { $($(#[$field_doc:meta])* $field:ident: $kind:ty),* } -> $answer:ty;
+    )*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+            pub struct $name {
+                $($(#[$field_doc])* pub $field: $kind,)*
+            }
+
+            impl From<$name> for CapabilityCall {
+                fn from(call: $name) -> CapabilityCall {
+                    CapabilityCall::$name(call)
+                }
+            }
+
+            impl Call for $name {
+                type Answer = $answer;
+
+                fn answer(answer: CapabilityAnswer) -> Option<$answer> {
+                    match answer {
+                        CapabilityAnswer::$name(answer) => Some(answer),
+                        _ => None,
+                    }
+                }
+            }
+        )*
+
+        /// What an instance asks of the host.
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum CapabilityCall {
+            $($(#[$doc])* $name($name),)*
+        }
+
+        /// What the host answers: of the same kind as the call.
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum CapabilityAnswer {
+            $($(#[$doc])* $name($answer),)*
+        }
+
+        impl CapabilityCall {
+            /// The grant that it takes; `None` where every plugin may. What in a grant it takes (which LED, which
+            /// unit) is the host's to check as well.
+            #[must_use]
+            pub fn capability(&self) -> Option<Capability> {
+                match self {
+                    $(CapabilityCall::$name(_) => None$(.or(Some(Capability::$capability)))?,)*
+                }
+            }
+
+            /// What it is called in messages.
+            #[must_use]
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(CapabilityCall::$name(_) => stringify!($name),)*
+                }
+            }
+        }
+    };
+}
+
+capability_calls! {
+    /// Who the device is.
+    DeviceIdentity needs [Device] {} -> Identity;
+    /// The object that `GET /v1/device` answers, as JSON.
+    DeviceState needs [Device] {} -> String;
+    /// The value of a key.
+    StoreGet needs [Store] {
+        /// At most 256 bytes.
+        key: String
+    } -> Result<Option<Vec<u8>>, DataError>;
+    /// Sets a key.
+    StoreSet needs [Store] {
+        /// At most 256 bytes.
+        key: String,
+        /// At most 64 KiB.
+        value: Vec<u8>
+    } -> Result<(), DataError>;
+    /// Removes a key.
+    StoreDelete needs [Store] {
+        /// At most 256 bytes.
+        key: String
+    } -> Result<(), DataError>;
+    /// The keys that begin with a prefix, sorted.
+    StoreKeys needs [Store] {
+        /// May be empty.
+        prefix: String
+    } -> Result<Vec<String>, DataError>;
+    /// The names of the LEDs that are there and granted.
+    LedNames needs [Led] {} -> Result<Vec<String>, LedError>;
+    /// Takes an LED.
+    LedOpen needs [Led] {
+        /// The kernel's name of it.
+        name: String
+    } -> Result<OpenLed, LedError>;
+    /// Sets the brightness of an LED that this instance has taken.
+    LedSet needs [Led] {
+        /// The LED.
+        light: Handle,
+        /// Above its highest it is taken as that.
+        brightness: u32
+    } -> Result<(), LedError>;
+    /// The records of a kind that the cloud keeps of this device, as JSON.
+    CloudRecords needs [Cloud] {
+        /// The kind.
+        kind: String,
+        /// The fields of each record.
+        fields: Vec<String>
+    } -> Result<String, CloudRefusal>;
+    /// Has the cloud set values.
+    CloudQueue needs [Cloud] {
+        /// The kind.
+        kind: String,
+        /// By name.
+        values: Vec<(String, String)>
+    } -> Result<(), CloudRefusal>;
+    /// The state of a unit of the host.
+    UnitQuery needs [Units] {
+        /// Such as `openvpn.service`.
+        unit: String
+    } -> Result<UnitState, UnitError>;
+    /// Restarts a unit of the host.
+    UnitRestart needs [Units] {
+        /// Such as `openvpn.service`.
+        unit: String
+    } -> Result<(), UnitError>;
+    /// Begins to read the journal.
+    JournalOpen needs [Journal] {
+        /// What is printed.
+        options: JournalOptions
+    } -> Result<Handle, JournalError>;
+    /// The next piece of what it prints. The piece before is given again where its bytes were not all used.
+    JournalRead needs [Journal] {
+        /// The reader.
+        reader: Handle,
+        /// How many bytes of it were used so far: all of the pieces before the latest, and of that none, some or all.
+        used: u64
+    } -> Piece;
+    /// How long a device that identifies itself goes on, in milliseconds.
+    IdentifyWindow needs [] {} -> u32;
+    /// Has the device shown to a person, and waits until that ends.
+    Identify needs [Identify] {} -> Result<(), String>;
+    /// Has whoever provides it configure the redirector of connections.
+    ProxyRequest needs [ProxyRedirector] {
+        /// Which function of its.
+        call: ProxyCall
+    } -> Result<ProxyAnswer, ProxyError>;
+    /// Takes the update locks of all apps.
+    LockAcquire needs [UpdateLock] {
+        /// Also those that services hold, where the policy grants that.
+        force: bool
+    } -> Result<Handle, LocksError>;
+    /// The host's name.
+    HostNameGet needs [HostName] {} -> Result<Option<String>, HostNameError>;
+    /// Names the host.
+    HostNameSet needs [HostName] {
+        /// The new name.
+        name: String
+    } -> Result<(), HostNameError>;
+}

@@ -1,0 +1,107 @@
+//! Why a call was not done. Texts are for the plugin's caller.
+
+use serde::{Deserialize, Serialize};
+
+/// Why the cloud was not asked, or did not answer (`wit/cloud.wit`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CloudRefusal {
+    /// The device has no cloud.
+    Unmanaged,
+    /// The device is not registered with its cloud yet.
+    Unprovisioned,
+    /// The cloud did not answer.
+    Unreachable(String),
+    /// It answered that it will not.
+    Refused(String),
+    /// Something failed on the way, here or there.
+    Failed(String),
+}
+
+/// Why a plugin's store did not do what it was asked to (`wit/store.wit`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum DataError {
+    /// A key, a value or the sum of them is too large; the text says which.
+    #[error("{0}")]
+    TooLarge(String),
+    /// The store failed.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// Why the host's name was not read or not set (`wit/host-name.wit`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum HostNameError {
+    /// It is none that a host can have.
+    #[error("{0}")]
+    Invalid(String),
+    /// It could not be read or set.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// Why the journal is not read (`wit/journal.wit`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum JournalError {
+    /// An option has a value that no option can have.
+    #[error("{0}")]
+    Invalid(String),
+    /// As many readers as the host allows are at work.
+    #[error("{0}")]
+    Busy(String),
+    /// The journal command cannot be started.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// Why an LED was not read, opened or set (`wit/led.wit`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum LedError {
+    /// The device has no such LED, or the policy does not grant it: its name.
+    #[error("no LED `{0}`")]
+    NotFound(String),
+    /// Another call holds the LED of this name.
+    #[error("the LED `{0}` is in use")]
+    Busy(String),
+    /// It could not be read or written.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// Why update locks were not taken (`wit/update-lock.wit`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum LocksError {
+    /// Somebody holds one; the text says who, in the words of the device API.
+    #[error("{0}")]
+    Locked(String),
+    /// They could not be taken.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// Why the redirector of connections was not read, written or told (`wit/proxy-redirector.wit`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum ProxyError {
+    /// No plugin of this device provides the action.
+    #[error("{0}")]
+    Unavailable(String),
+    /// A value cannot be configured; the text names it.
+    #[error("{0}")]
+    Invalid(String),
+    /// The configuration could not be read, written or taken up.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// Why a unit was not looked at or not restarted (`wit/units.wit`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum UnitError {
+    /// The policy does not name this unit, or it is no name of a unit.
+    #[error("{0}")]
+    NotGranted(String),
+    /// The host has no such unit.
+    #[error("{0}")]
+    NotFound(String),
+    /// The service manager did not answer, or refused.
+    #[error("{0}")]
+    Other(String),
+}

@@ -1,0 +1,56 @@
+//! Work of plugins that may wait for the disk.
+
+use tokio::sync::Semaphore;
+
+/// How much of it is under way at a time. What the supervisor itself waits for has the other threads.
+const AT_ONCE: usize = 4;
+
+static PLACES: Semaphore = Semaphore::const_new(AT_ONCE);
+
+/// Runs `work` where it may wait for the disk, once it is its turn; `None` where the supervisor stops meanwhile.
+pub(crate) async fn blocking<R: Send + 'static>(
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Option<R> {
+    let place = PLACES.acquire().await.ok()?;
+    let work = move || {
+        let _place = place;
+        work()
+    };
+    tokio::task::spawn_blocking(work).await.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    use std::sync::mpsc::channel;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn m6_work_of_plugins_that_waits_takes_few_threads() {
+        let (let_go, gone) = channel::<()>();
+        let gone = Arc::new(Mutex::new(gone));
+        let begun = Arc::new(AtomicUsize::new(0));
+        let works: Vec<_> = (0..5 * AT_ONCE)
+            .map(|_| {
+                let (gone, begun) = (gone.clone(), begun.clone());
+                tokio::spawn(blocking(move || {
+                    begun.fetch_add(1, SeqCst);
+                    let _ = gone.lock().unwrap().recv();
+                }))
+            })
+            .collect();
+        while begun.load(SeqCst) < AT_ONCE {
+            tokio::task::yield_now().await;
+        }
+        // Others of the supervisor go on meanwhile, and none of the plugins' begins.
+        tokio::task::spawn_blocking(|| {}).await.unwrap();
+        assert_eq!(begun.load(SeqCst), AT_ONCE);
+        drop(let_go);
+        for work in works {
+            assert_eq!(work.await.unwrap(), Some(()));
+        }
+        assert_eq!(begun.load(SeqCst), 5 * AT_ONCE);
+    }
+}

@@ -1,0 +1,148 @@
+//! From files to native code: what was compiled before is looked for, and what was not is compiled, in an order in
+//! which one slow file holds up as little as can be.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sandbox::CompileError;
+use wasmtime::component::Component;
+
+use crate::failure::chain;
+use crate::file_record::{Failure, FileRecord, NativeCode, Task};
+use crate::loaded::{LoadError, Workshop};
+use crate::loader::verdict::Verdict;
+use crate::loader::{Loader, TaskOutput};
+use crate::pins::Pin;
+use crate::policy::Grants;
+use crate::settled_file::{FileHead, Stamp, read_wasm};
+
+/// How many files are compiled at a time, as far as the cache gives turns: each is in memory as a whole.
+const COMPILED_AT_ONCE: usize = 2;
+
+impl Loader {
+    /// Has a file loaded that may be: linked at once where its native code is there, else looked for.
+    pub(super) fn load(&mut self, file: &Path, grants: &Grants) {
+        let Some(record) = self.files.get_mut(file) else {
+            return;
+        };
+        if record.loaded_with(grants).is_some() || record.failed_with(grants).is_some() {
+            return;
+        }
+        let Some(Ok(FileHead {
+            digest,
+            manifest: Ok(manifest),
+            signatures,
+            ..
+        })) = &record.head
+        else {
+            return;
+        };
+        if let NativeCode::Ready(component) = &record.code {
+            let counters = self.counters.entry(manifest.name.clone()).or_default();
+            let linked = self.workshop.link(
+                component,
+                digest.clone(),
+                signatures.clone(),
+                manifest.clone(),
+                grants.clone(),
+                Arc::clone(counters),
+            );
+            match linked {
+                Ok(plugin) => {
+                    if let Pin::Key(_) = grants.pin {
+                        self.newest.loaded(manifest);
+                    }
+                    record.loaded = Some(Arc::new(plugin));
+                    record.failure = None;
+                }
+                Err(error) => {
+                    record.loaded = None;
+                    record.failure = Some(Failure::Link(Box::new(grants.clone()), chain(&error)));
+                }
+            }
+        } else if let NativeCode::Unasked = record.code {
+            let (workshop, turns) = (Arc::clone(&self.workshop), Arc::clone(&self.readers));
+            let (file, digest) = (file.to_owned(), digest.clone());
+            let task = self.tasks.spawn(async move {
+                let _turn = turns.acquire_owned().await;
+                let component = workshop.compiled(&digest).await;
+                TaskOutput::Found {
+                    file,
+                    digest,
+                    component,
+                }
+            });
+            record.code = NativeCode::Sought(Task(task));
+        }
+    }
+
+    /// Has those compiled whose turn it is: at a start not before all that was compiled before is loaded, then those
+    /// that the device ships with, and then the smaller ones.
+    pub(super) fn begin_to_compile(&mut self, verdicts: &[(PathBuf, Verdict)]) {
+        let is_sought = |record: &FileRecord| {
+            matches!(record.code, NativeCode::Sought(_)) || record.head.is_none()
+        };
+        if self.starts && self.files.values().any(is_sought) {
+            return;
+        }
+        let is_compiling = |record: &&FileRecord| matches!(record.code, NativeCode::Compiling(_));
+        let compiling = self.files.values().filter(is_compiling).count();
+        let mut missing: Vec<_> = verdicts
+            .iter()
+            .filter_map(|(file, verdict)| {
+                let (Verdict::Load(grants), record) = (verdict, self.files.get(file)?) else {
+                    return None;
+                };
+                let is_missing = matches!(record.code, NativeCode::Missing)
+                    && record.failed_with(grants).is_none();
+                is_missing.then(|| (!grants.is_stock, record.size(), file))
+            })
+            .collect();
+        missing.sort();
+        let turns = COMPILED_AT_ONCE.saturating_sub(compiling);
+        for (_, _, file) in missing.into_iter().take(turns) {
+            self.compile(file);
+        }
+    }
+
+    fn compile(&mut self, file: &Path) {
+        let Some(record) = self.files.get_mut(file) else {
+            return;
+        };
+        let Some(digest) = record.digest().map(str::to_owned) else {
+            return;
+        };
+        let (workshop, file) = (Arc::clone(&self.workshop), file.to_owned());
+        let edition = record.stamp.as_ref().map(Stamp::edition);
+        let task = self.tasks.spawn(async move {
+            let edition = edition.unwrap_or_default();
+            let component = compile(&workshop, &file, &digest, edition).await;
+            TaskOutput::Compiled {
+                file,
+                digest,
+                component,
+            }
+        });
+        record.code = NativeCode::Compiling(Task(task));
+    }
+}
+
+/// The native code of the file of this digest. Another `edition` has a content tried again that failed before.
+async fn compile(
+    workshop: &Workshop,
+    file: &Path,
+    digest: &str,
+    edition: String,
+) -> Result<Component, String> {
+    let wasm = read_wasm(file.to_owned(), digest.to_owned()).await?;
+    let compiled = workshop.compile(file, digest, edition, &wasm).await;
+    compiled.map_err(|error| {
+        let reason = chain(&error);
+        match error {
+            LoadError::Compile(CompileError::FailedBefore { .. }) => {
+                format!("{reason}; `touch {}` has it tried at once", file.display())
+            }
+            _ => reason,
+        }
+    })
+}

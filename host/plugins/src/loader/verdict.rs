@@ -1,0 +1,136 @@
+//! What a file gets, by what it says of itself and by what the policy gives it. Nothing is compiled for that.
+
+use std::sync::Arc;
+
+use crate::claims::Claims;
+use crate::file_record::FileRecord;
+use crate::grants;
+use crate::loaded::{Loaded, Workshop};
+use crate::loader::Loader;
+use crate::manifest::Manifest;
+use crate::pins::Pin;
+use crate::policy::Grants;
+use crate::settled_file::FileHead;
+use crate::signature::Signatures;
+use crate::table::Table;
+
+/// What a file gets, by what it says of itself.
+pub(super) enum Verdict {
+    /// It is being read.
+    Unknown,
+    /// It may be loaded.
+    Load(Box<Grants>),
+    /// It is for other boards than this.
+    OtherBoard,
+    Refused(String),
+}
+
+impl Loader {
+    /// Which file claims which name: by what it says now, and by what serves from it still.
+    pub(super) fn claims(&self, before: &Table) -> Claims {
+        let mut claims = Claims::default();
+        for (file, record) in &self.files {
+            if let Some(Ok(FileHead {
+                manifest: Ok(manifest),
+                ..
+            })) = &record.head
+            {
+                claims.add(&manifest.name, file);
+            }
+            let entry = before.entries.get(file);
+            if let Some(plugin) = entry.and_then(|entry| entry.serving.as_ref()) {
+                claims.add(&plugin.manifest.name, file);
+            }
+        }
+        claims
+    }
+
+    /// Decides what a file gets. Nothing is compiled for that.
+    pub(super) fn judge(&self, record: &FileRecord, claims: &Claims) -> Verdict {
+        if let Some(reason) = &record.place {
+            return Verdict::Refused(reason.clone());
+        }
+        let head = match &record.head {
+            None => return Verdict::Unknown,
+            Some(Err(reason)) => return Verdict::Refused(reason.clone()),
+            Some(Ok(head)) => head,
+        };
+        let manifest = match &head.manifest {
+            Ok(manifest) => manifest,
+            Err(reason) => return Verdict::Refused(reason.clone()),
+        };
+        if let Some(doubled) = claims.doubled(&manifest.name) {
+            return Verdict::Refused(doubled);
+        }
+        if !manifest.is_for(&self.workshop.device.identity().device_type) {
+            return Verdict::OtherBoard;
+        }
+        match self.granted(manifest, &head.digest, &head.signatures) {
+            Ok(grants) if matches!(grants.pin, Pin::Key(_)) => {
+                match self.newest.check(manifest, &head.digest) {
+                    Ok(()) => Verdict::Load(Box::new(grants)),
+                    Err(downgrade) => Verdict::Refused(downgrade.to_string()),
+                }
+            }
+            Ok(grants) => Verdict::Load(Box::new(grants)),
+            Err(reason) => Verdict::Refused(reason),
+        }
+    }
+
+    /// What the policy gives the file of this digest, signed like this, where that is all that its manifest claims.
+    fn granted(
+        &self,
+        manifest: &Manifest,
+        digest: &str,
+        signatures: &Signatures,
+    ) -> Result<Grants, String> {
+        let Workshop {
+            host_root,
+            policy_files,
+            allow_unpinned,
+            ..
+        } = &*self.workshop;
+        let grants = match self
+            .policy
+            .of(&manifest.name, digest, signatures, host_root)
+        {
+            Err(_) if *allow_unpinned => self.policy.without_pin(&manifest.name, host_root),
+            pinned => pinned.map_err(|error| error.to_string())?,
+        };
+        grants::check_routes_and_actions(manifest, &grants, &policy_files.owner)
+            .map_err(|error| error.to_string())?;
+        Ok(grants)
+    }
+
+    /// Whether the policy names this board for a plugin with these grants.
+    pub(super) fn is_boards_own(&self, grants: &Grants) -> bool {
+        let board = self.workshop.device.identity().device_type;
+        grants.boards.include(&board)
+    }
+
+    /// The version before of a file, where the policy as it is now gives it what it needs.
+    pub(super) fn still_granted(
+        &self,
+        plugin: &Arc<Loaded>,
+        claims: &Claims,
+    ) -> Option<Arc<Loaded>> {
+        if claims.doubled(&plugin.manifest.name).is_some() {
+            return None;
+        }
+        let signatures = &plugin.signatures;
+        let granted = self.granted(&plugin.manifest, &plugin.digest, signatures);
+        let grants = granted.ok()?;
+        if grants == plugin.around.grants {
+            return Some(Arc::clone(plugin));
+        }
+        let linked = self.workshop.link(
+            plugin.pre.component(),
+            plugin.digest.clone(),
+            signatures.clone(),
+            plugin.manifest.clone(),
+            grants,
+            Arc::clone(&plugin.counters),
+        );
+        linked.ok().map(Arc::new)
+    }
+}

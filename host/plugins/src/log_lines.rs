@@ -1,0 +1,110 @@
+//! The lines that plugins write to the log, over all calls: what is beyond the bound is counted, and told in a line once
+//! there is room again.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::time::Instant;
+
+use crate::bounds::{LINES_A_SECOND, LINES_AT_ONCE};
+
+/// What all plugins may write.
+#[derive(Debug)]
+pub(crate) struct LineBudget(Mutex<Allowance>);
+
+/// What one plugin may write of it: half of all at most. Cloning shares it.
+#[derive(Debug, Clone)]
+pub(crate) struct LineShare {
+    budget: Arc<LineBudget>,
+    own: Arc<Mutex<Allowance>>,
+}
+
+/// Lines that may be written still, with those that come with time.
+#[derive(Debug)]
+struct Allowance {
+    left: f64,
+    most: f64,
+    a_second: f64,
+    at: Instant,
+    /// Lines that were not written since the last that was.
+    lost: u64,
+}
+
+impl Allowance {
+    /// One `part` of what all plugins have.
+    fn new(part: u32) -> Allowance {
+        let most = f64::from(LINES_AT_ONCE / part);
+        Allowance {
+            left: most,
+            most,
+            a_second: f64::from(LINES_A_SECOND / part),
+            at: Instant::now(),
+            lost: 0,
+        }
+    }
+
+    /// Takes one line, if there is one.
+    fn take(&mut self) -> bool {
+        let now = Instant::now();
+        let passed = now.saturating_duration_since(self.at).as_secs_f64();
+        self.left = (self.left + passed * self.a_second).min(self.most);
+        self.at = now;
+        let is_left = self.left >= 1.0;
+        if is_left {
+            self.left -= 1.0;
+        }
+        is_left
+    }
+}
+
+impl Default for LineBudget {
+    fn default() -> Self {
+        LineBudget(Mutex::new(Allowance::new(1)))
+    }
+}
+
+impl LineBudget {
+    /// The share of a plugin.
+    pub(crate) fn share(self: &Arc<Self>) -> LineShare {
+        LineShare {
+            budget: Arc::clone(self),
+            own: Arc::new(Mutex::new(Allowance::new(2))),
+        }
+    }
+}
+
+impl LineShare {
+    /// Whether `plugin` may write a line. Tells the log how many it has lost, where it may again.
+    pub(crate) fn take(&self, plugin: &str) -> bool {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.budget.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !own.take() || !all.take() {
+            own.lost += 1;
+            return false;
+        }
+        let lost = std::mem::take(&mut own.lost);
+        if lost > 0 {
+            tracing::warn!(plugin, "{lost} lines were not written: it writes too many");
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn m5_a_plugin_that_floods_the_log_has_half_of_it_and_waits_for_more() {
+        let budget = Arc::<LineBudget>::default();
+        let [one, other, third] = [(); 3].map(|()| budget.share());
+        let written = |share: &LineShare| (0..10_000).filter(|_| share.take("a")).count();
+        assert_eq!(written(&one), 400);
+        assert_eq!(written(&other), 400);
+        assert_eq!(written(&third), 0);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(written(&one), 20);
+        assert_eq!(written(&third), 20);
+    }
+}

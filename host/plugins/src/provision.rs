@@ -1,0 +1,93 @@
+//! What the host does for plugins, by the calls of `plugin_protocol`. What a call promises stands in `wit/`.
+//!
+//! Each call is checked here against the grants of the plugin whose it is, though nothing is linked that is
+//! not granted: the instance that calls is the plugin's, and so is what it says.
+
+mod cloud;
+pub(crate) mod journal;
+pub(crate) mod led;
+pub(crate) mod led_memory;
+mod proxy;
+mod store;
+mod units;
+pub(crate) mod update_lock;
+
+use std::sync::Arc;
+
+use plugin_protocol::{CapabilityAnswer as Answer, CapabilityCall as Call, Handle};
+
+use crate::capability::Capability;
+use crate::holdings::Holdings;
+use crate::surroundings::Surroundings;
+
+/// A call that no instance makes of which the host has linked what is granted: it gets no answer, and ends.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error(
+        "the plugin `{plugin}` called `{call}`, which takes the capability `{capability}`, and the policy does not grant it"
+    )]
+    Grant {
+        plugin: String,
+        call: &'static str,
+        capability: Capability,
+    },
+    #[error("the instance does not hold {0:?}, or not as that")]
+    Handle(Handle),
+    #[error("{used} bytes of a stream are said to be used, which are not those that were given")]
+    Position { used: u64 },
+}
+
+impl Surroundings {
+    /// Whether the policy grants the plugin what the call takes.
+    fn check(&self, call: &Call) -> Result<(), Refusal> {
+        match call.capability() {
+            Some(capability) if !self.grants.grants.contains(&capability) => Err(Refusal::Grant {
+                plugin: self.name.to_string(),
+                call: call.name(),
+                capability,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Does what an instance of the plugin asks for, which holds `holdings`, and for which `depth` plugins wait.
+    pub(crate) async fn provide(
+        self: &Arc<Self>,
+        holdings: &Holdings,
+        depth: u32,
+        call: Call,
+    ) -> Result<Answer, Refusal> {
+        self.check(&call)?;
+        Ok(match call {
+            Call::DeviceIdentity(_) => Answer::DeviceIdentity(self.device.identity()),
+            Call::DeviceState(_) => Answer::DeviceState(self.device.state().to_string()),
+            Call::StoreGet(call) => Answer::StoreGet(self.stored(call).await),
+            Call::StoreSet(call) => Answer::StoreSet(self.store(call).await),
+            Call::StoreDelete(call) => Answer::StoreDelete(self.delete_stored(call).await),
+            Call::StoreKeys(call) => Answer::StoreKeys(self.stored_keys(call).await),
+            Call::LedNames(_) => Answer::LedNames(self.led_names()),
+            Call::LedOpen(call) => Answer::LedOpen(self.open_led(holdings, call).await),
+            Call::LedSet(call) => Answer::LedSet(led::set_led(holdings, call)?),
+            Call::CloudRecords(call) => Answer::CloudRecords(self.records(call).await),
+            Call::CloudQueue(call) => Answer::CloudQueue(self.queue(call).await),
+            Call::UnitQuery(call) => Answer::UnitQuery(self.unit(call).await),
+            Call::UnitRestart(call) => Answer::UnitRestart(self.restart_unit(call).await),
+            Call::JournalOpen(call) => Answer::JournalOpen(self.open_journal(holdings, call).await),
+            Call::JournalRead(call) => Answer::JournalRead(journal::read(holdings, call).await?),
+            Call::IdentifyWindow(_) => Answer::IdentifyWindow(self.identify.remaining_ms()),
+            Call::Identify(_) => {
+                self.identify.start();
+                Answer::Identify(self.identify.ended().await)
+            }
+            Call::ProxyRequest(call) => Answer::ProxyRequest(self.proxy(depth, call).await),
+            Call::LockAcquire(call) => {
+                Answer::LockAcquire(self.acquire_locks(holdings, call).await)
+            }
+            Call::HostNameGet(_) => Answer::HostNameGet(self.host_name.get().await),
+            Call::HostNameSet(call) => Answer::HostNameSet(self.host_name.set(call.name).await),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

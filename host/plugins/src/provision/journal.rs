@@ -1,0 +1,167 @@
+//! The host's journal, as a stream of what its command prints.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf as _, Bytes};
+use http_body::Frame;
+use os::JournalReader;
+use plugin_protocol::{Handle, JournalError, JournalOpen, JournalOptions, JournalRead, Piece};
+
+use crate::BodyError;
+use crate::holdings::{Holding, Holdings};
+use crate::provision::Refusal;
+use crate::surroundings::Surroundings;
+
+impl Surroundings {
+    pub(super) async fn open_journal(
+        &self,
+        holdings: &Holdings,
+        JournalOpen { options }: JournalOpen,
+    ) -> Result<Handle, JournalError> {
+        let reader = self.journal.read(&of_host(options)).await;
+        let reader = reader.map_err(|error| {
+            let message = error.to_string();
+            match error {
+                os::JournalError::Invalid { .. } => JournalError::Invalid(message),
+                os::JournalError::Busy => JournalError::Busy(message),
+                os::JournalError::Start { source, .. } => {
+                    tracing::error!(plugin = &*self.name, "{message}: {source}");
+                    JournalError::Other(message)
+                }
+            }
+        })?;
+        let source = Arc::new(JournalSource::new(reader, Arc::clone(&self.name)));
+        holdings
+            .add(Holding::Journal(source))
+            .map_err(|_| JournalError::Other("too many readers at a time".to_owned()))
+    }
+}
+
+pub(super) async fn read(
+    holdings: &Holdings,
+    JournalRead { reader, used }: JournalRead,
+) -> Result<Piece, Refusal> {
+    let source = holdings.journal(reader)?;
+    Ok(
+        match poll_fn(|context| source.poll_read(used, context)).await? {
+            Next::Bytes(bytes) => Piece::Bytes(bytes.to_vec()),
+            Next::End => Piece::End,
+            Next::Broken => Piece::Broken,
+        },
+    )
+}
+
+fn of_host(options: JournalOptions) -> os::JournalOptions {
+    os::JournalOptions {
+        all: options.all,
+        follow: options.follow,
+        unit: options.unit,
+        identifier: options.identifier,
+        count: options.count,
+        since: options.since,
+        until: options.until,
+        format: options.format,
+    }
+}
+
+/// What the journal command prints, for whoever reads it: an instance, or once that has given the stream back,
+/// the answer. Keeps the latest piece until it is known to be used, so that none is lost on the way.
+pub(crate) struct JournalSource(Mutex<Reading>);
+
+struct Reading {
+    reader: JournalReader,
+    /// The latest piece.
+    piece: Bytes,
+    /// How many bytes came before it.
+    before: u64,
+    /// Who asked for it.
+    plugin: Arc<str>,
+}
+
+enum Next {
+    Bytes(Bytes),
+    End,
+    Broken,
+}
+
+impl JournalSource {
+    fn new(reader: JournalReader, plugin: Arc<str>) -> JournalSource {
+        JournalSource(Mutex::new(Reading {
+            reader,
+            piece: Bytes::new(),
+            before: 0,
+            plugin,
+        }))
+    }
+
+    /// What comes after the first `used` bytes.
+    fn poll_read(&self, used: u64, context: &mut Context<'_>) -> Poll<Result<Next, Refusal>> {
+        let mut reading = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let length = reading.piece.len();
+        let of_piece = used.checked_sub(reading.before);
+        let of_piece = of_piece.and_then(|of_piece| usize::try_from(of_piece).ok());
+        let of_piece = of_piece.filter(|of_piece| *of_piece <= length);
+        let Some(of_piece) = of_piece else {
+            return Poll::Ready(Err(Refusal::Position { used }));
+        };
+        if of_piece < length {
+            let mut rest = reading.piece.clone();
+            rest.advance(of_piece);
+            return Poll::Ready(Ok(Next::Bytes(rest)));
+        }
+        (reading.before, reading.piece) = (used, Bytes::new());
+        Poll::Ready(Ok(match ready!(reading.reader.poll_piece(context)) {
+            Ok(Some(piece)) => {
+                reading.piece = piece.clone();
+                Next::Bytes(piece)
+            }
+            Ok(None) => Next::End,
+            Err(error) => {
+                tracing::warn!(plugin = &*reading.plugin, "the journal broke off: {error}");
+                Next::Broken
+            }
+        }))
+    }
+}
+
+/// The journal as an answer's body, which passes outside the plugin.
+pub(crate) struct JournalBody {
+    source: Arc<JournalSource>,
+    used: u64,
+    plugin: Arc<str>,
+}
+
+impl JournalBody {
+    /// What comes after the `used` bytes that the plugin has read.
+    pub(crate) fn new(source: Arc<JournalSource>, used: u64, plugin: Arc<str>) -> JournalBody {
+        JournalBody {
+            source,
+            used,
+            plugin,
+        }
+    }
+}
+
+impl http_body::Body for JournalBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        Poll::Ready(match ready!(self.source.poll_read(self.used, context)) {
+            Ok(Next::Bytes(bytes)) => {
+                self.used = self.used.saturating_add(bytes.len() as u64);
+                Some(Ok(Frame::data(bytes)))
+            }
+            Ok(Next::End) => None,
+            Ok(Next::Broken) | Err(_) => Some(Err(BodyError {
+                plugin: self.plugin.to_string(),
+            })),
+        })
+    }
+}

@@ -1,0 +1,337 @@
+//! LEDs by the files of the kernel's LED class, `/sys/class/leds/NAME/`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use plugin_protocol::{LedError, LedOpen, LedSet, OpenLed};
+use serde::{Deserialize, Serialize};
+
+use crate::blocking::blocking;
+use crate::holdings::{Holding, Holdings};
+use crate::provision::Refusal;
+use crate::provision::led_memory::{Held, LedMemory};
+use crate::surroundings::Surroundings;
+
+/// The longest name of an LED, in bytes: the kernel's.
+const NAME: usize = 63;
+/// The most that is read of a file; the list of triggers is the longest.
+const FILE: u64 = 64 << 10;
+/// The brightest value of an LED that does not say.
+const BRIGHTEST: u32 = 255;
+/// Files that only exist with some triggers and would be lost with them.
+const TIMING: [&str; 2] = ["delay_on", "delay_off"];
+
+/// The LEDs that one plugin can reach.
+#[derive(Clone)]
+pub(crate) struct Leds {
+    /// The folder of the LED class.
+    pub(crate) folder: PathBuf,
+    pub(crate) memory: Arc<LedMemory>,
+}
+
+/// What an LED showed before a plugin took it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Before {
+    brightness: u32,
+    /// The kernel's trigger, `none` for none; absent where the LED has no such file.
+    trigger: Option<String>,
+    /// The trigger's own settings.
+    timing: Vec<(String, String)>,
+}
+
+/// An LED in the hands of an instance. Dropping it brings back what it showed before.
+pub(crate) struct Light {
+    folder: PathBuf,
+    most: u32,
+    shown: Option<u32>,
+    _held: Held,
+}
+
+impl Leds {
+    /// The names of the LEDs that are there, of those that are granted (all where `granted` is none).
+    fn names(&self, granted: Option<&BTreeSet<String>>) -> io::Result<Vec<String>> {
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut names: Vec<String> = entries
+            .flatten()
+            .filter(|entry| entry.path().join("brightness").exists())
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| granted.is_none_or(|granted| granted.contains(name)))
+            .collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// Takes the LED, from its kernel trigger too.
+    fn open(&self, name: &str, granted: Option<&BTreeSet<String>>) -> Result<Light, LedError> {
+        let not_found = || LedError::NotFound(name.chars().take(NAME).collect());
+        // A name is one entry of the folder, and nothing that leads elsewhere.
+        if name.is_empty()
+            || name.len() > NAME
+            || name.starts_with('.')
+            || name.contains(['/', '\0'])
+        {
+            return Err(not_found());
+        }
+        if granted.is_some_and(|granted| !granted.contains(name)) {
+            return Err(not_found());
+        }
+        let folder = self.folder.join(name);
+        if !folder.join("brightness").exists() {
+            return Err(not_found());
+        }
+        let other = |error: io::Error| LedError::Other(format!("LED `{name}`: {error}"));
+        let Some(held) = self
+            .memory
+            .hold(&folder, || Before::read(&folder))
+            .map_err(other)?
+        else {
+            return Err(LedError::Busy(name.to_owned()));
+        };
+        // From here on dropping `held` puts things back.
+        if folder.join("trigger").exists() {
+            fs::write(folder.join("trigger"), "none").map_err(other)?;
+        }
+        let most = number(&folder.join("max_brightness")).unwrap_or(BRIGHTEST);
+        Ok(Light {
+            folder,
+            most,
+            shown: None,
+            _held: held,
+        })
+    }
+}
+
+impl Light {
+    fn set(&mut self, brightness: u32) -> io::Result<()> {
+        let brightness = brightness.min(self.most);
+        if self.shown != Some(brightness) {
+            fs::write(self.folder.join("brightness"), brightness.to_string())?;
+            self.shown = Some(brightness);
+        }
+        Ok(())
+    }
+}
+
+impl Before {
+    fn read(folder: &Path) -> io::Result<Before> {
+        let trigger = match text(&folder.join("trigger")) {
+            Ok(list) => Some(chosen(&list).to_owned()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let timing = TIMING
+            .iter()
+            .filter_map(|name| {
+                Some((
+                    (*name).to_owned(),
+                    text(&folder.join(name)).ok()?.trim().to_owned(),
+                ))
+            })
+            .collect();
+        Ok(Before {
+            brightness: number(&folder.join("brightness"))?,
+            trigger,
+            timing,
+        })
+    }
+
+    /// Puts it back. The trigger comes last, since it drives the brightness from then on.
+    pub(crate) fn restore(&self, folder: &Path) -> io::Result<()> {
+        fs::write(folder.join("brightness"), self.brightness.to_string())?;
+        if let Some(trigger) = &self.trigger {
+            fs::write(folder.join("trigger"), trigger)?;
+            for (name, value) in &self.timing {
+                fs::write(folder.join(name), value)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Of `none [mmc0] timer`, the one in brackets. The kernel always has one; elsewhere it may stand alone.
+fn chosen(list: &str) -> &str {
+    let mut words = list.split_whitespace();
+    let bracketed = words
+        .clone()
+        .find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
+    bracketed.or_else(|| words.next()).unwrap_or("none")
+}
+
+fn text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    fs::File::open(path)?.take(FILE).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn number(path: &Path) -> io::Result<u32> {
+    text(path)?
+        .trim()
+        .parse()
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not a number"))
+}
+
+impl Surroundings {
+    pub(super) fn led_names(&self) -> Result<Vec<String>, LedError> {
+        let names = self.leds.names(self.grants.leds.as_ref());
+        names.map_err(|error| LedError::Other(format!("the LEDs cannot be listed: {error}")))
+    }
+
+    pub(super) async fn open_led(
+        self: &Arc<Self>,
+        holdings: &Holdings,
+        LedOpen { name }: LedOpen,
+    ) -> Result<OpenLed, LedError> {
+        // What the LED shows is written to the disk first, which can take its time.
+        let around = Arc::clone(self);
+        let open = move || around.leds.open(&name, around.grants.leds.as_ref());
+        let stopping = || LedError::Other("the supervisor is stopping".to_owned());
+        let light = blocking(open).await.ok_or_else(stopping)??;
+        let max = light.most;
+        holdings
+            .add(Holding::Light(light))
+            .map(|light| OpenLed { light, max })
+            .map_err(|_| LedError::Other("too many LEDs at a time".to_owned()))
+    }
+}
+
+pub(super) fn set_led(
+    holdings: &Holdings,
+    LedSet { light, brightness }: LedSet,
+) -> Result<Result<(), LedError>, Refusal> {
+    holdings.with(light, |holding| match holding {
+        Holding::Light(light) => Ok(light
+            .set(brightness)
+            .map_err(|error| LedError::Other(error.to_string()))),
+        _ => Err(Refusal::Handle(light)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An LED in the shape of the kernel's.
+    fn led(class: &Path, name: &str) -> PathBuf {
+        let folder = class.join(name);
+        fs::create_dir_all(&folder).unwrap();
+        for (file, content) in [
+            ("brightness", "7\n"),
+            ("max_brightness", "100\n"),
+            ("trigger", "none [mmc0] timer\n"),
+        ] {
+            fs::write(folder.join(file), content).unwrap();
+        }
+        folder
+    }
+
+    fn shown(folder: &Path) -> (String, String) {
+        let read = |name| fs::read_to_string(folder.join(name)).unwrap();
+        (read("brightness"), read("trigger"))
+    }
+
+    struct Fixture {
+        root: tempfile::TempDir,
+        leds: Leds,
+    }
+
+    fn fixture() -> Fixture {
+        let root = tempfile::tempdir().unwrap();
+        let memory = Arc::new(LedMemory::open(&root.path().join("state")));
+        let leds = Leds {
+            folder: root.path().join("leds"),
+            memory,
+        };
+        led(&leds.folder, "ACT");
+        led(&leds.folder, "PWR");
+        Fixture { root, leds }
+    }
+
+    #[test]
+    fn an_led_shows_again_what_it_showed_before() {
+        let Fixture { root: _root, leds } = fixture();
+        let folder = leds.folder.join("ACT");
+        let mut light = leds.open("ACT", None).unwrap();
+        assert_eq!(light.most, 100);
+        light.set(1000).unwrap();
+        assert_eq!(shown(&folder), ("100".to_owned(), "none".to_owned()));
+        assert!(matches!(leds.open("ACT", None), Err(LedError::Busy(_))));
+        drop(light);
+        assert_eq!(shown(&folder), ("7".to_owned(), "mmc0".to_owned()));
+        assert!(leds.open("ACT", None).is_ok());
+    }
+
+    #[test]
+    fn after_a_kill_the_next_start_restores() {
+        let Fixture { root, leds } = fixture();
+        let folder = leds.folder.join("ACT");
+        fs::write(folder.join("delay_on"), "50\n").unwrap();
+        let mut light = leds.open("ACT", None).unwrap();
+        light.set(1).unwrap();
+        fs::remove_file(folder.join("delay_on")).unwrap();
+        // A kill runs no destructors.
+        std::mem::forget(light);
+        let memory = LedMemory::open(&root.path().join("state"));
+        assert_eq!(shown(&folder), ("7".to_owned(), "mmc0".to_owned()));
+        assert_eq!(fs::read_to_string(folder.join("delay_on")).unwrap(), "50");
+        assert_eq!(
+            fs::read_dir(root.path().join("state/leds"))
+                .unwrap()
+                .count(),
+            0
+        );
+        drop(memory);
+    }
+
+    #[test]
+    fn only_leds_that_are_there_and_granted_can_be_had() {
+        let Fixture { root, leds } = fixture();
+        fs::create_dir(leds.folder.join("no-led")).unwrap();
+        led(root.path(), "outside");
+        let granted = BTreeSet::from(["PWR".to_owned(), "gone".to_owned()]);
+        assert_eq!(leds.names(None).unwrap(), ["ACT", "PWR"]);
+        assert_eq!(leds.names(Some(&granted)).unwrap(), ["PWR"]);
+        for name in [
+            "ACT",
+            "gone",
+            "",
+            ".",
+            "..",
+            "../outside",
+            "/etc",
+            "PWR/../PWR",
+        ] {
+            assert!(
+                matches!(leds.open(name, Some(&granted)), Err(LedError::NotFound(_))),
+                "{name}"
+            );
+        }
+        assert!(matches!(
+            leds.open("../outside", None),
+            Err(LedError::NotFound(_))
+        ));
+        let none = Leds {
+            folder: root.path().join("nothing"),
+            memory: leds.memory,
+        };
+        assert!(none.names(None).unwrap().is_empty());
+    }
+
+    #[test]
+    fn the_trigger_in_brackets_is_the_chosen_one() {
+        for (list, expected) in [
+            ("none [mmc0] timer\n", "mmc0"),
+            ("mmc0\n", "mmc0"),
+            ("[none]", "none"),
+            ("", "none"),
+        ] {
+            assert_eq!(chosen(list), expected);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Has whoever provides `proxy-redirector` do it.
+
+use plugin_protocol::{ActionAnswer, ActionCall, ProxyAnswer, ProxyError, ProxyRequest};
+
+use crate::actions::ActionError;
+use crate::surroundings::Surroundings;
+use crate::text::cut;
+
+impl Surroundings {
+    pub(super) async fn proxy(
+        &self,
+        depth: u32,
+        ProxyRequest { call }: ProxyRequest,
+    ) -> Result<ProxyAnswer, ProxyError> {
+        match self.actions.call(depth, ActionCall::Proxy(call)).await {
+            Ok(ActionAnswer::Proxy(answer)) => answer.map_err(bounded),
+            Ok(_) => Err(ProxyError::Other("it answered something else".to_owned())),
+            Err(none @ ActionError::NoProvider(_)) => {
+                Err(ProxyError::Unavailable(none.to_string()))
+            }
+            Err(failed) => Err(ProxyError::Other(failed.to_string())),
+        }
+    }
+}
+
+/// What a provider says is passed on to its caller, and from there to clients.
+fn bounded(error: ProxyError) -> ProxyError {
+    match error {
+        ProxyError::Unavailable(why) => ProxyError::Unavailable(cut(why)),
+        ProxyError::Invalid(why) => ProxyError::Invalid(cut(why)),
+        ProxyError::Other(why) => ProxyError::Other(cut(why)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::LONGEST;
+
+    #[test]
+    fn m1_a_providers_error_is_no_longer_than_any_other() {
+        let long = || "\u{1}".repeat(33 << 20);
+        for error in [
+            ProxyError::Unavailable(long()),
+            ProxyError::Invalid(long()),
+            ProxyError::Other(long()),
+        ] {
+            let (ProxyError::Unavailable(why) | ProxyError::Invalid(why) | ProxyError::Other(why)) =
+                bounded(error);
+            assert_eq!(why.len(), LONGEST);
+        }
+    }
+}

@@ -1,0 +1,276 @@
+use std::path::Path;
+
+use plugin_protocol::{
+    CloudQueue, CloudRecords, DeviceIdentity, DeviceState, HostNameGet, HostNameSet, Identify,
+    IdentifyWindow, Identity, JournalOpen, JournalOptions, JournalRead, LedNames, LedOpen, LedSet,
+    LockAcquire, Piece, ProxyCall, ProxyRequest, StoreDelete, StoreGet, StoreKeys, StoreSet,
+    UnitQuery, UnitRestart,
+};
+
+use super::*;
+use crate::actions::Actions;
+use crate::config::{DataError, Device, NoCloud, PluginData};
+use crate::identify::Identify as IdentifyAction;
+use crate::policy::Grants;
+use crate::pool::Pool;
+use crate::provision::led::Leds;
+use crate::provision::led_memory::LedMemory;
+
+struct TestDevice;
+
+impl Device for TestDevice {
+    fn identity(&self) -> Identity {
+        let text = |text: &str| text.to_owned();
+        Identity {
+            uuid: text("0"),
+            name: text("kitchen"),
+            device_type: text("board"),
+            arch: text("aarch64"),
+        }
+    }
+
+    fn state(&self) -> serde_json::Value {
+        serde_json::json!({})
+    }
+}
+
+struct NoData;
+
+impl PluginData for NoData {
+    fn get(&self, _: &str, _: &str) -> Result<Option<Vec<u8>>, DataError> {
+        Ok(None)
+    }
+
+    fn set(&self, _: &str, _: &str, _: &[u8]) -> Result<(), DataError> {
+        Ok(())
+    }
+
+    fn delete(&self, _: &str, _: &str) -> Result<(), DataError> {
+        Ok(())
+    }
+
+    fn keys(&self, _: &str, _: &str) -> Result<Vec<String>, DataError> {
+        Ok(Vec::new())
+    }
+}
+
+/// A plugin with these grants on a device with an LED, whose journal command prints without end.
+struct Fixture {
+    around: Arc<Surroundings>,
+    _root: tempfile::TempDir,
+    _pool: Arc<Pool>,
+}
+
+impl Fixture {
+    fn new(policy: &str) -> Fixture {
+        let root = tempfile::tempdir().unwrap();
+        let led = root.path().join("leds/ACT");
+        std::fs::create_dir_all(&led).unwrap();
+        std::fs::write(led.join("brightness"), "7\n").unwrap();
+        let pool = Arc::new(Pool::new(2, 0).unwrap());
+        let actions = Actions::new(&pool);
+        let flood = Path::new(env!("CARGO_MANIFEST_DIR")).join("../os/tests/programs/flood");
+        let around = Surroundings {
+            name: "acme".into(),
+            config: String::new(),
+            grants: toml::from_str::<Grants>(policy).unwrap(),
+            memory: 1 << 20,
+            memory_share: pool.memory.share(),
+            lines: pool.lines.share(),
+            device: Arc::new(TestDevice),
+            data: Arc::new(NoData),
+            cloud: Arc::new(NoCloud),
+            os: Arc::new(os::Rehearsal::new(root.path())),
+            locks: Arc::new(crate::Absent),
+            host_name: Arc::new(crate::Absent),
+            journal: os::Journal::new(flood, root.path()),
+            leds: Leds {
+                folder: root.path().join("leds"),
+                memory: Arc::new(LedMemory::open(root.path())),
+            },
+            identify: IdentifyAction::new(&actions),
+            actions,
+        };
+        Fixture {
+            around: Arc::new(around),
+            _root: root,
+            _pool: pool,
+        }
+    }
+
+    async fn call(&self, holdings: &Holdings, call: impl Into<Call>) -> Result<Answer, Refusal> {
+        self.around.provide(holdings, 0, call.into()).await
+    }
+}
+
+/// One of each, but for [`IdentifyWindow`], which every plugin may call.
+fn calls() -> Vec<Call> {
+    let text = |text: &str| text.to_owned();
+    let handle = Handle(1);
+    vec![
+        DeviceIdentity {}.into(),
+        DeviceState {}.into(),
+        StoreGet { key: text("k") }.into(),
+        StoreSet {
+            key: text("k"),
+            value: Vec::new(),
+        }
+        .into(),
+        StoreDelete { key: text("k") }.into(),
+        StoreKeys { prefix: text("") }.into(),
+        LedNames {}.into(),
+        LedOpen { name: text("ACT") }.into(),
+        LedSet {
+            light: handle,
+            brightness: 1,
+        }
+        .into(),
+        CloudRecords {
+            kind: text("device_tag"),
+            fields: vec![text("value")],
+        }
+        .into(),
+        CloudQueue {
+            kind: text("device_tag"),
+            values: Vec::new(),
+        }
+        .into(),
+        UnitQuery {
+            unit: text("a.service"),
+        }
+        .into(),
+        UnitRestart {
+            unit: text("a.service"),
+        }
+        .into(),
+        JournalOpen {
+            options: JournalOptions::default(),
+        }
+        .into(),
+        JournalRead {
+            reader: handle,
+            used: 0,
+        }
+        .into(),
+        Identify {}.into(),
+        ProxyRequest {
+            call: ProxyCall::Get,
+        }
+        .into(),
+        LockAcquire { force: true }.into(),
+        HostNameGet {}.into(),
+        HostNameSet { name: text("a") }.into(),
+    ]
+}
+
+#[tokio::test]
+async fn h4_each_call_is_checked_against_the_grants_of_the_plugin_whose_it_is() {
+    let fixture = Fixture::new("");
+    let holdings = Holdings::default();
+    for call in calls() {
+        let (name, capability) = (call.name(), call.capability().unwrap());
+        let refused = fixture.call(&holdings, call).await.unwrap_err();
+        let expected = Refusal::Grant {
+            plugin: "acme".to_owned(),
+            call: name,
+            capability,
+        };
+        assert_eq!(refused, expected);
+        // Each of the others does not help.
+        let others: Vec<_> = calls()
+            .iter()
+            .filter_map(Call::capability)
+            .filter(|other| *other != capability)
+            .map(|other| format!("\"{other}\""))
+            .collect();
+        let fixture = Fixture::new(&format!("grants = [{}]", others.join(", ")));
+        let again = calls().into_iter().find(|call| call.name() == name);
+        let refused = fixture.call(&holdings, again.unwrap()).await;
+        assert_eq!(refused, Err(expected));
+    }
+    let window = fixture.call(&holdings, IdentifyWindow {}).await;
+    assert_eq!(window, Ok(Answer::IdentifyWindow(0)));
+}
+
+#[tokio::test]
+async fn what_is_granted_is_done() {
+    let capabilities: std::collections::BTreeSet<_> =
+        calls().iter().filter_map(Call::capability).collect();
+    for capability in capabilities {
+        let fixture = Fixture::new(&format!("grants = [\"{capability}\"]"));
+        let granted = calls().into_iter();
+        for call in granted.filter(|call| call.capability() == Some(capability)) {
+            let name = call.name();
+            let answer = fixture.call(&Holdings::default(), call).await;
+            let done = matches!(answer, Ok(_) | Err(Refusal::Handle(_)));
+            assert!(done, "{name}: {answer:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn h4_a_handle_is_of_the_instance_that_was_given_it_and_of_its_kind() {
+    let fixture = Fixture::new("grants = [\"led\", \"journal\"]");
+    let (own, others) = (Holdings::default(), Holdings::default());
+    let Ok(Answer::LedOpen(Ok(led))) = fixture
+        .call(
+            &own,
+            LedOpen {
+                name: "ACT".to_owned(),
+            },
+        )
+        .await
+    else {
+        panic!("it is there");
+    };
+    let light = led.light;
+    let set = |light| LedSet {
+        light,
+        brightness: 3,
+    };
+    let refused = Err(Refusal::Handle(light));
+    assert_eq!(fixture.call(&others, set(light)).await, refused);
+    let read = JournalRead {
+        reader: light,
+        used: 0,
+    };
+    assert_eq!(fixture.call(&own, read).await, refused);
+    let done = fixture.call(&own, set(light)).await;
+    assert_eq!(done, Ok(Answer::LedSet(Ok(()))));
+    own.release(light);
+    assert_eq!(fixture.call(&own, set(light)).await, refused);
+}
+
+#[tokio::test]
+async fn a_piece_of_the_journal_is_given_until_it_is_used() {
+    let fixture = Fixture::new("grants = [\"journal\"]");
+    let holdings = Holdings::default();
+    let open = JournalOpen {
+        options: JournalOptions::default(),
+    };
+    let Ok(Answer::JournalOpen(Ok(reader))) = fixture.call(&holdings, open).await else {
+        panic!("it is there");
+    };
+    let read = async |used: u64| {
+        let read = JournalRead { reader, used };
+        match fixture.call(&holdings, read).await {
+            Ok(Answer::JournalRead(Piece::Bytes(bytes))) => Ok(bytes),
+            Err(refusal) => Err(refusal),
+            other => panic!("{other:?}"),
+        }
+    };
+    let first = read(0).await.unwrap();
+    assert!(first.starts_with(b"a line of the journal\n"));
+    assert_eq!(read(0).await.unwrap(), first);
+    assert_eq!(read(5).await.unwrap(), first[5..]);
+    let end = first.len() as u64;
+    assert_eq!(
+        read(end + 1).await,
+        Err(Refusal::Position { used: end + 1 })
+    );
+    let second = read(end).await.unwrap();
+    let line = end % 22;
+    let line = &b"a line of the journal\n"[usize::try_from(line).unwrap()..];
+    assert!(second.starts_with(line), "goes on where the first ended");
+    assert_eq!(read(0).await, Err(Refusal::Position { used: 0 }));
+}

@@ -1,0 +1,54 @@
+//! The units of the host that the policy names.
+
+use os::{OsError, UnitName};
+use plugin_protocol::{UnitError, UnitQuery, UnitRestart, UnitState};
+
+use crate::surroundings::Surroundings;
+
+/// How much of a name that is not granted is given back, in characters.
+const SHOWN: usize = 255;
+
+impl Surroundings {
+    pub(super) async fn unit(&self, UnitQuery { unit }: UnitQuery) -> Result<UnitState, UnitError> {
+        let unit = self.granted_unit(&unit)?;
+        let state = self.os.unit(&unit).await;
+        let state = state.map_err(|error| self.failed_unit(&unit, &error))?;
+        Ok(UnitState {
+            load_state: state.load_state,
+            active_state: state.active_state,
+            sub_state: state.sub_state,
+        })
+    }
+
+    pub(super) async fn restart_unit(
+        &self,
+        UnitRestart { unit }: UnitRestart,
+    ) -> Result<(), UnitError> {
+        let unit = self.granted_unit(&unit)?;
+        tracing::info!(plugin = &*self.name, "restarting the unit `{unit}`");
+        let restarted = self.os.restart_unit(&unit).await;
+        restarted.map_err(|error| self.failed_unit(&unit, &error))
+    }
+
+    /// The unit of this name, if the policy names it for the plugin.
+    fn granted_unit(&self, unit: &str) -> Result<UnitName, UnitError> {
+        let mut named = self.grants.units.iter();
+        let named = named.find(|named| named.as_str() == unit);
+        named.cloned().ok_or_else(|| {
+            let shown: String = unit.chars().take(SHOWN).collect();
+            UnitError::NotGranted(format!(
+                "the policy's `units` of `[plugins.{}]` does not name `{shown}`",
+                self.name
+            ))
+        })
+    }
+
+    fn failed_unit(&self, unit: &UnitName, error: &OsError) -> UnitError {
+        if error.is_no_such_unit() {
+            return UnitError::NotFound(format!("the host has no unit `{unit}`"));
+        }
+        let cause = std::error::Error::source(error).map(ToString::to_string);
+        tracing::warn!(plugin = &*self.name, cause, "unit `{unit}`: {error}");
+        UnitError::Other(error.to_string())
+    }
+}

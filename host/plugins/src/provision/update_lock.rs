@@ -1,0 +1,95 @@
+//! The update locks of all apps.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use plugin_protocol::{Handle, LockAcquire};
+use tokio::task::JoinHandle;
+
+use crate::capability::Capability;
+use crate::config::{HeldLocks, LocksError};
+use crate::holdings::{Holding, Holdings};
+use crate::surroundings::Surroundings;
+
+/// How long a call holds the locks at most. An answer that streams may last for days, in which no app would be updated.
+const LONGEST_HOLD: Duration = Duration::from_secs(300);
+
+/// The locks in the hands of an instance; dropping it gives them back, and so does the end of [`LONGEST_HOLD`].
+pub(crate) struct Lock {
+    held: Arc<Mutex<Option<HeldLocks>>>,
+    end: JoinHandle<()>,
+}
+
+impl Lock {
+    /// Holds `held` for the plugin. Must be called within a runtime.
+    fn new(held: HeldLocks, plugin: Arc<str>) -> Self {
+        let held = Arc::new(Mutex::new(Some(held)));
+        let shared = Arc::clone(&held);
+        let end = tokio::spawn(async move {
+            tokio::time::sleep(LONGEST_HOLD).await;
+            give_back(&shared);
+            let plugin: &str = &plugin;
+            tracing::warn!(
+                plugin,
+                "it held the update locks of all apps for {} s, which is the longest: they are given back",
+                LONGEST_HOLD.as_secs()
+            );
+        });
+        Lock { held, end }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        self.end.abort();
+        // At once, and not when the task is.
+        give_back(&self.held);
+    }
+}
+
+fn give_back(held: &Mutex<Option<HeldLocks>>) {
+    drop(held.lock().unwrap_or_else(PoisonError::into_inner).take());
+}
+
+impl Surroundings {
+    pub(super) async fn acquire_locks(
+        &self,
+        holdings: &Holdings,
+        LockAcquire { force }: LockAcquire,
+    ) -> Result<Handle, LocksError> {
+        // Without the grant it is as if it were not said: what services hold is respected.
+        let may_force = self.grants.grants.contains(&Capability::UpdateLockForce);
+        if force && !may_force {
+            let plugin: &str = &self.name;
+            tracing::warn!(
+                plugin,
+                "it would override update locks, which takes the grant `{}` in the policy: they are respected",
+                Capability::UpdateLockForce
+            );
+        }
+        let held = self.locks.acquire_all(force && may_force).await?;
+        holdings
+            .add(Holding::Locks(Lock::new(held, Arc::clone(&self.name))))
+            .map_err(|_| LocksError::Other("too many resources at a time".to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn m13_locks_are_given_back_after_the_longest_hold_and_at_once_when_dropped() {
+        let held = Arc::new(());
+        let lock = Lock::new(Box::new(Arc::clone(&held)), "a".into());
+        assert_eq!(Arc::strong_count(&held), 2);
+        drop(lock);
+        assert_eq!(Arc::strong_count(&held), 1);
+
+        let _lock = Lock::new(Box::new(Arc::clone(&held)), "a".into());
+        tokio::time::sleep(LONGEST_HOLD - Duration::from_secs(1)).await;
+        assert_eq!(Arc::strong_count(&held), 2);
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert_eq!(Arc::strong_count(&held), 1);
+    }
+}

@@ -1,0 +1,195 @@
+//! A start with files that take for ever to compile, and what is asked meanwhile.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use http::{Method, StatusCode};
+use plugins::{Action, Found, PluginState};
+
+use crate::fixture::{ALL, Fixture, Setup, manifest, plugin, setup, with_section};
+
+/// The plugin of this manifest in a file that no cache knows.
+fn never_compiled(manifest: &str) -> Vec<u8> {
+    let stamp = format!("{:?}", SystemTime::now());
+    with_section(&plugin(manifest), "stamp", stamp.as_bytes())
+}
+
+/// What `setup` makes, once with a compiler, so that its plugins are there in native code.
+async fn warm(setup: Setup) {
+    let device = setup.start().await;
+    assert_eq!(device.plugins.problems(), [""; 0]);
+}
+
+fn find(device: &Fixture, path: &str) -> Found {
+    device.plugins.find(&Method::GET, path)
+}
+
+fn is_loading(found: &Found, name: &str) -> bool {
+    matches!(found, Found::Loading { plugin: Some(plugin) } if plugin == name)
+}
+
+#[tokio::test]
+async fn m4_a_file_that_compiles_for_ever_delays_nobody_at_a_start() {
+    let both = || setup().guest("a", "").guest("b", "");
+    warm(both()).await;
+    let slow = never_compiled(&manifest("slow", ALL));
+    let slower = never_compiled(&manifest("slower", ALL));
+    let device = both()
+        .file("00-slow.wasm", &slow)
+        .file("00-slower.wasm", &slower)
+        .policy(&crate::fixture::grant_all(&["a", "b", "slow", "slower"]))
+        .compiler_that_hangs()
+        .begin()
+        .await;
+    for path in ["/v3/a/hello", "/v3/b/hello"] {
+        device.plugins.served(&Method::GET, path).await;
+        assert_eq!(device.get(path).await.0, StatusCode::OK);
+    }
+    // What nobody will ever answer is known at once, and so is who does what.
+    assert!(matches!(find(&device, "/v3/nobody"), Found::None));
+    device.plugins.settled(Action::BootConfig).await;
+    // What the slow one answers is awaited, whatever the method.
+    assert!(is_loading(&find(&device, "/v3/slow/hello"), "slow"));
+    let removes = device.plugins.find(&Method::DELETE, "/v3/slow/hello");
+    assert!(matches!(removes, Found::Loading { plugin: None }));
+
+    device.plugins.listed().await;
+    let report = device.report("slow");
+    assert_eq!((report.state, report.refused), (PluginState::Loading, None));
+    assert_eq!(report.routes.len(), 2);
+    let described = device.plugins.routes();
+    assert!(described.iter().any(|plugin| plugin.plugin == "slow"));
+    assert_eq!(device.plugins.problems(), [""; 0]);
+
+    // Once it is gone nobody waits for it.
+    fs::remove_file(device.path("plugins/00-slow.wasm")).unwrap();
+    device.plugins.served(&Method::GET, "/v3/slow/hello").await;
+    assert!(matches!(find(&device, "/v3/slow/hello"), Found::None));
+}
+
+/// Each start is to end with the same table, whoever compiles first.
+#[tokio::test]
+async fn m4_of_two_that_want_the_same_the_first_file_has_it_however_slow_it_is() {
+    let route = "[[routes]]\nmethod = \"GET\"\npath = \"/v3/shared\"\n";
+    let quick = || {
+        let file = plugin(&(manifest("quick", ALL) + route));
+        setup().file("01-quick.wasm", &file)
+    };
+    let policy = crate::fixture::grant_all(&["quick", "slow"]);
+    warm(quick().policy(&policy)).await;
+    let slow = never_compiled(&(manifest("slow", ALL) + route));
+    let device = quick()
+        .file("00-slow.wasm", &slow)
+        .policy(&policy)
+        .compiler_that_hangs()
+        .begin()
+        .await;
+    device
+        .until("the quick one waits", |plugins| {
+            let is = |path| matches!(plugins.find(&Method::GET, path), Found::Loading { plugin: Some(name) } if name == "quick");
+            is("/v3/quick/hello")
+        })
+        .await;
+    let states = device.plugins.report().into_iter();
+    let states: Vec<_> = states.map(|plugin| plugin.state).collect();
+    assert_eq!(states, [PluginState::Loading; 2]);
+    fs::remove_file(device.path("plugins/00-slow.wasm")).unwrap();
+    device.plugins.loaded().await;
+    device
+        .until("the quick one serves", |plugins| {
+            matches!(plugins.find(&Method::GET, "/v3/shared"), Found::Route(_))
+        })
+        .await;
+}
+
+/// Else the first calls would be told that nobody does it.
+#[tokio::test]
+async fn m4_a_plugin_that_has_others_do_something_waits_for_who_does_it() {
+    let caller = || setup().guest("a", "");
+    warm(caller()).await;
+    let provides = "provides = [\"identify\"]\n";
+    let provider = never_compiled(&manifest("slow", &format!("{ALL}\n{provides}")));
+    let device = caller()
+        .file("zz-slow.wasm", &provider)
+        .policy(&crate::fixture::grant_all(&["a", "slow"]))
+        .compiler_that_hangs()
+        .begin()
+        .await;
+    device
+        .until("it waits", |plugins| {
+            let found = plugins.find(&Method::GET, "/v3/a/hello");
+            is_loading(&found, "a")
+        })
+        .await;
+    device.plugins.settled(Action::BootConfig).await;
+    let identify = device.plugins.settled(Action::Identify);
+    assert!(
+        tokio::time::timeout(Duration::from_millis(50), identify)
+            .await
+            .is_err()
+    );
+    fs::remove_file(device.path("plugins/zz-slow.wasm")).unwrap();
+    device.plugins.served(&Method::GET, "/v3/a/hello").await;
+    assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
+    device.plugins.settled(Action::Identify).await;
+}
+
+/// A compiler that fails, and leaves a line each time.
+fn failing_compiler(device: &Setup) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt as _;
+    let program = device.root.path().join("compiler");
+    let runs = device.root.path().join("runs");
+    let text = format!(
+        "#!/bin/sh\necho x >> {}\necho too strange >&2\nexit 1\n",
+        runs.display()
+    );
+    fs::write(&program, text).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    program
+}
+
+#[tokio::test]
+async fn m4_a_file_that_failed_to_compile_is_tried_again_when_somebody_touches_it() {
+    let strange = never_compiled(&manifest("strange", ALL));
+    let device = setup()
+        .file("strange.wasm", &strange)
+        .policy(&crate::fixture::grant_all(&["strange", "again"]));
+    let compiler = failing_compiler(&device);
+    let device = device.compiler(compiler).start().await;
+    let runs = || fs::read_to_string(device.path("runs")).unwrap().len() / 2;
+    assert_eq!(device.report("strange").state, PluginState::Refused);
+    assert_eq!(runs(), 1);
+
+    // The same content and the same time: as at the next start.
+    let file = device.path("plugins/strange.wasm");
+    let modified = fs::metadata(&file).unwrap().modified().unwrap();
+    let copy = device.path("plugins/copy");
+    fs::write(&copy, &strange).unwrap();
+    let set_modified = |path: &PathBuf, time| {
+        let file = fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(time).unwrap();
+    };
+    set_modified(&copy, modified);
+    fs::rename(&copy, &file).unwrap();
+    let hint = format!("`touch {}` has it tried at once", file.display());
+    device
+        .until("it is remembered", |plugins| {
+            let report = plugins.report();
+            report[0].refused.as_deref().is_some_and(|refused| {
+                refused.contains("too strange (this was so before") && refused.ends_with(&hint)
+            })
+        })
+        .await;
+    assert_eq!(runs(), 1);
+
+    set_modified(&file, modified + Duration::from_secs(1));
+    device
+        .until("it was tried", |plugins| {
+            let report = plugins.report();
+            let refused = report[0].refused.as_deref();
+            refused.is_some_and(|refused| refused.ends_with("too strange"))
+        })
+        .await;
+    assert_eq!(runs(), 2);
+}

@@ -1,0 +1,136 @@
+//! Random updates of a device on an engine in memory, each killed at random steps: whatever the update and
+//! whenever the kill, it ends as one that nobody disturbs, with nothing doubled, lost or left locked.
+//!
+//! A kill is a copy of all that outlives a process, taken between two effects: what the engine holds, the
+//! files of the store, the folders of locks. The next supervisor is started on the copy. A step is each call
+//! that changes something on the engine, before and after it takes effect, and each write of the store,
+//! before and after.
+//!
+//! `RANDOM_KILLS=100000` asks for more updates than the thousand, `RANDOM_KILLS_SEED=17` repeats one.
+
+mod device;
+mod draw;
+mod life;
+mod picture;
+mod story;
+mod switch;
+
+use std::collections::BTreeSet;
+
+use device::Image;
+use draw::Draw;
+use life::{Client, Ending, live};
+use story::Story;
+
+/// Updates, where `RANDOM_KILLS` asks for no other number.
+const UPDATES: u64 = 1_000;
+/// Tests that share them, and run side by side.
+const SHARES: u64 = 4;
+/// Kills of one update, one after the other.
+const MOST_KILLS: u64 = 3;
+
+#[test]
+fn random_updates_survive_kills_at_random_steps_1() {
+    updates(0);
+}
+
+#[test]
+fn random_updates_survive_kills_at_random_steps_2() {
+    updates(1);
+}
+
+#[test]
+fn random_updates_survive_kills_at_random_steps_3() {
+    updates(2);
+}
+
+#[test]
+fn random_updates_survive_kills_at_random_steps_4() {
+    updates(3);
+}
+
+fn updates(share: u64) {
+    let asked = |variable| Some(std::env::var(variable).ok()?.parse::<u64>().unwrap());
+    let empty = Image::empty();
+    if let Some(seed) = asked("RANDOM_KILLS_SEED") {
+        if share == 0 {
+            update(seed, &empty);
+        }
+        return;
+    }
+    let count = asked("RANDOM_KILLS").unwrap_or(UPDATES);
+    let (mut killed, mut all) = (0, 0);
+    for seed in (0..count).filter(|seed| seed % SHARES == share) {
+        all += 1;
+        killed += u64::from(update(seed, &empty));
+    }
+    // Else the rest says nothing.
+    assert!(killed * 10 >= all * 8, "{killed} of {all} were killed");
+}
+
+/// Says which update it was where a test fails.
+struct Failing<'a>(u64, &'a Story, &'a [usize]);
+
+impl Drop for Failing<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let Failing(seed, story, kills) = self;
+            println!("RANDOM_KILLS_SEED={seed} repeats this, killed at {kills:?} of {story:#?}");
+        }
+    }
+}
+
+/// One update of a device that was `empty` first; answers whether it was killed.
+fn update(seed: u64, empty: &Image) -> bool {
+    let mut draw = Draw::new(seed);
+    let story = Story::draw(&mut draw);
+    let failing = Failing(seed, &story, &[]);
+    let ready = story.begin(empty);
+    let before = ready.holdings();
+
+    // Undisturbed: this is what is to come of it.
+    let mut client = Client::default();
+    let (wanted, steps) = match live(ready.copy(), None, &story, &mut client) {
+        Ending::Settled(picture, steps) => (picture, steps),
+        Ending::Killed(_) => unreachable!("nobody killed it"),
+    };
+    wanted.check(&story);
+    drop(failing);
+
+    let kills: Vec<usize> = (0..1 + draw.below(MOST_KILLS))
+        .map(|_| draw.below(steps.max(1) as u64) as usize)
+        .collect();
+    let _failing = Failing(seed, &story, &kills);
+    let mut image = ready;
+    let mut client = Client::default();
+    let mut left = kills.iter().copied();
+    let mut killed = false;
+    let found = loop {
+        match live(image, left.next(), &story, &mut client) {
+            Ending::Killed(rest) => {
+                killed = true;
+                image = rest;
+            }
+            Ending::Settled(picture, _) => break picture,
+        }
+    };
+    found.check(&story);
+    let differences = found.state.compare(&wanted.state, &story);
+    assert_eq!(differences, [""; 0], "+ too much, - missing");
+    // What the update leaves alone, no kill may touch.
+    let known: BTreeSet<String> = before.containers.keys().cloned().collect();
+    let disturbed: Vec<&String> = found
+        .disturbed
+        .difference(&wanted.disturbed)
+        .filter(|id| known.contains(*id))
+        .collect();
+    assert!(disturbed.is_empty(), "stopped for no reason: {disturbed:?}");
+    for (volume, made) in &before.volumes {
+        if wanted.volumes.get(volume) == Some(made) {
+            let found = found.volumes.get(volume);
+            assert_eq!(found, Some(made), "data of `{volume}` is lost");
+        }
+    }
+    client.check(&story, &before, &found);
+    killed
+}

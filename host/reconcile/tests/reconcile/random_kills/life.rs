@@ -1,0 +1,244 @@
+//! One run of a supervisor, from its start to its kill or to the end of the update.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::Engines;
+use model::contracts::Offers;
+use model::{ActionError, DeviceStatus, Verb};
+use reconcile::{Limits, Moments, NoHost, Reconciler, ReconcilerConfig};
+use serde_json::Value;
+use store::Store;
+use tokio::runtime::Runtime;
+
+use super::device::{Holdings, Image};
+use super::picture::Picture;
+use super::story::Story;
+use super::switch::KillSwitch;
+use crate::rig::{DEADLINE, facts};
+
+pub(super) enum Ending {
+    Killed(Image),
+    /// The target is reached; with the steps that it took.
+    Settled(Box<Picture>, usize),
+}
+
+/// Who asks for the update. They go on after a kill, and ask again for what was not answered.
+#[derive(Debug, Default)]
+pub(super) struct Client {
+    target_is_taken: bool,
+    outcome: Option<Result<(), ActionError>>,
+    lock_is_released: bool,
+}
+
+/// Has a supervisor run until it is killed at the step `kill_at`, or is done.
+pub(super) fn live(
+    image: Image,
+    kill_at: Option<usize>,
+    story: &Story,
+    client: &mut Client,
+) -> Ending {
+    let runtime = runtime();
+    let ending = runtime.block_on(async {
+        let device = Device::start(image, kill_at, story.is_managed);
+        tokio::select! {
+            biased;
+            image = device.switch.killed() => Ending::Killed(image),
+            () = client.follow(&device, story) => {
+                let picture = Picture::take(&device.reconciler, &device.store, &device.image);
+                Ending::Settled(Box::new(picture), device.switch.steps())
+            }
+        }
+    });
+    // Nothing of it runs on; what a task does as it is dropped, it does to files that are no more the device's.
+    runtime.shutdown_background();
+    ending
+}
+
+/// Brings a device to a target, and ends its supervisor.
+pub(super) fn settle(image: Image, story: &Story, target: Value) -> Image {
+    let runtime = runtime();
+    let image = runtime.block_on(async {
+        let device = Device::start(image, None, story.is_managed);
+        device.set_target(story, target, false).await;
+        device.settled().await;
+        device.reconciler.shutdown().await;
+        device.image
+    });
+    // Whatever of it has the store open still ends here.
+    drop(runtime);
+    image
+}
+
+/// One thread for all that waits and one for what blocks, with a clock of their own.
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .max_blocking_threads(1)
+        .build()
+        .unwrap()
+}
+
+struct Device {
+    reconciler: Reconciler,
+    store: Store,
+    image: Image,
+    switch: Arc<KillSwitch>,
+}
+
+impl Device {
+    fn start(image: Image, kill_at: Option<usize>, managed: bool) -> Device {
+        let switch = KillSwitch::new(image.place(), kill_at);
+        // The switch has the engine, so the engine must not have the switch.
+        let gate = Arc::downgrade(&switch);
+        image.engine.pass_each(Arc::new(move || {
+            let gate = gate.upgrade();
+            Box::pin(async move {
+                if let Some(gate) = gate {
+                    gate.pass().await;
+                }
+            })
+        }));
+        let locks = image.locks();
+        image.engine.witness(|seen| seen.locks = Some(locks));
+        let store = Store::open(&image.folder.path().join("state"))
+            .unwrap()
+            .store;
+        let uuid = store.device_uuid().clone();
+        let writes = Arc::clone(&switch);
+        let reconciler = Reconciler::start(ReconcilerConfig {
+            engines: Engines::new(vec![Arc::new(image.engine.clone())]),
+            store: store.clone(),
+            // The same in every copy, as it is part of what services are made from.
+            facts: Arc::new(move || facts(&uuid, "/")),
+            host_root: image.folder.path().join("host"),
+            host: Arc::new(NoHost),
+            managed,
+            happened: Arc::new(drop),
+            offers: Offers {
+                supervisor: "19.0.0".into(),
+                arch: "amd64".into(),
+                ..Offers::default()
+            },
+            limits: Limits {
+                log_lines: 16,
+                ..Limits::default()
+            },
+            moments: Moments::told_to(move |moment| {
+                if moment.ends_with("store-write") {
+                    writes.pass_write();
+                }
+            }),
+        })
+        .unwrap();
+        Device {
+            reconciler,
+            store,
+            image,
+            switch,
+        }
+    }
+
+    async fn set_target(&self, story: &Story, target: Value, force: bool) {
+        let taken = match story.is_managed {
+            true => self.reconciler.set_cloud_target(target, force).await,
+            false => self.reconciler.set_local_target(target, force).await,
+        };
+        taken.unwrap();
+    }
+
+    async fn until(&self, what: &str, holds: impl Fn(&DeviceStatus) -> bool) {
+        let mut watch = self.reconciler.watch();
+        let waited = tokio::time::timeout(DEADLINE, watch.wait_for(|status| holds(status))).await;
+        assert!(
+            waited.is_ok(),
+            "never {what}: {:#?}\ncalls: {:#?}",
+            self.reconciler.status(),
+            self.image.engine.calls()
+        );
+    }
+
+    /// At rest, and with nothing left to be noted.
+    async fn settled(&self) {
+        for _ in 0..3 {
+            self.until("settled", |status| !status.applying).await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        let status = self.reconciler.status();
+        assert!(!status.applying && !status.update_failed, "{status:#?}");
+    }
+}
+
+impl Client {
+    async fn follow(&mut self, device: &Device, story: &Story) {
+        if story.acts_first {
+            self.act(device, story).await;
+        }
+        self.set_target(device, story).await;
+        self.act(device, story).await;
+        self.give_lock_back(device, story).await;
+        device.settled().await;
+    }
+
+    async fn set_target(&mut self, device: &Device, story: &Story) {
+        if !self.target_is_taken {
+            let force = story.lock.as_ref().is_some_and(|lock| lock.is_overridden);
+            device.set_target(story, story.target(), force).await;
+            self.target_is_taken = true;
+        }
+    }
+
+    async fn act(&mut self, device: &Device, story: &Story) {
+        if let Some(action) = story.action()
+            && self.outcome.is_none()
+        {
+            self.outcome = Some(device.reconciler.act(action).await);
+        }
+    }
+
+    /// The user gives the lock back once the device can do nothing but wait for that.
+    async fn give_lock_back(&mut self, device: &Device, story: &Story) {
+        let Some(lock) = story.lock.as_ref().filter(|_| !self.lock_is_released) else {
+            return;
+        };
+        let settled_or_locked = |status: &DeviceStatus| {
+            let mut waits = status.waiting_on.iter();
+            !status.applying || waits.any(|reason| reason.contains("Lockfile"))
+        };
+        device.until("settled or locked", settled_or_locked).await;
+        if let Some(app) = story.locked_app() {
+            let disturbed = device.image.engine.witness(|seen| seen.disturbed.clone());
+            let app = app.to_string();
+            let of_app = disturbed.iter().find(|(_, of)| **of == app);
+            assert_eq!(of_app, None, "it is locked");
+        }
+        self.lock_is_released = true;
+        let file = device.image.locks().join(&lock.folder).join("updates.lock");
+        if std::fs::read(&file).is_ok_and(|held| held == b"a user's") {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+
+    /// What was answered is done.
+    pub(super) fn check(&self, story: &Story, before: &Holdings, found: &Picture) {
+        let (Some(action), Some(Ok(()))) = (&story.action, &self.outcome) else {
+            return;
+        };
+        let of = match &action.verb {
+            Verb::Restart(Some(service)) => format!("{}/{service}", action.app),
+            _ => format!("{}/", action.app),
+        };
+        for (id, service) in &before.containers {
+            if service.starts_with(&of) {
+                assert!(!found.ids.contains(id), "`{service}` was not made anew");
+            }
+        }
+        if action.verb == Verb::Purge && story.purged_while_it_goes().is_none() {
+            let of = format!("{}_", action.app);
+            for (volume, made) in before.volumes.iter().filter(|(v, _)| v.starts_with(&of)) {
+                assert_ne!(found.volumes.get(volume), Some(made), "{volume}");
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What an update leaves behind.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use model::Container;
+use reconcile::Reconciler;
+use store::Store;
+
+use super::device::{Image, services_by_id};
+use super::story::Story;
+
+/// All that two runs of the same update are compared by, a line each.
+pub(super) struct EndState {
+    /// Name, image, state and labels.
+    containers: Vec<String>,
+    networks: Vec<String>,
+    volumes: Vec<String>,
+    images: Vec<String>,
+    /// What the store knows beside the target: releases, images, definitions, what is not finished.
+    stored: Vec<String>,
+}
+
+impl EndState {
+    /// What there is too much (`+`), and what is missing (`-`).
+    pub(super) fn compare(&self, wanted: &EndState, story: &Story) -> Vec<String> {
+        let pairs = [
+            (&self.containers, &wanted.containers),
+            (&self.networks, &wanted.networks),
+            (&self.volumes, &wanted.volumes),
+            (&self.images, &wanted.images),
+            (&self.stored, &wanted.stored),
+        ];
+        let mut differences = Vec::new();
+        for (found, wanted) in pairs {
+            let more = found.iter().filter(|line| !wanted.contains(line));
+            differences.extend(more.map(|line| format!("+ {line}")));
+            let less = wanted.iter().filter(|line| !found.contains(line));
+            differences.extend(less.map(|line| format!("- {line}")));
+        }
+        // Local mode keeps images that nothing uses, which is what a kill makes of one that was about to go.
+        if !story.is_managed {
+            differences.retain(|line| !line.starts_with("+ image "));
+        }
+        if let Some(app) = story.purged_while_it_goes() {
+            differences.retain(|line| !line.contains(&format!(" {app}_")));
+        }
+        differences
+    }
+}
+
+pub(super) struct Picture {
+    pub(super) state: EndState,
+    /// Ids of containers.
+    pub(super) ids: BTreeSet<String>,
+    services: Vec<String>,
+    /// Containers that were stopped or removed, by id.
+    pub(super) disturbed: BTreeSet<String>,
+    /// With the number of each.
+    pub(super) volumes: BTreeMap<String, u64>,
+    violations: Vec<String>,
+    locks: Vec<PathBuf>,
+    problems: Vec<String>,
+}
+
+impl Picture {
+    pub(super) fn take(reconciler: &Reconciler, store: &Store, image: &Image) -> Picture {
+        let engine = &image.engine;
+        let containers = engine.held_containers();
+        let networks = engine.held_networks();
+        let volumes = engine.held_volumes();
+        let images = engine.held_images();
+        Picture {
+            ids: containers.iter().map(|c| c.id.to_string()).collect(),
+            services: services_by_id(engine).into_values().collect(),
+            disturbed: engine.witness(|seen| seen.disturbed.keys().cloned().collect()),
+            volumes: engine.witness(|seen| seen.births.clone()),
+            violations: engine.witness(|seen| seen.violations.clone()),
+            locks: files_below(&image.folder.path().join("host")),
+            problems: reconciler.problems(),
+            state: EndState {
+                networks: sorted(networks.iter().map(|n| with_labels(&n.name, &n.labels))),
+                volumes: sorted(volumes.iter().map(|v| with_labels(&v.name, &v.labels))),
+                images: sorted(images.iter().map(|image| format!("image {image}"))),
+                stored: stored(store, &containers),
+                containers: sorted(containers.iter().map(|container| {
+                    let what = (&container.name, &container.image, container.state);
+                    with_labels(&format!("{what:?}"), &container.labels)
+                })),
+            },
+        }
+    }
+
+    /// What holds for every update.
+    pub(super) fn check(&self, story: &Story) {
+        let mut services = self.services.clone();
+        services.sort();
+        let mut wanted = story.services();
+        wanted.sort();
+        assert_eq!(services, wanted, "one container each");
+        assert_eq!(self.violations, [""; 0]);
+        assert_eq!(self.locks, Vec::<PathBuf>::new(), "left locked");
+        assert_eq!(self.problems, [""; 0]);
+    }
+}
+
+fn stored(store: &Store, containers: &[Container]) -> Vec<String> {
+    // The same container has another id in another run.
+    let named = |text: &str| {
+        let mut found = containers.iter();
+        let found = found.find(|container| container.id.as_str() == text);
+        found.map_or_else(|| text.to_owned(), |container| container.name.clone())
+    };
+    let commits = store.commits().unwrap().into_iter();
+    let commits = commits.map(|(app, commit)| format!("app {app} at {commit}"));
+    let definitions = store.definitions().unwrap().into_iter();
+    let definitions = definitions.map(|d| format!("definition of {} {}", d.subject, d.digest));
+    // How local mode stands and what marks locks is there as well.
+    let intents = store.intents().unwrap().into_iter();
+    let intents = intents.map(|i| format!("intent {} {} {}", i.kind, named(&i.key), i.value));
+    let images = store.image_records().unwrap().into_iter();
+    let images = images.map(|record| format!("image {record:?}"));
+    sorted(commits.chain(definitions).chain(intents).chain(images))
+}
+
+fn with_labels<'a>(
+    name: &str,
+    labels: impl IntoIterator<Item = (&'a String, &'a String)>,
+) -> String {
+    let labels: BTreeMap<_, _> = labels.into_iter().collect();
+    format!("{name} {labels:?}")
+}
+
+fn sorted(all: impl Iterator<Item = String>) -> Vec<String> {
+    let mut all: Vec<String> = all.collect();
+    all.sort();
+    all
+}
+
+/// Every file: there is none but locks, and what they are made of.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        match entry.file_type().unwrap().is_dir() {
+            true => found.extend(files_below(&entry.path())),
+            false => found.push(entry.path()),
+        }
+    }
+    found
+}

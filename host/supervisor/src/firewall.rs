@@ -1,0 +1,246 @@
+//! `HOST_FIREWALL_MODE`, followed while the supervisor runs (device behaviour 6.9).
+//!
+//! The default, `off`, leaves the host without a table of ours: the API listens on loopback and on the gateway of
+//! services, and where its owner has it listen elsewhere, that is meant.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use model::{FirewallMode, error_chain};
+use os::{Firewall, FirewallError, FirewallRules};
+use reconcile::InForce;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// How often it is looked whether the table is still there, and what failed is tried again.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
+/// What does not depend on a target.
+pub(crate) struct FirewallSettings {
+    pub(crate) firewall: Firewall,
+    pub(crate) api_port: u16,
+    /// The interface of the network by which services reach the API.
+    pub(crate) network: String,
+    /// TCP ports that stay open.
+    pub(crate) tcp: BTreeSet<u16>,
+}
+
+/// The firewall that a target asks for. Cloning shares it.
+#[derive(Clone, Default)]
+pub(crate) struct FirewallState {
+    problem: Arc<Mutex<Option<String>>>,
+}
+
+impl FirewallState {
+    /// Why the device has no firewall, although its target asks for one.
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.problem
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Says it once in the log, and as long as it lasts in the device's health.
+    fn note(&self, found: Option<String>) {
+        let mut problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        if *problem == found {
+            return;
+        }
+        match &found {
+            Some(why) => tracing::error!("{why}"),
+            None => tracing::info!("the host's firewall is as the target asks"),
+        }
+        *problem = found;
+    }
+
+    /// Follows what is in force until `stop`; then the table goes.
+    pub(crate) fn follow(
+        &self,
+        settings: FirewallSettings,
+        mut in_force: watch::Receiver<Arc<InForce>>,
+        stop: &CancellationToken,
+    ) -> JoinHandle<()> {
+        let (state, stop) = (self.clone(), stop.clone());
+        tokio::spawn(async move {
+            let mut table = TableState::Unknown;
+            loop {
+                let now = in_force.borrow_and_update().clone();
+                let outcome = settings.bring_about(&now, &mut table).await;
+                state.note(outcome.err().map(|error| {
+                    let mode = now.settings.firewall;
+                    format!(
+                        "`HOST_FIREWALL_MODE` is `{mode}`, and the host's firewall is not as it asks: {}",
+                        error_chain(&error)
+                    )
+                }));
+                tokio::select! {
+                    changed = in_force.changed() => if changed.is_err() { break },
+                    () = tokio::time::sleep(LOOK_AGAIN) => {}
+                    () = stop.cancelled() => break,
+                }
+            }
+            if !matches!(table, TableState::Absent)
+                && let Err(error) = settings.firewall.remove().await
+                && !matches!(table, TableState::Unknown)
+            {
+                tracing::warn!("the host's firewall stays: {}", error_chain(&error));
+            }
+        })
+    }
+}
+
+/// The table, as far as it was brought about here.
+enum TableState {
+    Unknown,
+    Absent,
+    Present(FirewallRules),
+}
+
+impl FirewallSettings {
+    async fn bring_about(
+        &self,
+        now: &InForce,
+        table: &mut TableState,
+    ) -> Result<(), FirewallError> {
+        let Some(rules) = self.rules(now) else {
+            if !matches!(table, TableState::Absent) {
+                self.remove_if_there().await?;
+                *table = TableState::Absent;
+            }
+            return Ok(());
+        };
+        if let TableState::Present(before) = table
+            && *before == rules
+            && self.firewall.is_there().await?
+        {
+            return Ok(());
+        }
+        self.firewall.put(&rules).await?;
+        if matches!(table, TableState::Unknown | TableState::Absent) {
+            tracing::info!("the host's firewall is on: `nft list table inet supervisor` shows it");
+        }
+        *table = TableState::Present(rules);
+        Ok(())
+    }
+
+    /// One may be left of a supervisor that was killed. A host without `nft` has none.
+    async fn remove_if_there(&self) -> Result<(), FirewallError> {
+        match self.firewall.is_there().await {
+            Ok(true) => self.firewall.remove().await,
+            Ok(false) | Err(FirewallError::NotInstalled) => Ok(()),
+            // Nobody asked for a firewall, and whoever may not look has made none.
+            Err(error) => {
+                tracing::debug!(
+                    "it is not known whether a table is left: {}",
+                    error_chain(&error)
+                );
+                Ok(())
+            }
+        }
+    }
+
+    /// `None` where there is to be no table.
+    fn rules(&self, now: &InForce) -> Option<FirewallRules> {
+        let is_on = match now.settings.firewall {
+            FirewallMode::On => true,
+            FirewallMode::Off => false,
+            FirewallMode::Auto => now.exposure.host_network,
+        };
+        is_on.then(|| FirewallRules {
+            api_port: self.api_port,
+            api_is_for_all: now.exposure.local_mode,
+            network: self.network.clone(),
+            tcp: self.tcp.clone(),
+            published: now.exposure.published.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reconcile::Exposure;
+
+    use super::*;
+
+    fn settings(firewall: Firewall) -> FirewallSettings {
+        FirewallSettings {
+            firewall,
+            api_port: 48484,
+            network: "supervisor0".to_owned(),
+            tcp: [22222].into(),
+        }
+    }
+
+    fn in_force(mode: FirewallMode, exposure: Exposure) -> InForce {
+        let mut now = InForce {
+            exposure,
+            ..InForce::default()
+        };
+        now.settings.firewall = mode;
+        now
+    }
+
+    #[test]
+    fn m7_there_is_a_table_where_the_mode_asks_for_one() {
+        let host_network = Exposure {
+            host_network: true,
+            ..Exposure::default()
+        };
+        let settings = settings(Firewall::rehearsal());
+        for (mode, exposure, is_on) in [
+            (FirewallMode::On, Exposure::default(), true),
+            (FirewallMode::Off, host_network.clone(), false),
+            (FirewallMode::Auto, Exposure::default(), false),
+            (FirewallMode::Auto, host_network, true),
+        ] {
+            let rules = settings.rules(&in_force(mode, exposure));
+            assert_eq!(rules.is_some(), is_on, "{mode}");
+        }
+        let exposure = Exposure {
+            local_mode: true,
+            published: [(model::Protocol::Tcp, 8080)].into(),
+            ..Exposure::default()
+        };
+        let rules = settings.rules(&in_force(FirewallMode::On, exposure.clone()));
+        let rules = rules.unwrap();
+        assert!(rules.api_is_for_all);
+        assert_eq!(rules.published, exposure.published);
+        assert_eq!(rules.tcp, [22222].into());
+    }
+
+    #[tokio::test]
+    async fn m7_a_device_that_cannot_have_its_firewall_says_so_until_nobody_asks_for_one() {
+        let state = FirewallState::default();
+        let off = Arc::new(in_force(FirewallMode::Off, Exposure::default()));
+        let (tell, told) = watch::channel(Arc::clone(&off));
+        let stop = CancellationToken::new();
+        let ends = state.follow(settings(Firewall::of_kernel("/nowhere/nft")), told, &stop);
+        let until = async |is_there: bool| {
+            let there = async {
+                while state.problem().is_some() != is_there {
+                    tokio::task::yield_now().await;
+                }
+            };
+            let there = tokio::time::timeout(Duration::from_secs(30), there).await;
+            there.expect("it is said in time");
+        };
+        assert_eq!(state.problem(), None);
+        tell.send_replace(Arc::new(in_force(FirewallMode::On, Exposure::default())));
+        until(true).await;
+        let problem = state.problem().unwrap();
+        assert!(
+            problem.contains("`HOST_FIREWALL_MODE` is `on`"),
+            "{problem}"
+        );
+        assert!(
+            problem.contains("install the package `nftables`"),
+            "{problem}"
+        );
+        tell.send_replace(off);
+        until(false).await;
+        stop.cancel();
+        ends.await.unwrap();
+    }
+}

@@ -1,0 +1,136 @@
+//! Gives a service's user what is the service's, while the process is still the supervisor.
+//!
+//! ```text
+//! containers/ID        root, and the user's own group: it makes files here, and cannot touch those of the engine (sticky)
+//!   state.json, log    the user's
+//!   root/, tmpfs/      root, and the user's own group
+//! volumes/NAME/data    root, and the app's group, which new files in it have as well
+//! ```
+//!
+//! The folders themselves stay root's, so that no service puts something else in their place. All of it goes by
+//! descriptors: nothing that a service left there is followed.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Uid, chownat, fchmod, fchown, fstat, openat,
+    statat,
+};
+use rustix::path::Arg;
+
+use crate::log_file::{LOG, OLDER_LOG};
+use crate::record::{FolderOwner, PORTS, STATE, ServiceUser};
+
+/// The container's folder: its user makes files there, others reach those that they may read.
+const CONTAINER_MODE: u32 = 0o1771;
+/// A folder that is one service's.
+const PRIVATE_MODE: u32 = 0o770;
+/// A folder that services share, and whose files have its group.
+const SHARED_MODE: u32 = 0o2770;
+/// How deep a tree that is handed over may be.
+const MAX_DEPTH: usize = 256;
+
+/// The files in the container's folder that the process writes, as far as they are there.
+pub(crate) fn give_records(folder: &Path, user: ServiceUser) -> io::Result<()> {
+    let folder = open_folder(CWD, folder)?;
+    fchown(&folder, Some(Uid::ROOT), Some(Gid::from_raw(user.uid)))?;
+    fchmod(&folder, Mode::from_raw_mode(CONTAINER_MODE))?;
+    for name in [STATE, PORTS, LOG, OLDER_LOG] {
+        let file = match openat(&folder, name, plain(), Mode::empty()) {
+            Ok(file) => file,
+            Err(rustix::io::Errno::NOENT) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        let about = fstat(&file)?;
+        // A second name would be somebody else's file.
+        if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile || about.st_nlink != 1 {
+            return Err(io::Error::other(format!(
+                "`{name}` is no plain file of its own"
+            )));
+        }
+        if about.st_uid != user.uid {
+            let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.app_gid));
+            fchown(&file, Some(uid), Some(gid))?;
+        }
+    }
+    Ok(())
+}
+
+/// A folder that the service sees. Where it is given for the first time, or was somebody else's, all that is in it is
+/// handed over; after that the files are of whoever made them.
+pub(crate) fn give_folder(
+    folder: &OwnedFd,
+    owner: FolderOwner,
+    user: ServiceUser,
+) -> io::Result<()> {
+    let (group, mode) = match owner {
+        FolderOwner::Service => (user.uid, PRIVATE_MODE),
+        FolderOwner::App => (user.app_gid, SHARED_MODE),
+        FolderOwner::Host => return Ok(()),
+    };
+    let about = fstat(folder)?;
+    if about.st_gid == group && about.st_mode & 0o7777 == mode {
+        return Ok(());
+    }
+    // The folder's own mark comes last: after a kill in between all of it is handed over again.
+    hand_over(folder, owner, user, 0)?;
+    fchown(folder, Some(Uid::ROOT), Some(Gid::from_raw(group)))?;
+    Ok(fchmod(folder, Mode::from_raw_mode(mode))?)
+}
+
+fn hand_over(
+    folder: &OwnedFd,
+    owner: FolderOwner,
+    user: ServiceUser,
+    depth: usize,
+) -> io::Result<()> {
+    if depth == MAX_DEPTH {
+        return Err(io::Error::other(format!(
+            "it has more than {MAX_DEPTH} folders in each other"
+        )));
+    }
+    let is_shared = owner == FolderOwner::App;
+    let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.app_gid));
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        chownat(
+            folder,
+            name,
+            Some(uid),
+            Some(gid),
+            AtFlags::SYMLINK_NOFOLLOW,
+        )?;
+        let about = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let mode = about.st_mode & 0o7777;
+        match FileType::from_raw_mode(about.st_mode) {
+            FileType::Directory => {
+                let below = open_folder(folder, name)?;
+                let more = if is_shared { 0o2770 } else { 0o700 };
+                fchmod(&below, Mode::from_raw_mode(mode | more))?;
+                hand_over(&below, owner, user, depth + 1)?;
+            }
+            FileType::RegularFile if is_shared => {
+                let file = openat(folder, name, plain(), Mode::empty())?;
+                fchmod(&file, Mode::from_raw_mode(mode | 0o060))?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A folder and no link to one.
+pub(crate) fn open_folder(parent: impl AsFd, path: impl Arg) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat(parent, path, flags, Mode::empty())?)
+}
+
+fn plain() -> OFlags {
+    OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC
+}

@@ -1,0 +1,249 @@
+//! Which way the kernel takes to an address: out of this machine, to the machine itself, or to containers on it.
+//!
+//! The kernel is asked by netlink (rtnetlink(7)) for the very decision that a connection gets, policy rules and all, so
+//! that nothing has to be guessed from names of interfaces or from lists of routes. Sockets are opened once, before the
+//! process is confined to those of the internet.
+
+mod messages;
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, sendto, socket_with,
+};
+
+use messages::{Link, Reply, RouteKind};
+
+/// What the kernel tells of by itself: changed interfaces, addresses, routes and rules (`RTMGRP_*`).
+const NEWS: u32 = 0x1 | 0x10 | 0x40 | 0x80 | 0x100 | 0x400 | 0x800;
+/// How long the kernel may take; it answers before the question's call returns.
+const WITHIN: Duration = Duration::from_secs(2);
+/// The longest answer: what the kernel puts into one for a list of interfaces.
+const LONGEST: usize = 32 << 10;
+/// How many addresses are remembered.
+const REMEMBERED: usize = 256;
+/// Addresses of nobody (RFC 5737, RFC 3849): the way to them is the way to the rest of the world.
+const ELSEWHERE_V4: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
+const ELSEWHERE_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
+
+/// Kinds of interfaces by which a bridge reaches containers and virtual machines of this machine; a bridge with another
+/// one is a network that goes on outside.
+const INSIDE: [&str; 3] = ["veth", "tun", "dummy"];
+
+/// Where a packet to an address goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// To another machine, as far as this one can tell.
+    Outward,
+    /// The address is this machine's own.
+    Host,
+    /// Over a bridge that leads to containers of this machine and to nobody else.
+    Containers,
+    /// To many, or to whoever is nearest: a broadcast, multicast or anycast address.
+    Many,
+    /// Nowhere: the kernel refuses it by itself.
+    Nowhere,
+}
+
+/// The kernel's decisions, as they are now.
+pub(crate) struct Routes {
+    asking: Mutex<Questions>,
+    /// Tells of changes.
+    news: OwnedFd,
+    memory: Mutex<HashMap<(IpAddr, u32), Way>>,
+}
+
+struct Questions {
+    socket: OwnedFd,
+    sequence: u32,
+}
+
+impl Routes {
+    /// # Errors
+    /// Where the system lets this process not ask.
+    pub(crate) fn open() -> io::Result<Self> {
+        let news = netlink(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
+        bind(&news, &SocketAddrNetlink::new(0, NEWS))?;
+        let socket = netlink(SocketFlags::CLOEXEC)?;
+        set_socket_timeout(&socket, Timeout::Recv, Some(WITHIN))?;
+        bind(&socket, &SocketAddrNetlink::new(0, 0))?;
+        let routes = Routes {
+            asking: Mutex::new(Questions {
+                socket,
+                sequence: 0,
+            }),
+            news,
+            memory: Mutex::default(),
+        };
+        // What cannot be asked later is known now.
+        routes.way_to(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0))?;
+        Ok(routes)
+    }
+
+    /// The way to the address of `to`, of which the port is no matter.
+    ///
+    /// # Errors
+    /// Where the kernel does not say.
+    pub(crate) fn way_to(&self, to: SocketAddr) -> io::Result<Way> {
+        let address = to.ip().to_canonical();
+        let scope = match to {
+            SocketAddr::V6(v6) => v6.scope_id(),
+            SocketAddr::V4(_) => 0,
+        };
+        let mut memory = lock(&self.memory);
+        // Before anything is remembered, so that what changes from here on is heard of with the next question.
+        if self.has_changed() || memory.len() >= REMEMBERED {
+            memory.clear();
+        }
+        if let Some(way) = memory.get(&(address, scope)) {
+            return Ok(*way);
+        }
+        let way = lock(&self.asking).way_to(address, scope)?;
+        memory.insert((address, scope), way);
+        Ok(way)
+    }
+
+    fn has_changed(&self) -> bool {
+        let mut changed = false;
+        loop {
+            // What does not fit is cut off: that there is something is enough.
+            match recv(&self.news, &mut [0_u8; 16], RecvFlags::DONTWAIT) {
+                Ok(_) => changed = true,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return changed,
+                // More than the kernel keeps for us, or something that is not to be: nothing is remembered.
+                Err(_) => return true,
+            }
+        }
+    }
+}
+
+fn netlink(flags: SocketFlags) -> io::Result<OwnedFd> {
+    // NETLINK_ROUTE is 0, the protocol of sockets that name none.
+    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
+    Ok(socket)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Questions {
+    fn way_to(&mut self, address: IpAddr, scope: u32) -> io::Result<Way> {
+        let Some((kind, interface)) = self.route(address, scope)? else {
+            return Ok(Way::Nowhere);
+        };
+        match kind {
+            RouteKind::Unicast => {}
+            RouteKind::Local => return Ok(Way::Host),
+            RouteKind::Many => return Ok(Way::Many),
+            RouteKind::Other => return Ok(Way::Nowhere),
+        }
+        let links = self.links()?;
+        let Some(link) = links.get(&interface) else {
+            return Err(io::Error::other(
+                "a route leads to an interface that is not there",
+            ));
+        };
+        if link.kind.as_deref() != Some("bridge") {
+            return Ok(Way::Outward);
+        }
+        let leads_out = links.values().any(|port| {
+            let is_inside = |kind: &str| INSIDE.contains(&kind);
+            port.master == Some(interface) && !port.kind.as_deref().is_some_and(is_inside)
+        });
+        if leads_out {
+            return Ok(Way::Outward);
+        }
+        let elsewhere = match address {
+            IpAddr::V4(_) => ELSEWHERE_V4,
+            IpAddr::V6(_) => ELSEWHERE_V6,
+        };
+        let out = self.route(elsewhere, 0)?;
+        Ok(match out {
+            Some((RouteKind::Unicast, out)) if out == interface => Way::Outward,
+            _ => Way::Containers,
+        })
+    }
+
+    /// What the kernel does with packets to an address, and by which interface; `None` where it refuses them.
+    fn route(&mut self, address: IpAddr, scope: u32) -> io::Result<Option<(RouteKind, u32)>> {
+        self.sequence = self.sequence.wrapping_add(1);
+        self.send(&messages::route_to(self.sequence, address, scope))?;
+        let mut found = None;
+        let outcome = self.read(&mut |reply| {
+            if let Reply::Route { kind, interface } = reply {
+                found = Some((kind, interface));
+            }
+            found.is_some()
+        });
+        match outcome {
+            Ok(()) => Ok(found),
+            // No route, or one that forbids.
+            Err(error)
+                if matches!(
+                    Errno::from_io_error(&error),
+                    Some(Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::ACCESS | Errno::INVAL)
+                ) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn links(&mut self) -> io::Result<BTreeMap<u32, Link>> {
+        self.sequence = self.sequence.wrapping_add(1);
+        self.send(&messages::all_links(self.sequence))?;
+        let mut links = BTreeMap::new();
+        self.read(&mut |reply| {
+            if let Reply::Link { index, link } = reply {
+                links.insert(index, link);
+            }
+            false
+        })?;
+        Ok(links)
+    }
+
+    fn send(&self, question: &[u8]) -> io::Result<()> {
+        let kernel = SocketAddrNetlink::new(0, 0);
+        sendto(&self.socket, question, SendFlags::empty(), &kernel)?;
+        Ok(())
+    }
+
+    /// Hands on what answers the last question, until that is all or `take` has what it needs.
+    fn read(&self, take: &mut dyn FnMut(Reply) -> bool) -> io::Result<()> {
+        let mut buffer = vec![0; LONGEST];
+        loop {
+            // The whole length is told of what is longer than the buffer.
+            let (_, length) = match recv(&self.socket, &mut buffer[..], RecvFlags::TRUNC) {
+                Err(Errno::INTR) => continue,
+                received => received?,
+            };
+            let Some(received) = buffer.get(..length) else {
+                return Err(io::Error::other("the kernel's answer is too long"));
+            };
+            for reply in messages::replies(received, self.sequence) {
+                match reply? {
+                    Reply::Done => return Ok(()),
+                    reply => {
+                        if take(reply) {
+                            return Ok(());
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

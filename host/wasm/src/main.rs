@@ -1,0 +1,26 @@
+//! `supervisor-wasm`: the program that runs components, beside the supervisor that starts it.
+//!
+//! It holds nothing of the supervisor: no API, no store, no link to the cloud, and no key. Whoever breaks out of
+//! a component finds what it takes to run components, and nothing else.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+#[derive(Parser)]
+#[command(about = "Runs WebAssembly components; the supervisor starts it")]
+enum Command {
+    /// Runs one service; started by the supervisor's wasm engine
+    WasmService {
+        /// The folder of the container
+        #[arg(long)]
+        record: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    match Command::parse() {
+        Command::WasmService { record } => wasm_runner::run(&record),
+    }
+}

@@ -1,0 +1,178 @@
+//! The unit that the supervisor ships with: how much it leaves open, and that everything works with what it leaves.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::json;
+use tests::{Supervisor, distribution, guest, repository, service, target, until};
+
+fn path() -> PathBuf {
+    repository().join("packaging/supervisor.service")
+}
+
+/// The values of a key of the unit, of all lines that set it.
+fn values(key: &str) -> Vec<String> {
+    let unit = fs::read_to_string(path()).unwrap();
+    let of_key = unit.lines().filter_map(|line| {
+        let (name, value) = line.split_once('=')?;
+        (name == key).then_some(value)
+    });
+    of_key
+        .flat_map(str::split_whitespace)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// A program that runs the supervisor with the unit's files and capabilities, without systemd: the machine's files are
+/// read-only for it but `folders`, which hold its state folder and its host root, and of that root all but what the
+/// unit names.
+fn program(folder: &Path) -> PathBuf {
+    let mut writable: Vec<String> = values("ReadWritePaths")
+        .iter()
+        .map(|path| path.trim_start_matches('-').to_owned())
+        .collect();
+    writable.extend(
+        values("RuntimeDirectory")
+            .iter()
+            .map(|name| format!("/run/{name}")),
+    );
+    let capabilities: Vec<String> = values("CapabilityBoundingSet")
+        .iter()
+        .map(|name| name.to_ascii_lowercase().replace("cap_", "+"))
+        .collect();
+    let script = format!(
+        r#"#!/bin/sh
+exec unshare --mount sh -ec '
+host=$(echo "$*" | sed "s/.*--host-root \([^ ]*\).*/\1/")
+folders=$(dirname "$host")
+mount --bind "$folders" "$folders"
+mount --bind "$host" "$host"
+for path in {writable}; do
+    mkdir -p "$host$path"
+    mount --bind "$host$path" "$host$path"
+done
+mount -o remount,bind,ro "$host"
+mount -o remount,bind,ro /
+exec setpriv --no-new-privs --bounding-set=-all,{capabilities} "{supervisor}" "$@"
+' supervisor "$@"
+"#,
+        writable = writable.join(" "),
+        capabilities = capabilities.join(","),
+        supervisor = distribution().join("bin/supervisor").display(),
+    );
+    let program = folder.join("supervisor");
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    program
+}
+
+#[tokio::test]
+async fn m10_everything_works_with_what_the_unit_leaves() {
+    let unshare = Command::new("unshare").args(["--mount", "true"]).status();
+    if !unshare.is_ok_and(|status| status.success()) {
+        println!("SKIPPED: no mount namespace (unshare --mount)");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let led = |file: &str| format!("sys/class/leds/ACT/{file}");
+    let mut device = Supervisor::on_wasm()
+        .program(program(folder.path()))
+        .configuration("[plugins.led-blink]\nled = \"ACT\"\n")
+        .host_file(led("brightness"), "0\n")
+        .host_file(led("max_brightness"), "255\n")
+        .host_file(led("trigger"), "none [mmc0]\n")
+        .start()
+        .await;
+    let status = fs::read_to_string(format!("/proc/{}/status", device.pid())).unwrap();
+    assert!(status.contains("NoNewPrivs:\t1"), "{status}");
+
+    // Services of the wasm engine, with a limit that takes a cgroup where there are any, and their update locks.
+    let web = json!({ "mem_limit": "64m", "command": ["tick"] });
+    device
+        .set_target(&target(7, &[service("web", &guest("guest"), &web)]))
+        .await;
+    device.until_applied().await;
+    let lock = device
+        .request("PUT", "/v3/locks/7/web")
+        .json(&json!({ "timeout": 60 }));
+    let taken = device.send(lock).await;
+    assert_eq!(taken.status, 200, "{taken:?}");
+    assert!(
+        device
+            .host_root()
+            .join("tmp/platform-supervisor/services/7/web")
+            .is_dir()
+    );
+    let given_back = device
+        .send(device.request("DELETE", "/v3/locks/7/web"))
+        .await;
+    assert!(given_back.status < 300, "{given_back:?}");
+
+    // Plugins that change the host: its proxy, and an LED. Its name is for hostnamed to write.
+    let settings = json!({ "network": {
+        "proxy": { "type": "socks5", "ip": "10.2.2.2", "port": 1080 },
+    } });
+    let set = device
+        .request("PATCH", "/v1/device/host-config")
+        .json(&settings);
+    let set = device.send(set).await;
+    assert_eq!(set.status, 200, "{set:?}\n{}", device.log());
+    let proxy = device
+        .host_root()
+        .join("mnt/boot/system-proxy/redsocks.conf");
+    assert!(fs::read_to_string(proxy).unwrap().contains("10.2.2.2"));
+    let blink = device.post("/v1/blink", &json!({})).await;
+    assert_eq!(blink.status, 200, "{blink:?}");
+    let trigger = device.host_root().join(led("trigger"));
+    until("the LED to be taken", || async {
+        let trigger = fs::read_to_string(&trigger).unwrap();
+        if trigger == "none" {
+            Ok(())
+        } else {
+            Err(trigger)
+        }
+    })
+    .await;
+
+    // What it looks at, and that it starts and ends.
+    assert_eq!(device.get("/metrics").await.status, 200);
+    assert_eq!(
+        device.get("/v1/healthy").await.status,
+        200,
+        "{}",
+        device.log()
+    );
+    assert!(device.terminate().await.success());
+    device.start_again().await;
+    device.until_applied().await;
+    let log = device.log();
+    for wrong in [
+        "Read-only file system",
+        "Permission denied",
+        "Operation not permitted",
+    ] {
+        assert!(!log.contains(wrong), "{log}");
+    }
+}
+
+#[test]
+fn m10_the_unit_scores_below_4() {
+    let Ok(output) = Command::new("systemd-analyze")
+        .args(["security", "--offline=true", "--no-pager"])
+        .arg(path())
+        .output()
+    else {
+        println!("SKIPPED: systemd-analyze is not installed");
+        return;
+    };
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let score = text.lines().rev().find_map(|line| {
+        let (_, after) = line.split_once("exposure level for")?;
+        let number = after.split_whitespace().nth(1)?;
+        number.parse::<f64>().ok()
+    });
+    let score = score.unwrap_or_else(|| panic!("{output:?}"));
+    assert!(score < 4.0, "{score}:\n{text}");
+}
