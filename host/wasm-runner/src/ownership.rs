@@ -4,7 +4,7 @@
 //! containers/ID        root, and the user's own group: it makes files here, and cannot touch those of the engine (sticky)
 //!   state.json, log    the user's
 //!   root/, tmpfs/      root, and the user's own group
-//! volumes/NAME/data    root, and the app's group, which new files in it have as well
+//! volumes/NAME/data    root, and the app's group, which is the first group of its services: files that they make have it
 //! ```
 //!
 //! The folders themselves stay root's, so that no service puts something else in their place. All of it goes by
@@ -27,8 +27,9 @@ use crate::record::{FolderOwner, PORTS, STATE, ServiceUser};
 const CONTAINER_MODE: u32 = 0o1771;
 /// A folder that is one service's.
 const PRIVATE_MODE: u32 = 0o770;
-/// A folder that services share, and whose files have its group.
-const SHARED_MODE: u32 = 0o2770;
+/// A folder that services share. It has no set-group-ID bit, which the unit forbids (`RestrictSUIDSGID`) and nobody needs:
+/// the app's group is the first one of its services.
+const SHARED_MODE: u32 = 0o770;
 /// How deep a tree that is handed over may be.
 const MAX_DEPTH: usize = 256;
 
@@ -107,11 +108,11 @@ fn hand_over(
             AtFlags::SYMLINK_NOFOLLOW,
         )?;
         let about = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        let mode = about.st_mode & 0o7777;
+        let mode = about.st_mode & 0o1777;
         match FileType::from_raw_mode(about.st_mode) {
             FileType::Directory => {
                 let below = open_folder(folder, name)?;
-                let more = if is_shared { 0o2770 } else { 0o700 };
+                let more = if is_shared { SHARED_MODE } else { 0o700 };
                 fchmod(&below, Mode::from_raw_mode(mode | more))?;
                 hand_over(&below, owner, user, depth + 1)?;
             }

@@ -16,6 +16,8 @@ use crate::EngineError;
 const UNFINISHED: &str = ".new-";
 /// What the name of a folder that is being removed begins with.
 const GONE: &str = ".gone-";
+/// The supervisor's own folder, through which others get at what they know the name of.
+const SEARCHABLE: u32 = 0o711;
 /// The longest name of a volume or network, which is its folder's.
 const MAX_NAME: usize = 200;
 
@@ -137,8 +139,18 @@ pub(super) fn make(path: &Path) -> io::Result<()> {
 }
 
 /// Lets services' processes, which are other users, get at what they may read in it; they begin in the engine's folder.
+/// A disk that has become read-only does not keep the supervisor from starting: it says so when a service starts.
 pub(super) fn open_to_services(folder: &Path) -> io::Result<()> {
-    fs::set_permissions(folder, Permissions::from_mode(0o711))
+    if fs::metadata(folder)?.permissions().mode() & 0o7777 == SEARCHABLE {
+        return Ok(());
+    }
+    match fs::set_permissions(folder, Permissions::from_mode(SEARCHABLE)) {
+        Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+            tracing::warn!(%error, "failed to let services into `{}`", folder.display());
+            Ok(())
+        }
+        outcome => outcome,
+    }
 }
 
 /// Reads a record of ours; one that is damaged is logged, and as good as none.

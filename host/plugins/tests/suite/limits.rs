@@ -345,24 +345,24 @@ async fn m2_plugins_together_have_so_much_memory_and_one_has_half_of_it() {
         .await;
     let device = Arc::new(device);
     assert_eq!(device.get("/v3/good/hello").await.0, StatusCode::OK);
+    // It asks again when there is no room: the calls below have some of it as well, for a moment.
     let hold = |plugin: &str, mib: u32| {
         let (device, path) = (
             Arc::clone(&device),
             format!("/v3/{plugin}/hold?mib={mib}&ms=600000"),
         );
-        tokio::spawn(async move { device.get(&path).await })
+        tokio::spawn(async move {
+            while device.get(&path).await.0 == StatusCode::SERVICE_UNAVAILABLE {
+                tokio::task::yield_now().await;
+            }
+        })
     };
     // 26 MiB and what an instance begins with, so that another 12 are too much for it.
     let held = hold("bad", 26);
     device
         .until("it holds memory", |plugins| plugins.report()[0].calls == 1)
         .await;
-    let refused = loop {
-        let answer = device.get("/v3/bad/hold?mib=12&ms=1").await;
-        if answer.0 != StatusCode::OK {
-            break answer;
-        }
-    };
+    let refused = refusal(&device, "/v3/bad/hold?mib=12&ms=1").await;
     let of_one = "there is no room for plugin `bad` now: its calls together have 32 MiB of memory";
     let expected = (StatusCode::SERVICE_UNAVAILABLE, failure(of_one));
     assert_eq!(refused, expected);
@@ -371,12 +371,7 @@ async fn m2_plugins_together_have_so_much_memory_and_one_has_half_of_it() {
     assert_eq!(device.get("/v3/good/hold?mib=8&ms=1").await.1, "held 8");
 
     let held = [held, hold("worse", 26)];
-    let refused = loop {
-        let answer = device.get("/v3/good/hold?mib=14&ms=1").await;
-        if answer.0 != StatusCode::OK {
-            break answer;
-        }
-    };
+    let refused = refusal(&device, "/v3/good/hold?mib=14&ms=1").await;
     let of_all =
         "there is no room for plugin `good` now: all plugins together have 64 MiB of memory";
     let expected = (StatusCode::SERVICE_UNAVAILABLE, failure(of_all));
@@ -388,23 +383,42 @@ async fn m2_plugins_together_have_so_much_memory_and_one_has_half_of_it() {
         call.abort();
         let _ = call.await;
     }
-    loop {
-        let answer = device.get("/v3/good/hold?mib=14&ms=1").await;
-        if answer.0 == StatusCode::OK {
-            break;
-        }
-        assert_eq!(answer.0, StatusCode::SERVICE_UNAVAILABLE, "{}", answer.1);
-    }
+    until_room(&device, "/v3/good/hold?mib=14&ms=1").await;
     let policy = std::fs::read_to_string(device.path("policy.toml")).unwrap();
     let more = format!("{policy}[bounds]\nmemory_mib = 128\n");
     std::fs::write(device.path("policy.toml"), more).unwrap();
     let held = hold("bad", 26);
-    loop {
-        let answer = device.get("/v3/bad/hold?mib=20&ms=1").await;
-        if answer.0 == StatusCode::OK {
-            break;
-        }
-        assert_eq!(answer.0, StatusCode::SERVICE_UNAVAILABLE, "{}", answer.1);
-    }
+    until_room(&device, "/v3/bad/hold?mib=20&ms=1").await;
     held.abort();
 }
+
+/// The first answer to calls of `path` that is a refusal.
+async fn refusal(device: &Fixture, path: &str) -> (StatusCode, String) {
+    let calls = async {
+        loop {
+            let answer = device.get(path).await;
+            if answer.0 != StatusCode::OK {
+                return answer;
+            }
+        }
+    };
+    let answer = tokio::time::timeout(MINUTE, calls).await;
+    answer.unwrap_or_else(|_| panic!("{path} was never refused"))
+}
+
+/// Until a call of `path` has room.
+async fn until_room(device: &Fixture, path: &str) {
+    let calls = async {
+        loop {
+            let answer = device.get(path).await;
+            if answer.0 == StatusCode::OK {
+                return;
+            }
+            assert_eq!(answer.0, StatusCode::SERVICE_UNAVAILABLE, "{}", answer.1);
+        }
+    };
+    let outcome = tokio::time::timeout(MINUTE, calls).await;
+    outcome.unwrap_or_else(|_| panic!("there was never room for {path}"));
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
