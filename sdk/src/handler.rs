@@ -8,7 +8,7 @@ use crate::{Answer, Error, FromRequest, Request};
 /// An `async fn` of up to six arguments that are each [`FromRequest`], which returns an [`Answer`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a handler",
-    note = "a handler is an `async fn`; its arguments are `Path`, `Query`, `Json`, `Fields`, `Headers`, `Body` or `Request`, and it returns an `Answer`: `Json`, text, `()`, `Response`, or a `Result` of these"
+    note = "a handler is an `async fn`; its arguments are `Path`, `Query`, `Json`, `Fields`, `Headers`, `Body`, `Caller` or `Request`, and it returns an `Answer`: `Json`, text, `()`, `Response`, or a `Result` of these"
 )]
 pub trait Handler<Arguments> {
     /// Takes the arguments out of `request`, and calls the function.

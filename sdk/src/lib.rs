@@ -17,12 +17,12 @@
 //! ```
 //!
 //! - **In**: a handler's arguments say what it needs of the request: [`Path`], [`Query`], [`Json`],
-//!   [`Fields`], [`Headers`], [`Body`] or the whole [`Request`]. What does not fit is answered with a
+//!   [`Fields`], [`Headers`], [`Body`], [`Caller`] or the whole [`Request`]. What does not fit is answered with a
 //!   400 that names the field, before the handler runs.
 //! - **Out**: whatever is an [`Answer`]: [`Json`], text, `()`, a [`Response`] (also a streaming one), or
 //!   a `Result` of these with [`Error`] or an error format of the plugin's own.
 //! - **Capabilities**: [`device`], [`store`], [`led`], [`units`], [`journal`] and [`identify::run`] need a line in `capabilities`
-//!   of [`plugin!`] and a grant in the device's policy; [`log`], [`config`] and [`timer`] do not.
+//!   of [`plugin!`] and a grant in the device's policy; [`log`], [`config`], [`timer`] and [`caller`] do not.
 //!
 //! A plugin keeps nothing in memory from one call to the next: each call runs in a fresh instance.
 //! The crate compiles natively too, so that a plugin's pure parts can be tested with `cargo test`; there
@@ -38,6 +38,7 @@ mod answer;
 pub mod bindings;
 mod body;
 pub mod boot_config;
+pub mod caller;
 pub mod cloud;
 pub mod config;
 pub mod device;
@@ -65,6 +66,7 @@ pub mod update_lock;
 
 pub use answer::Answer;
 pub use body::{Body, BodyWriter, ReaderLeft};
+pub use caller::Caller;
 pub use error::Error;
 pub use extract::{Fields, FromRequest, Json, Path, Query};
 pub use headers::Headers;

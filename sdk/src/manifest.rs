@@ -4,7 +4,7 @@
 //! carries no code for it, and a mistake in it is a compile error.
 
 /// The version of the interface package that this SDK speaks, as `wit/types.wit` states it.
-pub const INTERFACE: &str = "1.0.0";
+pub const INTERFACE: &str = "1.1.0";
 
 /// What may stand in `capabilities`, as an identifier: `_` stands for the `-` of the name.
 const CAPABILITIES: &[&str] = &[

@@ -17,7 +17,7 @@ use crate::answer::{self, Failure};
 use crate::auth::{self, Credentials};
 use crate::call::Call;
 use crate::connection::ClientConnection;
-use crate::device::{Device, Endpoints, Found, Request, Response};
+use crate::device::{Device, Endpoints, Found, Request, Requester, Response};
 use crate::drawn::Drawn;
 use crate::large_body::LargeBodies;
 use crate::metrics::{Metrics, Seen};
@@ -173,7 +173,10 @@ impl App {
                     Handler::Later(answer) => answer(self.api.clone(), call).await,
                 }
             }
-            Core::OtherMethods(methods) => self.ask_plugins(request, methods, seen).await,
+            Core::OtherMethods(methods) => {
+                self.ask_plugins(caller.requester(), request, methods, seen)
+                    .await
+            }
         }
     }
 
@@ -203,6 +206,7 @@ impl App {
 
     async fn ask_plugins(
         &self,
+        requester: Requester,
         request: Request,
         mut methods: Vec<Method>,
         seen: &mut Seen,
@@ -217,7 +221,7 @@ impl App {
         match found {
             Found::Route { pattern, call } => {
                 *seen = Seen::Plugin(method.clone(), pattern);
-                return Ok(call(auth::without_key(request)).await);
+                return Ok(call(requester, auth::without_key(request)).await);
             }
             Found::Loading(what) => return Err(Failure::Loading(what)),
             Found::OtherMethods(more) => methods.extend(more),
@@ -228,7 +232,7 @@ impl App {
             && let Found::Route { pattern, call } = endpoints.find(&Method::GET, path)
         {
             *seen = Seen::Plugin(Method::GET, pattern);
-            return Ok(call(auth::without_key(request)).await);
+            return Ok(call(requester, auth::without_key(request)).await);
         }
         if methods.is_empty() {
             return Err(Failure::Refused(

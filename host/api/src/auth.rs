@@ -13,7 +13,7 @@ use store::KeyOwner;
 use crate::answer::Failure;
 use crate::app::Api;
 use crate::connection::ClientConnection;
-use crate::device::Request;
+use crate::device::{Request, Requester};
 use crate::listener::LocalModeAuth;
 
 /// What the command line tool asks for beside `/v2/local/*`.
@@ -42,6 +42,20 @@ pub(crate) struct Caller {
     pub(crate) scope: Scope,
     /// Missing where the request was let in without a key.
     pub(crate) key: Option<KeyOwner>,
+}
+
+impl Caller {
+    /// The same, as plugins are told. With a scope of everything and no key of the device, none was needed.
+    pub(crate) fn requester(&self) -> Requester {
+        match (self.scope, &self.key) {
+            (Scope::All, Some(KeyOwner::Global)) => Requester::DeviceKey,
+            (Scope::App(_), Some(KeyOwner::Service { app, service })) => Requester::Service {
+                app: *app,
+                service: service.clone(),
+            },
+            _ => Requester::LocalMode,
+        }
+    }
 }
 
 /// What speaks for a request.

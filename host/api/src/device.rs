@@ -121,7 +121,7 @@ pub trait Endpoints: Send + Sync + 'static {
     fn find(&self, method: &Method, path: &str) -> Found;
 
     /// Starts to show the device to a person for 15 s, or goes on doing so; returns at once.
-    fn identify(&self);
+    fn identify(&self, requester: Requester);
 
     /// The list of `GET /v3/plugins`.
     fn report(&self) -> Value;
@@ -131,6 +131,22 @@ pub trait Endpoints: Send + Sync + 'static {
 
     /// The routes of the plugins that are loaded or being loaded, for `GET /v3/openapi.json`.
     fn routes(&self) -> Vec<PluginRoutes>;
+}
+
+/// Who made a request, as plugins are told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Requester {
+    /// Whoever has the device's own key.
+    DeviceKey,
+    /// Whoever needs no key, since the device is in local mode.
+    LocalMode,
+    /// Whoever has the key of this service.
+    Service {
+        /// The app that the key covers.
+        app: AppId,
+        /// Its service.
+        service: ServiceName,
+    },
 }
 
 /// What one plugin answers.
@@ -151,8 +167,8 @@ pub enum Found {
     Route {
         /// The route's pattern, as the plugin's manifest has it.
         pattern: String,
-        /// Does it.
-        call: Box<dyn FnOnce(Request) -> BoxFuture<'static, Response> + Send>,
+        /// Does it, for whoever made the request.
+        call: Box<dyn FnOnce(Requester, Request) -> BoxFuture<'static, Response> + Send>,
     },
     /// The path is known, with these methods.
     OtherMethods(Vec<Method>),

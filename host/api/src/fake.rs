@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::connection::ClientConnection;
 use crate::device::{
     Device, DeviceTally, Endpoints, Facts, Found, LogEvent, PluginRoutes, PluginTally, Request,
-    Response, SetTargetError,
+    Requester, Response, SetTargetError,
 };
 use crate::{App, Body, DevicePlan, Events, LocalModeAuth, Settings, answer};
 use std::sync::Arc;
@@ -269,14 +269,14 @@ impl Endpoints for FakeEndpoints {
         }
         Found::Route {
             pattern: path.to_owned(),
-            call: Box::new(|request: Request| {
-                let text = format!("hello from {}", request.uri().path());
+            call: Box::new(|requester, request: Request| {
+                let text = format!("hello from {} to {requester:?}", request.uri().path());
                 async move { answer::text(StatusCode::OK, text) }.boxed()
             }),
         }
     }
 
-    fn identify(&self) {
+    fn identify(&self, _: Requester) {
         self.identified.fetch_add(1, Ordering::Relaxed);
     }
 

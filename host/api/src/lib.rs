@@ -54,7 +54,7 @@ pub use axum::body::Body;
 pub use bounds::GRACE;
 pub use device::{
     Device, DeviceTally, Endpoints, Facts, Found, LogEvent, PluginRoutes, PluginTally, Request,
-    Response, SetTargetError,
+    Requester, Response, SetTargetError,
 };
 pub use events::{
     ApplyBegin, ApplyEnd, Audience, Download, EventType, Events, Happening, LockWait, PluginFault,

@@ -11,12 +11,14 @@
 #![warn(missing_docs)]
 
 mod action_call;
+mod caller;
 mod capability;
 mod capability_call;
 mod errors;
 mod values;
 
 pub use action_call::{ActionAnswer, ActionCall, BootAnswer, BootCall, ProxyAnswer, ProxyCall};
+pub use caller::{Caller, CallerScope};
 pub use capability::Capability;
 pub use capability_call::{
     Call, CapabilityAnswer, CapabilityCall, CloudQueue, CloudRecords, DeviceIdentity, DeviceState,

@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::instance::{Instance, Metered, within_cpu};
 use crate::loaded::Loaded;
 use crate::manifest::Action;
+use crate::origin::Origin;
 use crate::pool::Pool;
 
 /// How many plugins can wait for each other. Each holds a place of the pool, and a circle of them would
@@ -78,14 +79,13 @@ impl Actions {
         ))
     }
 
-    /// Has the provider of the action do what `call` says, for a caller at `depth`, within the provider's
-    /// limits.
+    /// Has the provider of the action do what `call` says, within the provider's limits.
     pub(crate) async fn call(
         &self,
-        depth: u32,
+        origin: Origin,
         call: ActionCall,
     ) -> Result<ActionAnswer, ActionError> {
-        if depth >= DEPTH {
+        if origin.depth > DEPTH {
             return Err(ActionError::TooDeep);
         }
         let action = Action::of(&call);
@@ -96,7 +96,7 @@ impl Actions {
             let limit = provider.limits.wall;
             let work = async {
                 let _permit = provider.permit().await?;
-                run(&pool, &provider, depth + 1, call).await
+                run(&pool, &provider, origin, call).await
             };
             let outcome = tokio::time::timeout(limit, work)
                 .await
@@ -116,14 +116,14 @@ impl Actions {
 pub(crate) async fn run(
     pool: &Pool,
     provider: &Loaded,
-    depth: u32,
+    origin: Origin,
     call: ActionCall,
 ) -> Result<ActionAnswer, Failure> {
     let Some(slot) = pool.slot().await else {
         return Err(Failure::Busy(pool.full()));
     };
     let mut instance = Instance::new(pool, provider, slot).await?;
-    instance.store.data_mut().host.depth = depth;
+    instance.serve(origin);
     let (exports, store) = (&instance.exports, &mut instance.store);
     let meter = Arc::clone(&instance.meter);
     let outcome = {

@@ -14,13 +14,13 @@ wasmtime::component::bindgen!({
     inline: "
         package platform:host;
         world everything {
-            include platform:supervisor/capabilities@1.0.0;
-            import platform:supervisor/identify-window@1.0.0;
-            import platform:supervisor/identify@1.0.0;
-            export platform:supervisor/handler@1.0.0;
-            export platform:supervisor/identify@1.0.0;
-            export platform:supervisor/proxy-redirector@1.0.0;
-            export platform:supervisor/boot-config@1.0.0;
+            include platform:supervisor/capabilities@1.1.0;
+            import platform:supervisor/identify-window@1.1.0;
+            import platform:supervisor/identify@1.1.0;
+            export platform:supervisor/handler@1.1.0;
+            export platform:supervisor/identify@1.1.0;
+            export platform:supervisor/proxy-redirector@1.1.0;
+            export platform:supervisor/boot-config@1.1.0;
         }
     ",
     world: "platform:host/everything",

@@ -2,10 +2,11 @@
 //!
 //! What a provider answers is as hostile as any plugin's word: it is cut to what a person can read.
 
-use plugin_protocol::{ActionAnswer, ActionCall, BootAnswer, BootCall};
+use plugin_protocol::{ActionAnswer, ActionCall, BootAnswer, BootCall, CallerScope};
 pub use plugin_protocol::{BootComparison, BootSetting};
 
 use crate::actions::{ActionError, Actions};
+use crate::origin::Origin;
 use crate::text::cut;
 
 /// The most settings of a comparison or of a configuration that are looked at.
@@ -52,7 +53,8 @@ pub(crate) async fn set(
 }
 
 async fn called(actions: &Actions, call: BootCall) -> Result<BootAnswer, BootConfigError> {
-    match actions.call(0, ActionCall::BootConfig(call)).await {
+    let origin = Origin::outside(CallerScope::Device);
+    match actions.call(origin, ActionCall::BootConfig(call)).await {
         Ok(ActionAnswer::BootConfig(answer)) => {
             answer.map_err(|why| BootConfigError::Failed(cut(why)))
         }

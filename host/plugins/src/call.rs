@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use plugin_protocol::CallerScope;
 
 use crate::Body;
 use crate::answer::{Answer, AnswerBody};
@@ -15,6 +16,7 @@ use crate::bindings::platform::supervisor::types::{self, Body as GuestBody};
 use crate::failure::{Failure, failed};
 use crate::instance::Instance;
 use crate::loaded::Loaded;
+use crate::origin::Origin;
 use crate::plugins::RouteMatch;
 use crate::pool::Pool;
 use crate::request_body::{RequestBody, Trouble};
@@ -27,14 +29,19 @@ const CODE: usize = 64;
 
 /// What calls share.
 #[derive(Clone)]
-pub(crate) struct Caller {
+pub(crate) struct Calls {
     pub(crate) pool: Arc<Pool>,
     pub(crate) spares: Arc<Spares>,
 }
 
-impl Caller {
-    /// Calls the plugin of `matched`, and answers for it where it fails.
-    pub(crate) async fn call<B>(&self, matched: RouteMatch, request: Request<B>) -> Response<Body>
+impl Calls {
+    /// Calls the plugin of `matched` for a caller of this scope, and answers for it where it fails.
+    pub(crate) async fn call<B>(
+        &self,
+        matched: RouteMatch,
+        scope: CallerScope,
+        request: Request<B>,
+    ) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: std::fmt::Display,
@@ -47,7 +54,7 @@ impl Caller {
         let name = plugin.manifest.name.as_str();
         let _timed = plugin.counters.called();
         let head_only = request.method() == Method::HEAD;
-        let outcome = self.outcome(&plugin, route, params, request).await;
+        let outcome = self.outcome(&plugin, (route, params), scope, request).await;
         match outcome {
             Ok(Outcome::Answer(answer)) => self.respond(&plugin, answer, head_only),
             Ok(Outcome::Streaming((head, pieces), running)) => {
@@ -86,8 +93,8 @@ impl Caller {
     async fn outcome<B>(
         &self,
         plugin: &Arc<Loaded>,
-        route: usize,
-        params: Vec<(String, String)>,
+        (route, params): (usize, Vec<(String, String)>),
+        scope: CallerScope,
         request: Request<B>,
     ) -> Result<Outcome, Failure>
     where
@@ -110,7 +117,8 @@ impl Caller {
             .map_or("", |route| route.pattern.as_str());
         let request = guest_request(&parts, pattern, params);
         let answered = tokio::time::timeout(wall, async {
-            let instance = self.instance(plugin).await?;
+            let mut instance = self.instance(plugin).await?;
+            instance.serve(Origin::outside(scope));
             let request = (request, body, Arc::clone(&trouble));
             Running::new(self, plugin, instance, request, permit)
                 .until_head()

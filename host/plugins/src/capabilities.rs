@@ -1,6 +1,7 @@
 //! What plugins can call, one file for each interface of `wit/`: translated into plain data for the host, which
 //! does it ([`crate::provision`]), and its answers back. What a function promises stands in `wit/`.
 
+mod caller;
 mod cloud;
 mod config;
 mod device;

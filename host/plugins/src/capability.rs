@@ -25,6 +25,7 @@ pub(crate) fn of_import(name: &str) -> Import {
         | "platform:supervisor/log"
         | "platform:supervisor/config"
         | "platform:supervisor/timer"
+        | "platform:supervisor/caller"
         | "platform:supervisor/identify-window"
         | "platform:supervisor/proxy-types"
         // Every guest with a standard library imports these; what they reach is empty.

@@ -289,11 +289,11 @@ mod tests {
         assert_eq!(
             refusal(
                 &["led"],
-                &["platform:supervisor/gpio@1.1.0"],
+                &["platform:supervisor/gpio@1.2.0"],
                 &[Capability::Led]
             ),
-            "it imports `platform:supervisor/gpio@1.1.0`, which this supervisor does not have (it has \
-             `platform:supervisor` 1.0.0)"
+            "it imports `platform:supervisor/gpio@1.2.0`, which this supervisor does not have (it has \
+             `platform:supervisor` 1.1.0)"
         );
         assert_eq!(
             refusal(

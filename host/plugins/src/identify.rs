@@ -13,6 +13,7 @@ use crate::actions::{self, Actions};
 use crate::failure::Failure;
 use crate::loaded::Loaded;
 use crate::manifest::Action;
+use crate::origin::Origin;
 use crate::pool::Pool;
 use crate::text::{LONGEST, one_line};
 
@@ -63,8 +64,9 @@ impl Identify {
         }
     }
 
-    /// Shows the device from now until [`WINDOW`] has passed, or extends the run that does already.
-    pub(crate) fn start(&self) {
+    /// Shows the device from now until [`WINDOW`] has passed, for a caller of this `origin`, or extends the run that
+    /// does already, for whomever that began.
+    pub(crate) fn start(&self, origin: Origin) {
         let mut state = self.shared.lock();
         state.until = Instant::now() + WINDOW;
         if state.run.is_some() {
@@ -79,7 +81,7 @@ impl Identify {
         }
         state.over = false;
         let shared = Arc::clone(&self.shared);
-        state.run = Some(tokio::spawn(async move { shared.run().await }));
+        state.run = Some(tokio::spawn(async move { shared.run(origin).await }));
     }
 
     /// How much of the window is left, in milliseconds.
@@ -121,10 +123,10 @@ impl Shared {
     }
 
     /// Runs the provider, and again if a request came too late for it to see.
-    async fn run(&self) {
+    async fn run(&self, origin: Origin) {
         loop {
             let outcome = match self.actions.provider(Action::Identify) {
-                Some((provider, pool)) => self.call(&pool, &provider).await,
+                Some((provider, pool)) => self.call(&pool, &provider, origin.clone()).await,
                 None => Ok(()),
             };
             let mut state = self.lock();
@@ -139,11 +141,11 @@ impl Shared {
     }
 
     /// One call in a fresh instance, ended by force soon after the window.
-    async fn call(&self, pool: &Pool, provider: &Loaded) -> Result<(), String> {
+    async fn call(&self, pool: &Pool, provider: &Loaded, origin: Origin) -> Result<(), String> {
         let name = provider.manifest.name.as_str();
         let _timed = provider.counters.called();
         let outcome = tokio::select! {
-            outcome = call(pool, provider) => outcome,
+            outcome = call(pool, provider, origin) => outcome,
             limit = self.past_window() => Err(Failure::Wall { limit }),
         };
         match outcome {
@@ -172,8 +174,12 @@ impl Shared {
     }
 }
 
-async fn call(pool: &Pool, provider: &Loaded) -> Result<Result<(), String>, Failure> {
-    match actions::run(pool, provider, 1, ActionCall::Identify).await? {
+async fn call(
+    pool: &Pool,
+    provider: &Loaded,
+    origin: Origin,
+) -> Result<Result<(), String>, Failure> {
+    match actions::run(pool, provider, origin, ActionCall::Identify).await? {
         ActionAnswer::Identify(answer) => Ok(answer),
         _ => Err(Failure::BadAnswer("it answered another call".to_owned())),
     }

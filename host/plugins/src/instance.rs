@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::guest::Guest;
 use crate::loaded::Loaded;
 use crate::meter::Meter;
+use crate::origin::Origin;
 use crate::pool::{Pool, Slot};
 
 /// How many bytes a guest can hand to the host in one call beyond what its memory holds.
@@ -100,6 +101,11 @@ impl Instance {
         let Instance { store, slot, .. } = self;
         drop(store);
         slot
+    }
+
+    /// From now on the instance serves a call of this origin.
+    pub(crate) fn serve(&mut self, origin: Origin) {
+        self.store.data_mut().host.origin = Arc::new(origin);
     }
 
     /// To be called before the instance is used: time has passed since it was made.

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use plugin_protocol::{Call, Handle};
+use plugin_protocol::{Call, CallerScope, Handle};
 
 use crate::holdings::Holdings;
+use crate::origin::Origin;
 use crate::provision::journal::{JournalBody, JournalSource};
 use crate::surroundings::Surroundings;
 
@@ -13,8 +14,8 @@ use crate::surroundings::Surroundings;
 pub(crate) struct InstanceHost {
     pub(crate) around: Arc<Surroundings>,
     holdings: Arc<Holdings>,
-    /// How many plugins wait for this one's call: 0 for a request's.
-    pub(crate) depth: u32,
+    /// Where the call comes from that the instance serves.
+    pub(crate) origin: Arc<Origin>,
 }
 
 impl InstanceHost {
@@ -22,7 +23,7 @@ impl InstanceHost {
         InstanceHost {
             around,
             holdings: Arc::default(),
-            depth: 0,
+            origin: Arc::new(Origin::outside(CallerScope::NoCall)),
         }
     }
 
@@ -30,7 +31,7 @@ impl InstanceHost {
     pub(crate) async fn ask<C: Call>(&self, call: C) -> wasmtime::Result<C::Answer> {
         let answer = self
             .around
-            .provide(&self.holdings, self.depth, call.into())
+            .provide(&self.holdings, &self.origin, call.into())
             .await?;
         C::answer(answer)
             .ok_or_else(|| wasmtime::Error::msg("the host answered something else than was asked"))

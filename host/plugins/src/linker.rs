@@ -7,7 +7,7 @@ use wasmtime::Engine;
 use wasmtime::component::Linker;
 
 use crate::bindings::platform::supervisor::{
-    cloud, config, device, host_name, identify, identify_window, journal, led, log,
+    caller, cloud, config, device, host_name, identify, identify_window, journal, led, log,
     proxy_redirector, proxy_types, store, timer, types, units, update_lock,
 };
 use crate::capability::Capability;
@@ -42,6 +42,7 @@ fn linker(engine: &Engine, grants: &BTreeSet<Capability>) -> wasmtime::Result<Li
     log::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?;
     config::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?;
     timer::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?;
+    caller::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?;
     identify_window::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?;
     proxy_types::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?;
     for capability in grants {

@@ -11,11 +11,12 @@ use tokio::time::Instant;
 
 use crate::actions::Actions;
 use crate::boot_config;
-use crate::call::Caller;
+use crate::call::Calls;
 use crate::identify::Identify;
 use crate::linker::Linkers;
 use crate::loaded::{Loaded, Workshop};
 use crate::loader::Loader;
+use crate::origin::Origin;
 use crate::policy::PolicyFiles;
 use crate::pool::Pool;
 use crate::provision::led_memory::LedMemory;
@@ -24,8 +25,8 @@ use crate::spares::Spares;
 use crate::table::{Table, TableLookup};
 use crate::watch::Watch;
 use crate::{
-    Action, Body, BootComparison, BootConfigError, BootSetting, DescribedRoutes, PatternError,
-    PluginReport, PluginTally, PluginsConfig,
+    Action, Body, BootComparison, BootConfigError, BootSetting, CallerScope, DescribedRoutes,
+    PatternError, PluginReport, PluginTally, PluginsConfig,
 };
 
 /// What a person should know of a device of a developer's.
@@ -43,7 +44,7 @@ pub struct Plugins {
 struct Inner {
     /// Ends with the task that takes up changed plugins.
     table: watch::Receiver<Arc<Table>>,
-    caller: Caller,
+    calls: Calls,
     identify: Identify,
     actions: Actions,
     reloading: Mutex<Option<JoinHandle<()>>>,
@@ -153,7 +154,7 @@ impl Plugins {
             actions: actions.clone(),
             linkers: Linkers::default(),
         });
-        let caller = Caller {
+        let calls = Calls {
             spares: Arc::new(Spares::start(Arc::clone(&pool), config.return_memory)),
             pool,
         };
@@ -173,7 +174,7 @@ impl Plugins {
             busy_since: Arc::clone(&busy_since),
             table: publisher,
             actions: actions.clone(),
-            spares: Arc::clone(&caller.spares),
+            spares: Arc::clone(&calls.spares),
             loader: Loader::new(workshop, config.plugin_dirs, reserved),
         };
         let reloading = Some(tokio::spawn(reload.run(watch, changed)));
@@ -181,7 +182,7 @@ impl Plugins {
         Ok(Plugins {
             inner: Arc::new(Inner {
                 table,
-                caller,
+                calls,
                 identify,
                 actions,
                 reloading,
@@ -246,20 +247,25 @@ impl Plugins {
         let _ = table.wait_for(|table| is(table)).await;
     }
 
-    /// Has the plugin answer. The caller's key is no longer in the request. The call runs on the
-    /// caller's task, and dropping the future or the answer's body ends it.
-    pub async fn call<B>(&self, route: RouteMatch, request: Request<B>) -> Response<Body>
+    /// Has the plugin answer a caller of this scope. The caller's key is no longer in the request. The call runs
+    /// on the caller's task, and dropping the future or the answer's body ends it.
+    pub async fn call<B>(
+        &self,
+        route: RouteMatch,
+        scope: CallerScope,
+        request: Request<B>,
+    ) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: std::fmt::Display,
     {
-        self.inner.caller.call(route, request).await
+        self.inner.calls.call(route, scope, request).await
     }
 
-    /// Makes the device show itself for 15 seconds from now (`POST /v1/blink`). Returns at once; success
-    /// also where no plugin provides it. Runs in a tokio runtime.
-    pub fn identify(&self) {
-        self.inner.identify.start();
+    /// Makes the device show itself for 15 seconds from now (`POST /v1/blink`, by a caller of this scope). Returns at
+    /// once; success also where no plugin provides it. Runs in a tokio runtime.
+    pub fn identify(&self, scope: CallerScope) {
+        self.inner.identify.start(Origin::outside(scope));
     }
 
     /// The settings of the board's boot configuration, as the next boot will have them.
@@ -332,8 +338,8 @@ impl Plugins {
     /// not load is none of it.
     #[must_use]
     pub fn runtime_problems(&self) -> Vec<String> {
-        let mut problems = self.inner.caller.pool.problems();
-        if !self.inner.caller.spares.are_cleared() {
+        let mut problems = self.inner.calls.pool.problems();
+        if !self.inner.calls.spares.are_cleared() {
             problems.push("the task that clears away what plugins used has ended".to_owned());
         }
         let reloading = self

@@ -18,6 +18,7 @@ use plugin_protocol::{CapabilityAnswer as Answer, CapabilityCall as Call, Handle
 
 use crate::capability::Capability;
 use crate::holdings::Holdings;
+use crate::origin::Origin;
 use crate::surroundings::Surroundings;
 
 /// A call that no instance makes of which the host has linked what is granted: it gets no answer, and ends.
@@ -50,11 +51,12 @@ impl Surroundings {
         }
     }
 
-    /// Does what an instance of the plugin asks for, which holds `holdings`, and for which `depth` plugins wait.
+    /// Does what an instance of the plugin asks for, which holds `holdings`, and that serves a call of this
+    /// origin.
     pub(crate) async fn provide(
         self: &Arc<Self>,
         holdings: &Holdings,
-        depth: u32,
+        origin: &Origin,
         call: Call,
     ) -> Result<Answer, Refusal> {
         self.check(&call)?;
@@ -76,10 +78,10 @@ impl Surroundings {
             Call::JournalRead(call) => Answer::JournalRead(journal::read(holdings, call).await?),
             Call::IdentifyWindow(_) => Answer::IdentifyWindow(self.identify.remaining_ms()),
             Call::Identify(_) => {
-                self.identify.start();
+                self.identify.start(origin.through(&self.name));
                 Answer::Identify(self.identify.ended().await)
             }
-            Call::ProxyRequest(call) => Answer::ProxyRequest(self.proxy(depth, call).await),
+            Call::ProxyRequest(call) => Answer::ProxyRequest(self.proxy(origin, call).await),
             Call::LockAcquire(call) => {
                 Answer::LockAcquire(self.acquire_locks(holdings, call).await)
             }

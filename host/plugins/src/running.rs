@@ -14,7 +14,7 @@ use wasmtime::component::StreamReader;
 use crate::BodyError;
 use crate::answer::{Answer, AnswerBody, Head, sink};
 use crate::bindings::platform::supervisor::types::{self, Body as GuestBody};
-use crate::call::Caller;
+use crate::call::Calls;
 use crate::capabilities::journal::JournalStream;
 use crate::failure::Failure;
 use crate::instance::{Instance, poll_metered};
@@ -49,13 +49,13 @@ pub(crate) struct Running {
     meter: Arc<Meter>,
     trouble: Arc<Trouble>,
     plugin: Arc<Loaded>,
-    caller: Caller,
+    calls: Calls,
     _permit: OwnedSemaphorePermit,
 }
 
 impl Running {
     pub(crate) fn new(
-        caller: &Caller,
+        calls: &Calls,
         plugin: &Arc<Loaded>,
         instance: Instance,
         (request, body, trouble): (types::Request, RequestBody, Arc<Trouble>),
@@ -76,7 +76,7 @@ impl Running {
             meter,
             trouble,
             plugin: Arc::clone(plugin),
-            caller: caller.clone(),
+            calls: calls.clone(),
             _permit: permit,
         }
     }
@@ -94,7 +94,7 @@ impl Running {
             (_, Some(Err(failure))) => Err(failure),
             // A short stream may have ended by the time that it is first looked at.
             (Some(stream), ended) => {
-                self.caller.spares.replace(&self.plugin, None);
+                self.calls.spares.replace(&self.plugin, None);
                 self.meter.reset();
                 let running = ended.is_none().then_some(self);
                 Ok(Outcome::Streaming(stream, running))
@@ -111,14 +111,9 @@ impl Running {
     /// Lets the guest run until it waits, is done, or is over a limit. Once it is ready, not to be called
     /// again.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Outcome, Failure>> {
-        let polled = poll_metered(
-            self.future.as_mut(),
-            &self.caller.pool,
-            &self.meter,
-            context,
-        );
+        let polled = poll_metered(self.future.as_mut(), &self.calls.pool, &self.meter, context);
         let polled = polled.map(|(used, outcome)| {
-            self.caller.spares.replace(&self.plugin, Some(used));
+            self.calls.spares.replace(&self.plugin, Some(used));
             outcome
         });
         if let Some(failure) = self.trouble.failure(self.plugin.limits.body) {

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use api::{Body, Found, PluginRoutes, PluginTally};
+use api::{Body, Found, PluginRoutes, PluginTally, Requester};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::Method;
-use plugins::{Action, Plugins, PluginsConfig};
+use plugins::{Action, CallerScope, Plugins, PluginsConfig};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -142,8 +142,9 @@ impl api::Endpoints for PluginEndpoints {
         match plugins.find(method, path) {
             plugins::Found::Route(route) => Found::Route {
                 pattern: route.pattern().to_owned(),
-                call: Box::new(move |request| {
-                    async move { plugins.call(route, request).await.map(Body::new) }.boxed()
+                call: Box::new(move |requester, request| {
+                    let scope = scope(requester);
+                    async move { plugins.call(route, scope, request).await.map(Body::new) }.boxed()
                 }),
             },
             plugins::Found::MethodNotAllowed { allow } => Found::OtherMethods(
@@ -162,11 +163,11 @@ impl api::Endpoints for PluginEndpoints {
         }
     }
 
-    fn identify(&self) {
+    fn identify(&self, requester: Requester) {
         let endpoints = self.clone();
         tokio::spawn(async move {
             if let Some(plugins) = endpoints.settled_in_time(Action::Identify).await {
-                plugins.identify();
+                plugins.identify(scope(requester));
             }
         });
     }
@@ -198,6 +199,18 @@ impl api::Endpoints for PluginEndpoints {
                 description: described.description,
             })
             .collect()
+    }
+}
+
+/// Who made a request, as plugins are told.
+fn scope(requester: Requester) -> CallerScope {
+    match requester {
+        Requester::DeviceKey => CallerScope::DeviceKey,
+        Requester::LocalMode => CallerScope::LocalMode,
+        Requester::Service { app, service } => CallerScope::Service {
+            app_id: app.0,
+            service: service.to_string(),
+        },
     }
 }
 

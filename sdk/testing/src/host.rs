@@ -9,8 +9,8 @@ use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use os::{Action, Journal, Rehearsal, UnitName, UnitState};
 use plugins::{
-    Body, BootComparison, BootConfigError, BootSetting, Cloud, Device, Found, Identity, Manifest,
-    NoCloud, Plugins, PluginsConfig,
+    Body, BootComparison, BootConfigError, BootSetting, CallerScope, Cloud, Device, Found,
+    Identity, Manifest, NoCloud, Plugins, PluginsConfig,
 };
 use serde_json::Value;
 
@@ -287,28 +287,40 @@ impl Running {
     /// # Panics
     /// When the request is none, or the answer breaks off.
     pub async fn send<B: Into<bytes::Bytes>>(&self, request: http::Result<Request<B>>) -> Answer {
-        let request = request.unwrap_or_else(|error| panic!("no request: {error}"));
-        let response = self.call(request.map(|body| Full::new(body.into()))).await;
-        let (parts, body) = response.into_parts();
-        let body = match body.collect().await {
-            Ok(body) => body.to_bytes(),
-            Err(error) => panic!("the answer broke off: {error}"),
-        };
-        Answer {
-            status: parts.status,
-            headers: parts.headers,
-            body,
-        }
+        self.send_by(CallerScope::DeviceKey, request).await
     }
 
-    /// Makes a call with a body of any kind; the answer's body comes as the plugin writes it.
+    /// As [`Self::send`], by a caller of this scope rather than by whoever has the device's key.
+    ///
+    /// # Panics
+    /// As [`Self::send`].
+    pub async fn send_by<B: Into<bytes::Bytes>>(
+        &self,
+        caller: CallerScope,
+        request: http::Result<Request<B>>,
+    ) -> Answer {
+        let request = request.unwrap_or_else(|error| panic!("no request: {error}"));
+        let request = request.map(|body| Full::new(body.into()));
+        whole(self.call_by(caller, request).await).await
+    }
+
+    /// Makes a call with a body of any kind, by whoever has the device's key; the answer's body comes as the plugin
+    /// writes it.
     pub async fn call<B>(&self, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
         B::Error: std::fmt::Display,
     {
+        self.call_by(CallerScope::DeviceKey, request).await
+    }
+
+    async fn call_by<B>(&self, caller: CallerScope, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
+        B::Error: std::fmt::Display,
+    {
         match self.plugins.find(request.method(), request.uri().path()) {
-            Found::Route(route) => self.plugins.call(route, request).await,
+            Found::Route(route) => self.plugins.call(route, caller, request).await,
             Found::MethodNotAllowed { .. } => bare(http::StatusCode::METHOD_NOT_ALLOWED),
             // All are loaded since the start, or were refused.
             Found::Loading { .. } | Found::None => bare(http::StatusCode::NOT_FOUND),
@@ -331,7 +343,7 @@ impl Running {
 
     /// As `POST /v1/blink`.
     pub fn identify(&self) {
-        self.plugins.identify();
+        self.plugins.identify(CallerScope::DeviceKey);
     }
 
     /// The settings of the board's boot configuration, by whichever plugin provides `boot-config`.
@@ -483,6 +495,20 @@ impl Running {
     pub async fn stop(self) -> tempfile::TempDir {
         self.plugins.shutdown().await;
         self.folder
+    }
+}
+
+/// The answer, read to its end.
+async fn whole(response: Response<Body>) -> Answer {
+    let (parts, body) = response.into_parts();
+    let body = match body.collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(error) => panic!("the answer broke off: {error}"),
+    };
+    Answer {
+        status: parts.status,
+        headers: parts.headers,
+        body,
     }
 }
 

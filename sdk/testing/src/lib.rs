@@ -21,4 +21,4 @@ pub use answer::Answer;
 pub use build::build;
 pub use description::{assert_described, schemas};
 pub use host::{Host, Running};
-pub use plugins::{BootComparison, BootConfigError, Cloud, CloudRefusal, Identity};
+pub use plugins::{BootComparison, BootConfigError, CallerScope, Cloud, CloudRefusal, Identity};

@@ -12,7 +12,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http_body_util::BodyExt;
-use plugins::{DEFAULT_SLOTS, Found, Identity, Plugins, PluginsConfig};
+use plugins::{CallerScope, DEFAULT_SLOTS, Found, Identity, Plugins, PluginsConfig};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::distribution;
@@ -212,7 +212,10 @@ impl PluginHost {
 
 async fn call(plugins: &Plugins, request: Request) -> Response {
     match plugins.find(request.method(), request.uri().path()) {
-        Found::Route(route) => plugins.call(route, request).await.map(Body::new),
+        Found::Route(route) => {
+            let answer = plugins.call(route, CallerScope::DeviceKey, request).await;
+            answer.map(Body::new)
+        }
         _ => http::StatusCode::NOT_FOUND.into_response(),
     }
 }

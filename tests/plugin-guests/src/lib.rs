@@ -29,10 +29,10 @@ mod bindings {
         inline: "
             package tests:guest;
             world guest {
-                include platform:supervisor/endpoint@1.0.0;
-                include platform:supervisor/identifier@1.0.0;
-                include platform:supervisor/proxy@1.0.0;
-                import platform:supervisor/identify@1.0.0;
+                include platform:supervisor/endpoint@1.1.0;
+                include platform:supervisor/identifier@1.1.0;
+                include platform:supervisor/proxy@1.1.0;
+                import platform:supervisor/identify@1.1.0;
             }
         ",
         world: "tests:guest/guest",
@@ -42,7 +42,7 @@ mod bindings {
 
 use bindings::exports::platform::supervisor::{handler, identify};
 use bindings::platform::supervisor::types::{Body, Error, Request, Response};
-use bindings::platform::supervisor::{config, identify_window, led, timer};
+use bindings::platform::supervisor::{caller, config, identify_window, led, timer};
 
 struct Guest;
 
@@ -123,8 +123,11 @@ impl handler::Guest for Guest {
 
 impl identify::Guest for Guest {
     /// Lights the LED `ACT`, if there is one, until the window is over; fails where the configuration says
-    /// `identify-fails`, with what would pass for lines of the log.
+    /// `identify-fails`, with what would pass for lines of the log, and where it says `identify-names`, with the caller.
     async fn identify() -> Result<(), String> {
+        if config::json().contains("identify-names") {
+            return Err(caller());
+        }
         if config::json().contains("identify-fails") {
             return Err("\nFORGED INFO access: POST /v1/reboot status=202".repeat(1 << 14));
         }
@@ -136,6 +139,11 @@ impl identify::Guest for Guest {
         }
         Ok(())
     }
+}
+
+/// Who this instance is called for.
+fn caller() -> String {
+    format!("{:?} {:?}", caller::scope(), caller::plugin())
 }
 
 /// All that the host said of the request, but for its body.

@@ -5,9 +5,10 @@ use crate::bindings::platform::supervisor::proxy_types::{ProxyError, ProxyState,
 use crate::bindings::platform::supervisor::{config, proxy_redirector, timer};
 
 impl Guest for crate::Guest {
-    /// Tells the configuration, so that a caller sees whose instance it was.
+    /// Says the configuration, so that a caller sees whose instance it was, and who the instance was called for.
     async fn get() -> Result<ProxyState, ProxyError> {
-        Ok(ProxyState::Unusable(config::json()))
+        let said = format!("{} for {}", config::json(), crate::caller());
+        Ok(ProxyState::Unusable(said))
     }
 
     /// Does what the address says.

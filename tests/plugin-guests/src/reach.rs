@@ -15,6 +15,7 @@ use crate::{argument, error, milliseconds, text};
 pub(crate) async fn handle(what: &str, request: &Request) -> Result<Response, Error> {
     match what {
         "config" => text(config::json()),
+        "caller" => text(crate::caller()),
         "device" => {
             let identity = device::identity();
             text(format!(

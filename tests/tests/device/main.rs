@@ -18,6 +18,7 @@ mod features;
 mod folders;
 mod hostile_callers;
 mod hostile_cloud;
+mod hostile_plugins;
 mod kills;
 mod layout;
 mod lifecycle;

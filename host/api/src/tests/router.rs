@@ -207,7 +207,7 @@ async fn what_is_no_core_route_is_a_plugins() {
         let answer = device.ask(request(method, path, &device.key)).await;
         assert_eq!(
             (answer.status, answer.body),
-            (200, format!("hello from {path}"))
+            (200, format!("hello from {path} to DeviceKey"))
         );
     }
     let plugins = device.json("/v3/plugins").await;
@@ -215,6 +215,28 @@ async fn what_is_no_core_route_is_a_plugins() {
         plugins,
         json!({"status": "success", "version": env!("CARGO_PKG_VERSION"), "plugins": [{"name": "greet"}]})
     );
+}
+
+#[tokio::test]
+async fn item2_a_plugin_is_told_whose_request_it_answers() {
+    let shop = r#"Service { app: AppId(1), service: ServiceName("web") }"#;
+    let managed = managed();
+    let (key, shop_key) = (managed.key.clone(), managed.shop_key.clone());
+    let open = in_local_mode(LocalModeAuth::Open);
+    let (open_key, open_shop_key) = (open.key.clone(), open.shop_key.clone());
+    for (device, key, requester) in [
+        (&managed, key, "DeviceKey"),
+        (&managed, shop_key, shop),
+        (&open, open_key, "DeviceKey"),
+        // Where no key is needed, one changes nothing.
+        (&open, open_shop_key, "LocalMode"),
+        (&open, String::new(), "LocalMode"),
+        (&open, "wrong".to_owned(), "LocalMode"),
+    ] {
+        let answer = device.ask(request("GET", "/v3/greet", &key)).await;
+        let expected = format!("hello from /v3/greet to {requester}");
+        assert_eq!((answer.status, answer.body), (200, expected));
+    }
 }
 
 #[tokio::test]

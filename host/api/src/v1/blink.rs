@@ -14,8 +14,8 @@ pub(crate) const ROUTES: &[Route] = &[Route {
         StatusCode::OK,
         "the device shows itself for 15 s, where it can",
     )]),
-    handler: Handler::Now(|api, _| {
-        api.endpoints.identify();
+    handler: Handler::Now(|api, call| {
+        api.endpoints.identify(call.caller.requester());
         Ok(answer::empty(StatusCode::OK))
     }),
 }];

@@ -3,16 +3,18 @@
 use plugin_protocol::{ActionAnswer, ActionCall, ProxyAnswer, ProxyError, ProxyRequest};
 
 use crate::actions::ActionError;
+use crate::origin::Origin;
 use crate::surroundings::Surroundings;
 use crate::text::cut;
 
 impl Surroundings {
     pub(super) async fn proxy(
         &self,
-        depth: u32,
+        origin: &Origin,
         ProxyRequest { call }: ProxyRequest,
     ) -> Result<ProxyAnswer, ProxyError> {
-        match self.actions.call(depth, ActionCall::Proxy(call)).await {
+        let origin = origin.through(&self.name);
+        match self.actions.call(origin, ActionCall::Proxy(call)).await {
             Ok(ActionAnswer::Proxy(answer)) => answer.map_err(bounded),
             Ok(_) => Err(ProxyError::Other("it answered something else".to_owned())),
             Err(none @ ActionError::NoProvider(_)) => {

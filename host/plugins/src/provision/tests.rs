@@ -1,10 +1,10 @@
 use std::path::Path;
 
 use plugin_protocol::{
-    CloudQueue, CloudRecords, DeviceIdentity, DeviceState, HostNameGet, HostNameSet, Identify,
-    IdentifyWindow, Identity, JournalOpen, JournalOptions, JournalRead, LedNames, LedOpen, LedSet,
-    LockAcquire, Piece, ProxyCall, ProxyRequest, StoreDelete, StoreGet, StoreKeys, StoreSet,
-    UnitQuery, UnitRestart,
+    CallerScope, CloudQueue, CloudRecords, DeviceIdentity, DeviceState, HostNameGet, HostNameSet,
+    Identify, IdentifyWindow, Identity, JournalOpen, JournalOptions, JournalRead, LedNames,
+    LedOpen, LedSet, LockAcquire, Piece, ProxyCall, ProxyRequest, StoreDelete, StoreGet, StoreKeys,
+    StoreSet, UnitQuery, UnitRestart,
 };
 
 use super::*;
@@ -99,7 +99,8 @@ impl Fixture {
     }
 
     async fn call(&self, holdings: &Holdings, call: impl Into<Call>) -> Result<Answer, Refusal> {
-        self.around.provide(holdings, 0, call.into()).await
+        let origin = Origin::outside(CallerScope::DeviceKey);
+        self.around.provide(holdings, &origin, call.into()).await
     }
 }
 

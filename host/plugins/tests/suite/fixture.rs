@@ -10,7 +10,9 @@ use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use os::{Journal, Rehearsal};
-use plugins::{Body, Device, Found, Identity, Manifest, PluginReport, Plugins, PluginsConfig};
+use plugins::{
+    Body, CallerScope, Device, Found, Identity, Manifest, PluginReport, Plugins, PluginsConfig,
+};
 use sandbox::{Cache, Limits};
 
 /// The component that does what its path says, without a manifest.
@@ -66,6 +68,12 @@ fn cache() -> Cache {
 fn cache_with(compiler: PathBuf) -> Cache {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-plugins");
     Cache::new(folder, compiler, Limits::default()).unwrap()
+}
+
+/// A plugin that was built for version 1.0 of the interface (`tests/plugins-1.0`).
+pub(crate) fn built_for_1_0(name: &str) -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/plugins-1.0");
+    fs::read(folder.join(format!("{name}.wasm"))).unwrap()
 }
 
 /// A manifest with one route for each method under `/v3/NAME`, and `more`.
@@ -126,6 +134,7 @@ fn flood() -> PathBuf {
 }
 
 struct TestDevice {
+    board: &'static str,
     breaks: Arc<AtomicBool>,
 }
 
@@ -135,7 +144,7 @@ impl Device for TestDevice {
         Identity {
             uuid: "0123456789abcdef0123456789abcdef".to_owned(),
             name: "kitchen".to_owned(),
-            device_type: "acme-board2".to_owned(),
+            device_type: self.board.to_owned(),
             arch: "aarch64".to_owned(),
         }
     }
@@ -152,6 +161,7 @@ pub(crate) struct Setup {
     config: String,
     compiler: Option<PathBuf>,
     allow_unpinned: bool,
+    board: &'static str,
     slots: usize,
     breaks: Arc<AtomicBool>,
     /// Of the device before it was started again: a process opens it once.
@@ -175,6 +185,7 @@ pub(crate) fn setup() -> Setup {
         config: String::new(),
         compiler: None,
         allow_unpinned: false,
+        board: "acme-board2",
         slots: 16,
         breaks: Arc::default(),
         store: None,
@@ -273,6 +284,12 @@ impl Setup {
         self
     }
 
+    /// On a board of another type.
+    pub(crate) fn board(mut self, device_type: &'static str) -> Setup {
+        self.board = device_type;
+        self
+    }
+
     /// With another compiler.
     pub(crate) fn compiler(mut self, program: PathBuf) -> Setup {
         self.compiler = Some(program);
@@ -323,6 +340,7 @@ impl Setup {
             plugin_config: toml::from_str(&self.config).unwrap(),
             data: store.clone(),
             device: Arc::new(TestDevice {
+                board: self.board,
                 breaks: self.breaks.clone(),
             }),
             cloud: Arc::new(plugins::NoCloud),
@@ -362,8 +380,21 @@ impl Fixture {
         self.root.path().join(below)
     }
 
-    /// The answer, streamed, once the plugin is loaded.
+    /// The answer to whoever has the device's key, streamed, once the plugin is loaded.
     pub(crate) async fn call<B>(&self, request: Request<B>) -> http::Response<Body>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: std::fmt::Display,
+    {
+        self.call_by(CallerScope::DeviceKey, request).await
+    }
+
+    /// The answer to a caller of this scope.
+    pub(crate) async fn call_by<B>(
+        &self,
+        scope: CallerScope,
+        request: Request<B>,
+    ) -> http::Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: std::fmt::Display,
@@ -373,7 +404,7 @@ impl Fixture {
         let served = tokio::time::timeout(Duration::from_secs(60), served);
         served.await.expect("it is loaded in time");
         match self.plugins.find(method, path) {
-            Found::Route(route) => self.plugins.call(route, request).await,
+            Found::Route(route) => self.plugins.call(route, scope, request).await,
             other => panic!("{}: {other:?}", request.uri()),
         }
     }

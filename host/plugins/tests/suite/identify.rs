@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use plugins::CallerScope;
+
 use crate::fixture::{ALL, Fixture, component, led, manifest, plugin, setup, shown};
 
 async fn device() -> (Fixture, PathBuf) {
@@ -24,7 +26,7 @@ async fn device() -> (Fixture, PathBuf) {
 #[tokio::test]
 async fn the_led_blinks_and_is_restored_at_the_end() {
     let (device, act) = device().await;
-    device.plugins.identify();
+    device.plugins.identify(CallerScope::DeviceKey);
     device
         .until("it blinks", |_| shown(&act) == "100 none")
         .await;
@@ -32,7 +34,7 @@ async fn the_led_blinks_and_is_restored_at_the_end() {
         .until("it blinks off", |_| shown(&act) == "0 none")
         .await;
     // A second request extends the first: there is one call.
-    device.plugins.identify();
+    device.plugins.identify(CallerScope::DeviceKey);
     device
         .until("it still blinks", |_| shown(&act) == "100 none")
         .await;
@@ -48,11 +50,11 @@ async fn the_window_lasts_fifteen_seconds_from_the_latest_request() {
     let (device, act) = device().await;
     tokio::time::pause();
     let begun = tokio::time::Instant::now();
-    device.plugins.identify();
+    device.plugins.identify(CallerScope::DeviceKey);
     while begun.elapsed().as_secs() < 10 {
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
-    device.plugins.identify();
+    device.plugins.identify(CallerScope::DeviceKey);
     // A file that is just being written may be seen empty.
     let blinking = || shown(&act) != "7 mmc0";
     while begun.elapsed().as_secs() < 24 {
@@ -67,7 +69,7 @@ async fn the_window_lasts_fifteen_seconds_from_the_latest_request() {
     assert_eq!(device.report("led-blink").failures, 0);
     assert_eq!(device.report("led-blink").calls, 1);
     // And again.
-    device.plugins.identify();
+    device.plugins.identify(CallerScope::DeviceKey);
     device
         .until("it blinks", |_| shown(&act) == "100 none")
         .await;
@@ -97,13 +99,13 @@ async fn one_plugin_can_have_another_identify_the_device() {
 #[tokio::test]
 async fn without_a_provider_or_an_led_it_is_a_success() {
     let device = setup().start().await;
-    device.plugins.identify();
+    device.plugins.identify(CallerScope::DeviceKey);
     let device = setup()
         .file("led_blink.wasm", &component("led_blink"))
         .policy("[plugins.led-blink]\ngrants = [\"led\"]\n")
         .start()
         .await;
-    device.plugins.identify();
+    device.plugins.identify(CallerScope::DeviceKey);
     device
         .until("it is called", |plugins| plugins.report()[0].calls == 1)
         .await;
@@ -126,7 +128,7 @@ async fn a_board_plugin_takes_the_place_of_the_stock_one() {
         )
         .start()
         .await;
-    device.plugins.identify();
+    device.plugins.identify(CallerScope::DeviceKey);
     device
         .until("the board's shows the device", |_| shown(&act) == "1 none")
         .await;

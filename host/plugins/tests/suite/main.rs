@@ -10,9 +10,11 @@
 
 mod actions;
 mod answers;
+mod callers;
 mod fixture;
 mod grants;
 mod identify;
+mod interface_1_0;
 mod limits;
 mod loading;
 mod owners;

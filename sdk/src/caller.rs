@@ -1,0 +1,137 @@
+//! Who the plugin is called for. Needs no capability, and a supervisor with version 1.1 of the interface.
+//!
+//! The host has checked the caller's key. A plugin that keeps something for each app shows a service's key only
+//! what belongs to the service's app:
+//!
+//! ```
+//! use supervisor_sdk::{Caller, Error, Path, plugin};
+//!
+//! plugin! {
+//!     routes: { GET "/v3/counter/:app" => count }
+//! }
+//!
+//! async fn count(caller: Caller, Path(app): Path<u64>) -> Result<String, Error> {
+//!     if !caller.covers(app) {
+//!         return Err(Error::unauthorized("this key is not for that app"));
+//!     }
+//!     Ok("7".to_owned())
+//! }
+//! ```
+
+use crate::bindings::capabilities::platform::supervisor::caller as wit;
+use crate::{Error, FromRequest, Request};
+
+/// Who a call is for: an argument of handlers, and [`Caller::current`] where an action is provided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    scope: Scope,
+    plugin: Option<String>,
+}
+
+/// What a caller may see and touch on the device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Scope {
+    /// The device itself is the caller, for its target state.
+    Device,
+    /// The device's own key came with the request: everything, whichever app it belongs to.
+    DeviceKey,
+    /// The request needed no key, since the device is in local mode and its owner opened the listener: everything.
+    LocalMode,
+    /// The key of a service came with the request: what belongs to the service's app.
+    Service {
+        /// The app's number, as the device API has it.
+        app_id: u64,
+        /// The service's name in the app.
+        service: String,
+    },
+    /// A scope that this version of the SDK has no word for; the text describes it.
+    Other(String),
+}
+
+impl Caller {
+    /// The caller of the call that this instance serves.
+    #[must_use]
+    pub fn current() -> Self {
+        Self {
+            scope: wit::scope().into(),
+            plugin: wit::plugin(),
+        }
+    }
+
+    /// What the caller may see and touch. Where an action is done for another plugin, it is the scope of the request
+    /// that the other plugin serves.
+    #[must_use]
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// The plugin that has this action done. None where the host itself does, and for a request.
+    #[must_use]
+    pub fn plugin(&self) -> Option<&str> {
+        self.plugin.as_deref()
+    }
+
+    /// Whether the caller may see and touch what belongs to the app of this number.
+    #[must_use]
+    pub fn covers(&self, app_id: u64) -> bool {
+        match &self.scope {
+            Scope::Device | Scope::DeviceKey | Scope::LocalMode => true,
+            Scope::Service { app_id: own, .. } => *own == app_id,
+            Scope::Other(_) => false,
+        }
+    }
+}
+
+/// A caller that is no plugin, for tests of handlers.
+impl From<Scope> for Caller {
+    fn from(scope: Scope) -> Self {
+        Self {
+            scope,
+            plugin: None,
+        }
+    }
+}
+
+impl FromRequest for Caller {
+    async fn from_request(_: &mut Request) -> Result<Self, Error> {
+        Ok(Self::current())
+    }
+}
+
+impl From<wit::CallerScope> for Scope {
+    fn from(scope: wit::CallerScope) -> Self {
+        match scope {
+            wit::CallerScope::Device => Self::Device,
+            wit::CallerScope::DeviceKey => Self::DeviceKey,
+            wit::CallerScope::LocalMode => Self::LocalMode,
+            wit::CallerScope::Service(wit::AppService { app_id, service }) => {
+                Self::Service { app_id, service }
+            }
+            wit::CallerScope::Other(what) => Self::Other(what),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn item2_a_service_covers_its_own_app_and_an_unknown_scope_covers_none() {
+        let service = |app_id| Scope::Service {
+            app_id,
+            service: "web".to_owned(),
+        };
+        for (scope, covers) in [
+            (Scope::Device, true),
+            (Scope::DeviceKey, true),
+            (Scope::LocalMode, true),
+            (service(7), true),
+            (service(8), false),
+            (Scope::Other("a friend's key".to_owned()), false),
+        ] {
+            assert_eq!(Caller::from(scope.clone()).covers(7), covers, "{scope:?}");
+        }
+    }
+}

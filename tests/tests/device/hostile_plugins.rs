@@ -1,0 +1,195 @@
+//! Plugins that mean harm, as far as it takes a whole device to see what they reach; and what they are told of their
+//! callers. What they can do within the plugin runtime is tried in `host/plugins`.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
+use tests::{Supervisor, guest, service, target, until};
+
+const CAPABILITIES: [&str; 9] = [
+    "device",
+    "store",
+    "led",
+    "clock",
+    "files",
+    "identify",
+    "proxy-redirector",
+    "units",
+    "journal",
+];
+
+/// A device with the component that does what its path says, as the plugin `acme` that the policy pins.
+async fn device_with(component: &[u8], configuration: &str) -> (Supervisor, TempDir) {
+    let needs = CAPABILITIES.map(|name| format!("{{ name = \"{name}\", reason = \"r\" }}"));
+    let manifest = format!(
+        "name = \"acme\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\nprovides = [\"identify\"]\n\
+         capabilities = [{}]\n[[routes]]\nmethod = \"GET\"\npath = \"/v3/acme/:what\"\n",
+        needs.join(", ")
+    );
+    let file = with_section(component, "platform:manifest", manifest.as_bytes());
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("plugins")).unwrap();
+    fs::write(folder.path().join("plugins/acme.wasm"), &file).unwrap();
+    let policy = format!(
+        "[plugins.acme]\nsha256 = [\"{}\"]\ngrants = {CAPABILITIES:?}\nroutes = [\"/v3/acme/*\"]\n\
+         provides = [\"identify\"]\n",
+        hex::encode(Sha256::digest(&file))
+    );
+    fs::write(folder.path().join("policy.toml"), policy).unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let device = Supervisor::on_wasm()
+        .argument("--plugin-dir")
+        .argument(path("plugins"))
+        .argument("--policy")
+        .argument(path("policy.toml"))
+        .configuration(configuration)
+        .start()
+        .await;
+    (device, folder)
+}
+
+fn component() -> Vec<u8> {
+    fs::read(guest("plugin_guests")).unwrap()
+}
+
+/// `component` with a custom section at its end.
+fn with_section(component: &[u8], name: &str, content: &[u8]) -> Vec<u8> {
+    let mut section = Vec::new();
+    leb128(&mut section, name.len());
+    section.extend(name.as_bytes());
+    section.extend(content);
+    let mut file = component.to_vec();
+    file.push(0);
+    leb128(&mut file, section.len());
+    file.extend(section);
+    file
+}
+
+fn leb128(bytes: &mut Vec<u8>, mut value: usize) {
+    while value >= 0x80 {
+        bytes.push(u8::try_from(value & 0x7f).unwrap() | 0x80);
+        value >>= 7;
+    }
+    bytes.push(u8::try_from(value).unwrap());
+}
+
+/// Each way in which a plugin's text gets into the log: lines that it writes and prints, a panic, the names of its
+/// functions in a trace, an error that it answers, an error of an action.
+#[tokio::test]
+async fn m5_no_text_of_a_plugin_is_a_line_of_the_log_and_it_writes_no_more_than_its_share() {
+    // Its functions have names with a line break, and so has the file of a panic.
+    let mut forger = component();
+    let (name, forged) = (b"misbehave", b"\nFORGED: ");
+    let mut count = 0;
+    for at in 0..forger.len() - name.len() {
+        if forger[at..].starts_with(name) {
+            forger[at..at + name.len()].copy_from_slice(forged);
+            count += 1;
+        }
+    }
+    assert!(count > 1, "the component has names of functions");
+    let (device, _folder) =
+        device_with(&forger, "[plugins.acme]\nwhat = \"identify-fails\"\n").await;
+    for (what, status) in [
+        ("panic", 500),
+        ("stack", 500),
+        ("long-error", 400),
+        ("odd-error", 500),
+        ("status-0", 502),
+        ("bad-header", 502),
+    ] {
+        let answer = device.get(&format!("/v3/acme/{what}")).await;
+        assert_eq!(answer.status, status, "{what}: {answer:?}");
+        assert!(
+            answer.text.len() < 32 << 10,
+            "{what}: {}",
+            answer.text.len()
+        );
+    }
+    // Lines by the thousand: each call writes 100 at most, and all of them together what a plugin may.
+    for _ in 0..20 {
+        assert_eq!(device.get("/v3/acme/log").await.status, 200);
+    }
+    let blink = device.post("/v1/blink", &json!({})).await;
+    assert_eq!(blink.status, 200);
+    until("the failure of `identify` to be logged", || async {
+        let log = device.log();
+        match log.contains("`identify` failed") {
+            true => Ok(()),
+            false => Err(log),
+        }
+    })
+    .await;
+    let log = device.log();
+    assert!(log.contains("FORGED"), "what it says is in the log");
+    let mut by_the_plugin = 0;
+    for line in log.lines() {
+        assert!(line.len() < 6 << 10, "a line of {} bytes", line.len());
+        let begins_with_a_time = line.starts_with("20");
+        assert!(begins_with_a_time, "no line of the supervisor's: {line}");
+        by_the_plugin += usize::from(line.contains("line ") || line.contains("printed "));
+    }
+    // Twenty calls of 2,000 lines each.
+    assert!((100..1_000).contains(&by_the_plugin), "{by_the_plugin}");
+    assert!(log.contains("lines of this call were not written"), "{log}");
+}
+
+/// The key that the service `web` of app 1 was given, by way of what it prints.
+async fn service_key(device: &Supervisor) -> String {
+    let mut logs = device.read_logs().await;
+    let more = json!({
+        "command": ["dump"],
+        "labels": {"io.platform.features.supervisor-api": "1"},
+    });
+    let web = service("web", &guest("guest"), &more);
+    device.set_target(&target(1, &[web])).await;
+    let prefix = "variable PLATFORM_SUPERVISOR_API_KEY=";
+    let line = logs.until_message(prefix).await;
+    line["message"].as_str().unwrap()[prefix.len()..].to_owned()
+}
+
+async fn told(device: &Supervisor, key: Option<&str>) -> String {
+    let request = device.request_without_key("GET", "/v3/acme/caller");
+    let request = match key {
+        Some(key) => request.bearer_auth(key),
+        None => request,
+    };
+    let answer = device.send(request).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.text
+}
+
+#[tokio::test]
+async fn item2_a_plugin_is_told_by_whose_key_a_request_came() {
+    let (device, _folder) = device_with(&component(), "").await;
+    let own = device.key().to_owned();
+    assert_eq!(
+        told(&device, Some(&own)).await,
+        "CallerScope::DeviceKey None"
+    );
+    let key = service_key(&device).await;
+    assert_eq!(
+        told(&device, Some(&key)).await,
+        "CallerScope::Service(AppService { app-id: 1, service: \"web\" }) None"
+    );
+
+    let (open, _folder) = device_with(&component(), "local_mode_auth = \"open\"").await;
+    assert_eq!(told(&open, None).await, "CallerScope::LocalMode None");
+}
+
+/// A plugin that was built for version 1.0 of the interface, on a device as it ships.
+#[tokio::test]
+async fn item2_a_plugin_of_1_0_serves_on_a_device_of_today() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("plugins-1.0");
+    let (device, _folder) =
+        device_with(&fs::read(folder.join("all_worlds.wasm")).unwrap(), "").await;
+    assert_eq!(device.get("/v3/acme/hello").await.text, "hello");
+    assert_eq!(
+        device.get("/v3/acme/caller").await.status,
+        404,
+        "it has no such thing"
+    );
+}
