@@ -39,6 +39,24 @@ pub enum Capability {
 }
 
 impl Capability {
+    /// All that there are.
+    pub const ALL: [Capability; 14] = [
+        Capability::Device,
+        Capability::Store,
+        Capability::Led,
+        Capability::Units,
+        Capability::Journal,
+        Capability::Identify,
+        Capability::ProxyRedirector,
+        Capability::Cloud,
+        Capability::UpdateLock,
+        Capability::UpdateLockForce,
+        Capability::HostName,
+        Capability::Clock,
+        Capability::Random,
+        Capability::Files,
+    ];
+
     /// The name in manifests and policies.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -73,22 +91,7 @@ mod tests {
 
     #[test]
     fn names_are_those_that_are_written() {
-        for capability in [
-            Capability::Device,
-            Capability::Store,
-            Capability::Led,
-            Capability::Units,
-            Capability::Journal,
-            Capability::Identify,
-            Capability::ProxyRedirector,
-            Capability::Cloud,
-            Capability::UpdateLock,
-            Capability::UpdateLockForce,
-            Capability::HostName,
-            Capability::Clock,
-            Capability::Random,
-            Capability::Files,
-        ] {
+        for capability in Capability::ALL {
             assert_eq!(serde_json::to_value(capability).unwrap(), capability.name());
         }
     }

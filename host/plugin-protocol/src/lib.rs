@@ -6,18 +6,32 @@
 //! pointer into the other: what an instance holds of the host is a [`Handle`], and streams are read piece by
 //! piece. So none of it needs the two to be in one process.
 //!
-//! Nothing here does anything, and nothing is checked: the host does both.
+//! Where plugins run is behind [`GuestRuntime`], and what it reaches of the host behind [`HostCalls`]. Nothing here does
+//! anything: the host does, and checks what it is asked for.
 
 #![warn(missing_docs)]
 
+mod action;
 mod action_call;
+mod answer;
+mod blueprint;
+mod bound;
 mod caller;
 mod capability;
 mod capability_call;
 mod errors;
+mod failure;
+mod limits;
+mod origin;
+mod runtime;
+pub mod text;
 mod values;
 
+pub use action::Action;
 pub use action_call::{ActionAnswer, ActionCall, BootAnswer, BootCall, ProxyAnswer, ProxyCall};
+pub use answer::{AnswerHead, HEADER_BYTES, HEADERS};
+pub use blueprint::{Blueprint, ComponentFacts, FolderView};
+pub use bound::{Bound, DEFAULT_SLOTS, PATIENCE};
 pub use caller::{Caller, CallerScope};
 pub use capability::Capability;
 pub use capability_call::{
@@ -29,6 +43,14 @@ pub use capability_call::{
 pub use errors::{
     CloudRefusal, DataError, HostNameError, JournalError, LedError, LocksError, ProxyError,
     UnitError,
+};
+pub use failure::Failure;
+pub use limits::Limits;
+pub use origin::{Origin, Serving};
+pub use runtime::{
+    AnswerBody, AnswerStream, GuestAnswer, GuestCode, GuestError, GuestPlugin, GuestRequest,
+    GuestRuntime, HostCalls, InstanceId, JournalAnswer, LogEntry, LogLevel, Outcome, RequestBody,
+    RequestHead, RequestStream,
 };
 pub use values::{
     BootComparison, BootSetting, DnsRemote, Handle, Identity, JournalOptions, OpenLed, Piece,

@@ -7,27 +7,23 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
-use plugin_protocol::{ActionAnswer, ActionCall};
+use plugin_protocol::{ActionAnswer, ActionCall, Failure, Origin};
 
-use crate::failure::Failure;
-use crate::instance::{Instance, Metered, within_cpu};
 use crate::loaded::Loaded;
 use crate::manifest::Action;
-use crate::origin::Origin;
-use crate::pool::Pool;
 
 /// How many plugins can wait for each other. Each holds a place of the pool, and a circle of them would
 /// take all.
 const DEPTH: u32 = 4;
 
 /// Who provides what. Cloning shares it.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Actions {
     shared: Arc<Shared>,
 }
 
+#[derive(Default)]
 struct Shared {
-    pool: Weak<Pool>,
     providers: RwLock<BTreeMap<Action, Weak<Loaded>>>,
 }
 
@@ -44,15 +40,6 @@ pub(crate) enum ActionError {
 }
 
 impl Actions {
-    pub(crate) fn new(pool: &Arc<Pool>) -> Actions {
-        Actions {
-            shared: Arc::new(Shared {
-                pool: Arc::downgrade(pool),
-                providers: RwLock::default(),
-            }),
-        }
-    }
-
     /// From now on these are called. Calls that are under way go on.
     pub(crate) fn set_providers(&self, providers: &BTreeMap<Action, Arc<Loaded>>) {
         let weak = providers
@@ -66,17 +53,14 @@ impl Actions {
         *held = weak.collect();
     }
 
-    /// Who provides `action` now, and where it runs.
-    pub(crate) fn provider(&self, action: Action) -> Option<(Arc<Loaded>, Arc<Pool>)> {
+    /// Who provides `action` now.
+    pub(crate) fn provider(&self, action: Action) -> Option<Arc<Loaded>> {
         let providers = self
             .shared
             .providers
             .read()
             .unwrap_or_else(PoisonError::into_inner);
-        Some((
-            providers.get(&action)?.upgrade()?,
-            self.shared.pool.upgrade()?,
-        ))
+        providers.get(&action)?.upgrade()
     }
 
     /// Has the provider of the action do what `call` says, within the provider's limits.
@@ -90,13 +74,13 @@ impl Actions {
         }
         let action = Action::of(&call);
         let none = ActionError::NoProvider(action.name());
-        let (provider, pool) = self.provider(action).ok_or(none)?;
+        let provider = self.provider(action).ok_or(none)?;
         let task = tokio::spawn(async move {
             let _timed = provider.counters.called();
             let limit = provider.limits.wall;
             let work = async {
                 let _permit = provider.permit().await?;
-                run(&pool, &provider, origin, call).await
+                provider.act(origin, call).await
             };
             let outcome = tokio::time::timeout(limit, work)
                 .await
@@ -109,42 +93,5 @@ impl Actions {
         });
         task.await
             .unwrap_or_else(|_| Err(ActionError::Failed("the supervisor is stopping".to_owned())))
-    }
-}
-
-/// One call in a fresh instance of `provider`, within its CPU time; the clock is the caller's matter.
-pub(crate) async fn run(
-    pool: &Pool,
-    provider: &Loaded,
-    origin: Origin,
-    call: ActionCall,
-) -> Result<ActionAnswer, Failure> {
-    let Some(slot) = pool.slot().await else {
-        return Err(Failure::Busy(pool.full()));
-    };
-    let mut instance = Instance::new(pool, provider, slot).await?;
-    instance.serve(origin);
-    let (exports, store) = (&instance.exports, &mut instance.store);
-    let meter = Arc::clone(&instance.meter);
-    let outcome = {
-        let calling = store.run_concurrent(async |accessor| exports.act(accessor, call).await);
-        let metered = Metered {
-            future: Box::pin(calling),
-            pool,
-            meter: &meter,
-        };
-        within_cpu(metered).await
-    };
-    match outcome {
-        Some(Ok(Ok(answer))) => Ok(answer),
-        Some(Ok(Err(error)) | Err(error)) => Err(Failure::of(
-            &error,
-            instance.store.data(),
-            &provider.limits,
-            meter.exceeded(),
-        )),
-        None => Err(Failure::Cpu {
-            limit: provider.limits.cpu,
-        }),
     }
 }

@@ -2,11 +2,10 @@
 //!
 //! What a provider answers is as hostile as any plugin's word: it is cut to what a person can read.
 
-use plugin_protocol::{ActionAnswer, ActionCall, BootAnswer, BootCall, CallerScope};
+use plugin_protocol::{ActionAnswer, ActionCall, BootAnswer, BootCall, CallerScope, Origin};
 pub use plugin_protocol::{BootComparison, BootSetting};
 
 use crate::actions::{ActionError, Actions};
-use crate::origin::Origin;
 use crate::text::cut;
 
 /// The most settings of a comparison or of a configuration that are looked at.

@@ -2,71 +2,30 @@
 //! where a bound is on all, one plugin has half of it at most, so that others have the other half.
 //!
 //! ```text
-//! places      instances at a time                DEFAULT_SLOTS of `config.rs`; half for one plugin
+//! places      instances at a time                DEFAULT_SLOTS of `host/plugin-protocol`; half for one plugin
 //! memory      linear memory of all instances     memory_of_board, or `memory_mib` in `[bounds]` of the policy; half for one
-//! waiting     for a place, a turn or memory      PATIENCE
-//! starting    ahead of calls, for each plugin    START_WITHIN
+//! waiting     for a place, a turn or memory      PATIENCE of `host/plugin-protocol`
+//! starting    ahead of calls, for each plugin    START_WITHIN of `host/plugin-runtime`
 //! log         lines, by plugin and over all      LINES_AT_ONCE, LINES_A_SECOND; half for one
 //! compiling   children, their memory and time    `Limits` of `host/sandbox`
 //! store       writes and bytes by plugin         `host/supervisor/src/plugin_writes.rs`
 //! journal     readers                            `os::Journal`
 //! ```
 
-use std::fmt;
-use std::time::Duration;
-
-/// How long a request waits for a place, for its turn with a plugin, or for memory, before it is refused: a crowd of
-/// clients on a slow device waits, and none is sent away.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
-
-/// How long a plugin may take to start for one to be made ahead; the calls of a plugin that takes longer make their
-/// own, within its limits.
-pub(crate) const START_WITHIN: Duration = Duration::from_secs(1);
-
 /// The least memory of all plugins, in bytes: a plugin with half of it can have all that a policy can give to one call.
 pub(crate) const LEAST_MEMORY: usize = 2 * sandbox::PLUGIN_MEMORY;
 /// Which part of a board's memory plugins have.
 const MEMORY_PART: u64 = 8;
-/// What a call waits for before it makes an instance, in bytes: about what a plugin in Rust begins with.
-pub(crate) const FIRST_MEMORY: usize = 2 << 20;
-
 /// Lines that all plugins may write to the log at once, after they wrote none for a while: as many as eight calls may.
 pub(crate) const LINES_AT_ONCE: u32 = 800;
 /// The same over time, in a second.
 pub(crate) const LINES_A_SECOND: u32 = 40;
 
 /// What plugins have of a board with so much memory, in bytes.
-pub(crate) fn memory_of_board(memory: u64) -> usize {
+#[must_use]
+pub fn memory_of_board(memory: u64) -> usize {
     let part = usize::try_from(memory / MEMORY_PART).unwrap_or(usize::MAX);
     part.max(LEAST_MEMORY)
-}
-
-/// A bound that a call has met: what there is of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Bound {
-    /// Calls of the plugin at a time.
-    Calls(usize),
-    /// Instances of all plugins.
-    Places(usize),
-    /// Memory of the plugin's instances, in bytes.
-    MemoryOfOne(usize),
-    /// Memory of all plugins' instances, in bytes.
-    MemoryOfAll(usize),
-}
-
-impl fmt::Display for Bound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Bound::Calls(count) => write!(f, "it takes {count} calls at a time"),
-            Bound::Places(count) => write!(f, "all {count} places of plugins are taken"),
-            Bound::MemoryOfOne(bytes) => {
-                write!(f, "its calls together have {} MiB of memory", bytes >> 20)
-            }
-            Bound::MemoryOfAll(bytes) => {
-                write!(f, "all plugins together have {} MiB of memory", bytes >> 20)
-            }
-        }
-    }
 }
 
 #[cfg(test)]

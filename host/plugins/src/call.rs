@@ -1,186 +1,173 @@
-//! The way of one call: body, slot, instance, guest, answer.
+//! The way of one call: body, turn, guest, answer.
 //!
 //! All of it runs on the caller's task. Dropping the future, or the body of the answer, drops the
 //! instance with all that it holds.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::Instant;
+use std::task::Poll;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use plugin_protocol::CallerScope;
+use plugin_protocol::{
+    AnswerBody, CallerScope, Failure, GuestAnswer, GuestError, GuestRequest, Origin, Outcome,
+    RequestHead, Serving,
+};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::Body;
-use crate::answer::{Answer, AnswerBody};
-use crate::bindings::platform::supervisor::types::{self, Body as GuestBody};
-use crate::failure::{Failure, failed};
-use crate::instance::Instance;
+use crate::answer_body::AnswerPieces;
+use crate::failure::{failed, failed_response};
 use crate::loaded::Loaded;
-use crate::origin::Origin;
 use crate::plugins::RouteMatch;
-use crate::pool::Pool;
-use crate::request_body::{RequestBody, Trouble};
-use crate::running::{GuestStream, Outcome, Running};
-use crate::spares::Spares;
+use crate::request_body::{self, Trouble};
 use crate::text::{self, one_line};
 
 /// The most of an error's code that is logged, in bytes.
 const CODE: usize = 64;
 
-/// What calls share.
-#[derive(Clone)]
-pub(crate) struct Calls {
-    pub(crate) pool: Arc<Pool>,
-    pub(crate) spares: Arc<Spares>,
+/// Calls the plugin of `matched` for a caller of this scope, and answers for it where it fails.
+pub(crate) async fn call<B>(
+    matched: RouteMatch,
+    scope: CallerScope,
+    request: Request<B>,
+) -> Response<Body>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: std::fmt::Display,
+{
+    let plugin = Arc::clone(&matched.plugin);
+    let name = plugin.manifest.name.as_str();
+    let _timed = plugin.counters.called();
+    let head_only = request.method() == Method::HEAD;
+    let called = outcome(matched, scope, request).await;
+    let responded = called.and_then(|called| match called.outcome {
+        Outcome::Answer(answer) => {
+            let streaming = (called.trouble, called.permit);
+            respond(&plugin, answer, streaming, head_only)
+        }
+        Outcome::Error(error) => Ok(error_response(name, error)),
+    });
+    responded.unwrap_or_else(|failure| {
+        plugin.failed(&failure);
+        failed_response(&failure, name)
+    })
 }
 
-impl Calls {
-    /// Calls the plugin of `matched` for a caller of this scope, and answers for it where it fails.
-    pub(crate) async fn call<B>(
-        &self,
-        matched: RouteMatch,
-        scope: CallerScope,
-        request: Request<B>,
-    ) -> Response<Body>
-    where
-        B: http_body::Body<Data = Bytes> + Send + 'static,
-        B::Error: std::fmt::Display,
-    {
-        let RouteMatch {
-            plugin,
-            route,
-            params,
-        } = matched;
-        let name = plugin.manifest.name.as_str();
-        let _timed = plugin.counters.called();
-        let head_only = request.method() == Method::HEAD;
-        let outcome = self.outcome(&plugin, (route, params), scope, request).await;
-        match outcome {
-            Ok(Outcome::Answer(answer)) => self.respond(&plugin, answer, head_only),
-            Ok(Outcome::Streaming((head, pieces), running)) => {
-                let mut response = Response::new(Body::empty());
-                if !head_only {
-                    let stream = GuestStream::new(Arc::clone(&plugin), running, pieces);
-                    *response.body_mut() = Body::stream(stream);
-                }
-                (*response.status_mut(), *response.headers_mut()) = (head.status, head.headers);
-                response
-            }
-            // Only a stream that has begun ends so.
-            Ok(Outcome::Streamed) => Response::new(Body::empty()),
-            Ok(Outcome::Error(error)) => {
-                let status = StatusCode::from_u16(error.status)
-                    .ok()
-                    .filter(|status| status.is_client_error() || status.is_server_error());
-                let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-                // Escaped into JSON it may be six times as long.
-                let message = text::cut(error.message);
-                tracing::debug!(
-                    plugin = name,
-                    "answered {status} (`{}`): {}",
-                    one_line(&error.code, CODE),
-                    one_line(&message, text::LONGEST)
-                );
-                failed(status, &message)
-            }
-            Err(failure) => {
-                plugin.failed(&failure);
-                failure.response(name)
-            }
-        }
-    }
+/// What came of a call, and what it has for as long as it goes on.
+struct Called {
+    outcome: Outcome,
+    trouble: Arc<Trouble>,
+    permit: OwnedSemaphorePermit,
+}
 
-    async fn outcome<B>(
-        &self,
-        plugin: &Arc<Loaded>,
-        (route, params): (usize, Vec<(String, String)>),
-        scope: CallerScope,
-        request: Request<B>,
-    ) -> Result<Outcome, Failure>
-    where
-        B: http_body::Body<Data = Bytes> + Send + 'static,
-        B::Error: std::fmt::Display,
-    {
-        let (parts, body) = request.into_parts();
-        let trouble = Arc::<Trouble>::default();
-        let (wall, limit) = (plugin.limits.wall, plugin.limits.body);
-        let body = tokio::time::timeout(wall, RequestBody::read(body, limit, &trouble))
-            .await
-            .map_err(|_| {
-                Failure::BodyIncomplete(format!("it did not come within {} ms", wall.as_millis()))
-            })??;
-        let permit = plugin.permit().await?;
-        let pattern = plugin
-            .manifest
-            .routes
-            .get(route)
-            .map_or("", |route| route.pattern.as_str());
-        let request = guest_request(&parts, pattern, params);
-        let answered = tokio::time::timeout(wall, async {
-            let mut instance = self.instance(plugin).await?;
-            instance.serve(Origin::outside(scope));
-            let request = (request, body, Arc::clone(&trouble));
-            Running::new(self, plugin, instance, request, permit)
-                .until_head()
-                .await
-        });
-        let outcome = answered.await.unwrap_or(Err(Failure::Wall { limit: wall }));
-        if outcome.is_err() {
-            self.spares.replace(plugin, None);
+async fn outcome<B>(
+    RouteMatch {
+        plugin,
+        route,
+        params,
+    }: RouteMatch,
+    scope: CallerScope,
+    request: Request<B>,
+) -> Result<Called, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: std::fmt::Display,
+{
+    let (parts, body) = request.into_parts();
+    let trouble = Arc::<Trouble>::default();
+    let (wall, limit) = (plugin.limits.wall, plugin.limits.body);
+    let body = tokio::time::timeout(wall, request_body::read(body, limit, &trouble))
+        .await
+        .map_err(|_| {
+            Failure::BodyIncomplete(format!("it did not come within {} ms", wall.as_millis()))
+        })??;
+    let permit = plugin.permit().await?;
+    plugin.make_folders().await;
+    let pattern = plugin
+        .manifest
+        .routes
+        .get(route)
+        .map_or("", |route| route.pattern.as_str());
+    let head = guest_request(&parts, pattern, params);
+    let serving = Serving::next(Origin::outside(scope));
+    let mut answered = pin!(plugin.guest.call(serving, GuestRequest { head, body }));
+    let answered = poll_fn(|context| {
+        let polled = answered.as_mut().poll(context);
+        // What is made of a request that was cut short is no answer to it.
+        match trouble.failure(limit) {
+            Some(failure) => Poll::Ready(Err(failure)),
+            None => polled,
         }
-        outcome
-    }
+    });
+    let answered = tokio::time::timeout(wall, answered).await;
+    let outcome = answered.unwrap_or(Err(Failure::Wall { limit: wall }))?;
+    Ok(Called {
+        outcome,
+        trouble,
+        permit,
+    })
+}
 
-    /// One that is ready, or else a fresh one.
-    async fn instance(&self, plugin: &Arc<Loaded>) -> Result<Instance, Failure> {
-        if let Some(mut ready) = self.spares.take(plugin) {
-            ready.wake();
-            return Ok(ready);
+fn respond(
+    plugin: &Arc<Loaded>,
+    answer: GuestAnswer,
+    (trouble, permit): (Arc<Trouble>, OwnedSemaphorePermit),
+    head_only: bool,
+) -> Result<Response<Body>, Failure> {
+    let GuestAnswer { head, body } = answer;
+    let mut response = Response::new(Body::empty());
+    (*response.status_mut(), *response.headers_mut()) = (head.status, head.headers);
+    let bodiless = matches!(
+        head.status,
+        StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED
+    );
+    match body {
+        AnswerBody::Whole(bytes) if bytes.len() > plugin.limits.body => {
+            let limit = plugin.limits.body;
+            let what = format!("{} bytes, more than its {limit}", bytes.len());
+            return Err(Failure::BadAnswer(what));
         }
-        // Where none is free, a spare of some other plugin's is less urgent than this call.
-        let slot = match self.pool.try_slot().or_else(|| self.spares.give_up_one()) {
-            Some(slot) => slot,
-            None => {
-                let slot = self.pool.slot().await;
-                slot.ok_or_else(|| Failure::Busy(self.pool.full()))?
+        AnswerBody::Whole(bytes) if head_only && !bodiless => {
+            response
+                .headers_mut()
+                .insert(header::CONTENT_LENGTH, HeaderValue::from(bytes.len()));
+        }
+        _ if bodiless || head_only => {}
+        AnswerBody::Whole(bytes) => *response.body_mut() = Body::from(bytes),
+        AnswerBody::Stream(stream) => {
+            *response.body_mut() = Body::stream(AnswerPieces {
+                stream: Some(stream),
+                plugin: Arc::clone(plugin),
+                trouble,
+                _permit: permit,
+            });
+        }
+        AnswerBody::Journal(answer) => {
+            if let Some(journal) = plugin.host.journal(&answer) {
+                *response.body_mut() = Body::stream(journal);
             }
-        };
-        let share = &plugin.around.memory_share;
-        // The same of memory.
-        while !share.has_room() && self.spares.give_up_one().is_some() {}
-        share.room().await.map_err(Failure::Busy)?;
-        let begun = Instant::now();
-        let started = Instance::new(&self.pool, plugin, slot).await;
-        let took = started.is_ok().then(|| begun.elapsed());
-        self.spares.started(plugin, took);
-        started
+        }
     }
+    Ok(response)
+}
 
-    fn respond(&self, plugin: &Arc<Loaded>, answer: Answer, head_only: bool) -> Response<Body> {
-        let Answer { head, body } = answer;
-        let mut response = Response::new(Body::empty());
-        (*response.status_mut(), *response.headers_mut()) = (head.status, head.headers);
-        let bodiless = matches!(
-            head.status,
-            StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED
-        );
-        match body {
-            _ if bodiless => {}
-            AnswerBody::Whole(bytes) if head_only => {
-                response
-                    .headers_mut()
-                    .insert(header::CONTENT_LENGTH, HeaderValue::from(bytes.len()));
-            }
-            _ if head_only => {}
-            AnswerBody::Whole(bytes) => *response.body_mut() = Body::from(bytes),
-            AnswerBody::Spliced(stream) => {
-                *response.body_mut() =
-                    Body::stream(stream.into_body(Arc::clone(&plugin.around.name)));
-            }
-            AnswerBody::Journal(stream) => *response.body_mut() = Body::stream(stream),
-        }
-        response
-    }
+/// What the caller gets where the plugin answered an error of its own.
+fn error_response(plugin: &str, error: GuestError) -> Response<Body> {
+    let status = StatusCode::from_u16(error.status)
+        .ok()
+        .filter(|status| status.is_client_error() || status.is_server_error());
+    let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    // Escaped into JSON it may be six times as long.
+    let message = text::cut(error.message);
+    tracing::debug!(
+        plugin,
+        "answered {status} (`{}`): {}",
+        one_line(&error.code, CODE),
+        one_line(&message, text::LONGEST)
+    );
+    failed(status, &message)
 }
 
 /// The request as the guest gets it, but for the body.
@@ -188,7 +175,7 @@ fn guest_request(
     parts: &http::request::Parts,
     route: &str,
     params: Vec<(String, String)>,
-) -> types::Request {
+) -> RequestHead {
     let method = if parts.method == Method::HEAD {
         Method::GET
     } else {
@@ -209,7 +196,7 @@ fn guest_request(
     } else {
         query.to_owned()
     };
-    types::Request {
+    RequestHead {
         method: method.as_str().to_owned(),
         path: parts.uri.path().to_owned(),
         route: route.to_owned(),
@@ -218,6 +205,5 @@ fn guest_request(
         headers: headers
             .map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()))
             .collect(),
-        body: GuestBody::Empty,
     }
 }

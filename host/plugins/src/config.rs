@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-pub use plugin_protocol::{CloudRefusal, DataError, HostNameError, Identity, LocksError};
+use plugin_protocol::GuestRuntime;
+pub use plugin_protocol::{
+    CloudRefusal, DEFAULT_SLOTS, DataError, HostNameError, Identity, LocksError,
+};
 
 /// All that [`crate::Plugins::start`] needs.
 pub struct PluginsConfig {
@@ -18,6 +21,8 @@ pub struct PluginsConfig {
     /// Whether files get what the policy gives to the names that they claim without being pinned to them: for
     /// developers.
     pub allow_unpinned: bool,
+    /// Where plugins run.
+    pub runtime: Arc<dyn GuestRuntime>,
     /// Where compiled plugins are kept.
     pub cache: sandbox::Cache,
     /// The supervisor's folder of state; `leds/` in it holds what LEDs showed before a plugin took them.
@@ -45,15 +50,7 @@ pub struct PluginsConfig {
     pub core_routes: Vec<(&'static str, &'static str)>,
     /// The memory of the board, in bytes: plugins together have a share of it.
     pub board_memory: u64,
-    /// Gives what the heap keeps back to the system; called once plugins have come to rest.
-    pub return_memory: Option<fn()>,
-    /// How many instances can be there at a time, spares included; [`DEFAULT_SLOTS`] unless there is a
-    /// reason.
-    pub slots: usize,
 }
-
-/// How many instances the pool holds. A slot costs address space (32 MiB) but no memory until it is used.
-pub const DEFAULT_SLOTS: usize = 32;
 
 /// What the supervisor knows of its device.
 pub trait Device: Send + Sync + 'static {

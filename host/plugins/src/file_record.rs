@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use minisign_verify::PublicKey;
+use plugin_protocol::GuestCode;
 use tokio::task::AbortHandle;
-use wasmtime::component::Component;
 
 use crate::loaded::Loaded;
 use crate::policy::Grants;
@@ -41,7 +41,7 @@ pub(crate) enum NativeCode {
     /// It was not there, and is to be compiled.
     Missing,
     Compiling(#[expect(dead_code, reason = "held for its drop")] Task),
-    Ready(Component),
+    Ready(Arc<dyn GuestCode>),
 }
 
 /// Why a content does not load.

@@ -4,17 +4,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use plugin_protocol::{ActionAnswer, ActionCall};
+use plugin_protocol::{ActionAnswer, ActionCall, Failure, Origin};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::actions::{self, Actions};
-use crate::failure::Failure;
+use crate::actions::Actions;
 use crate::loaded::Loaded;
 use crate::manifest::Action;
-use crate::origin::Origin;
-use crate::pool::Pool;
 use crate::text::{LONGEST, one_line};
 
 /// How long the device shows itself after the latest request (device API, "Limits").
@@ -126,7 +123,7 @@ impl Shared {
     async fn run(&self, origin: Origin) {
         loop {
             let outcome = match self.actions.provider(Action::Identify) {
-                Some((provider, pool)) => self.call(&pool, &provider, origin.clone()).await,
+                Some(provider) => self.call(&provider, origin.clone()).await,
                 None => Ok(()),
             };
             let mut state = self.lock();
@@ -141,11 +138,11 @@ impl Shared {
     }
 
     /// One call in a fresh instance, ended by force soon after the window.
-    async fn call(&self, pool: &Pool, provider: &Loaded, origin: Origin) -> Result<(), String> {
+    async fn call(&self, provider: &Loaded, origin: Origin) -> Result<(), String> {
         let name = provider.manifest.name.as_str();
         let _timed = provider.counters.called();
         let outcome = tokio::select! {
-            outcome = call(pool, provider, origin) => outcome,
+            outcome = call(provider, origin) => outcome,
             limit = self.past_window() => Err(Failure::Wall { limit }),
         };
         match outcome {
@@ -174,12 +171,8 @@ impl Shared {
     }
 }
 
-async fn call(
-    pool: &Pool,
-    provider: &Loaded,
-    origin: Origin,
-) -> Result<Result<(), String>, Failure> {
-    match actions::run(pool, provider, origin, ActionCall::Identify).await? {
+async fn call(provider: &Loaded, origin: Origin) -> Result<Result<(), String>, Failure> {
+    match provider.act(origin, ActionCall::Identify).await? {
         ActionAnswer::Identify(answer) => Ok(answer),
         _ => Err(Failure::BadAnswer("it answered another call".to_owned())),
     }

@@ -10,69 +10,56 @@
 #![warn(missing_docs)]
 
 mod absent;
-mod action_exports;
 mod actions;
-mod answer;
+mod answer_body;
 mod assembly;
-mod bindings;
 mod blocking;
 mod boards;
 mod body;
 mod boot_config;
 mod bounds;
 mod call;
-mod capabilities;
 mod capability;
 mod claims;
 mod config;
 mod embed;
-mod exports;
 mod failure;
 mod file_record;
 mod grants;
-mod guest;
 mod holdings;
 mod identify;
-mod instance;
-mod instance_host;
 mod keys;
 mod limits;
-mod linker;
 mod loaded;
 mod loader;
 mod log_lines;
 mod manifest;
-mod memory_budget;
-mod meter;
 mod newest;
-mod origin;
 mod owners;
 mod pattern;
 mod pins;
+mod plugin_host;
 mod plugins;
 mod policy;
-mod pool;
 mod provision;
 mod report;
 mod request_body;
 mod route_grants;
 mod routes;
-mod running;
 mod settled_file;
 mod signature;
-mod spares;
 mod stock;
 mod surroundings;
 mod table;
-mod text;
-mod ticker;
 mod trust;
-mod wasi;
 mod watch;
+
+use plugin_protocol::text;
 
 pub use absent::Absent;
 pub use body::{Body, BodyError};
 pub use boot_config::{BootComparison, BootConfigError, BootSetting};
+pub use bounds::memory_of_board;
 pub use capability::Capability;
 pub use config::{
     AppLocks, Cloud, CloudRefusal, DEFAULT_SLOTS, DataError, Device, HeldLocks, HostName,

@@ -6,22 +6,8 @@
 
 use std::time::Duration;
 
+pub use plugin_protocol::Limits;
 use serde::Deserialize;
-
-/// What one call may use.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
-    /// Linear memory, in bytes.
-    pub memory: usize,
-    /// CPU time. Time spent waiting does not count.
-    pub cpu: Duration,
-    /// Time by the clock, until the answer begins.
-    pub wall: Duration,
-    /// A request's body, and an answer's unless it is a stream; in bytes.
-    pub body: usize,
-    /// Calls at the same time.
-    pub concurrency: usize,
-}
 
 /// What a plugin has where neither its manifest nor the policy says otherwise.
 pub const DEFAULTS: Limits = Limits {
@@ -174,11 +160,9 @@ impl Asked {
     }
 }
 
-impl Limits {
-    /// What a plugin gets.
-    pub(crate) fn of(manifest: &Asked, policy: &Asked) -> Limits {
-        policy.over(manifest.over(DEFAULTS))
-    }
+/// What a plugin gets.
+pub(crate) fn of(manifest: &Asked, policy: &Asked) -> Limits {
+    policy.over(manifest.over(DEFAULTS))
 }
 
 #[cfg(test)]
@@ -191,7 +175,7 @@ mod tests {
 
     #[test]
     fn the_policy_decides_over_the_manifest_and_the_manifest_over_the_defaults() {
-        let limits = Limits::of(
+        let limits = of(
             &asked("memory_mib = 4\ncpu_ms = 5"),
             &asked("memory_mib = 8"),
         );

@@ -1,27 +1,28 @@
 //! One version of a plugin, ready to be called: checked, compiled and linked.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use plugin_protocol::{
+    ActionAnswer, ActionCall, Bound, Failure, GuestCode, GuestPlugin, GuestRuntime, HostCalls,
+    Origin, PATIENCE, Serving,
+};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use wasmtime::component::types::ComponentItem;
-use wasmtime::component::{Component, InstancePre};
 
 use crate::actions::Actions;
-use crate::bounds::{Bound, PATIENCE};
+use crate::blocking::blocking;
 use crate::config::{AppLocks, Cloud, Device, HostName, PluginData};
-use crate::exports::ExportIndices;
-use crate::failure::Failure;
+use crate::failure;
 use crate::grants::{self, GrantError};
-use crate::guest::Guest;
 use crate::identify::Identify;
-use crate::limits::Limits;
-use crate::linker::Linkers;
+use crate::limits::{self, Limits};
+use crate::log_lines::LineBudget;
 use crate::manifest::Manifest;
+use crate::plugin_host::PluginHost;
 use crate::policy::{Grants, PolicyFiles};
-use crate::pool::Pool;
 use crate::provision::led::Leds;
 use crate::provision::led_memory::LedMemory;
 use crate::signature::Signatures;
@@ -38,8 +39,10 @@ pub(crate) struct Loaded {
     /// Whether the policy names this device's board for it: it goes before a provider for all boards.
     pub(crate) is_boards_own: bool,
     pub(crate) around: Arc<Surroundings>,
-    pub(crate) pre: InstancePre<Guest>,
-    pub(crate) exports: ExportIndices,
+    pub(crate) host: Arc<PluginHost>,
+    /// What it was made from.
+    pub(crate) code: Arc<dyn GuestCode>,
+    pub(crate) guest: Arc<dyn GuestPlugin>,
     /// How many calls it takes at a time, and how many more it takes now.
     pub(crate) at_once: usize,
     pub(crate) calls: Arc<Semaphore>,
@@ -61,11 +64,36 @@ impl Loaded {
     /// plugin's fault.
     pub(crate) fn failed(&self, failure: &Failure) {
         let name = &self.manifest.name;
-        failure.log(name);
+        failure::log(failure, name);
         if failure.is_the_plugins() {
             let message = failure.message(name);
             self.around.device.faulted(name, &message);
             self.counters.failed(message);
+        }
+    }
+
+    /// Has it do what it provides.
+    pub(crate) async fn act(
+        &self,
+        origin: Origin,
+        call: ActionCall,
+    ) -> Result<ActionAnswer, Failure> {
+        self.make_folders().await;
+        self.guest.act(Serving::next(origin), call).await
+    }
+
+    /// Makes the folders that the policy has made where they are missing. One that cannot be made the plugin does not
+    /// see.
+    pub(crate) async fn make_folders(&self) {
+        let folders = self.around.grants.files.iter();
+        let missing = folders.filter(|folder| folder.create && !folder.host.is_dir());
+        for folder in missing {
+            let host = folder.host.clone();
+            let made = blocking(move || fs::create_dir_all(host)).await;
+            if let Some(Err(error)) = made {
+                let (host, plugin) = (folder.host.display(), &*self.around.name);
+                tracing::warn!(plugin, "the folder `{host}` cannot be made: {error}");
+            }
         }
     }
 
@@ -144,7 +172,10 @@ impl Drop for Timed<'_> {
 
 /// What it takes to load plugins.
 pub(crate) struct Workshop {
-    pub(crate) pool: Arc<Pool>,
+    pub(crate) runtime: Arc<dyn GuestRuntime>,
+    /// What plugins have of the board's memory, unless the policy says otherwise, in bytes.
+    pub(crate) memory_of_board: usize,
+    pub(crate) lines: Arc<LineBudget>,
     pub(crate) cache: sandbox::Cache,
     pub(crate) policy_files: PolicyFiles,
     /// Whether files get what the policy gives their names without being pinned.
@@ -164,7 +195,6 @@ pub(crate) struct Workshop {
     pub(crate) journal: os::Journal,
     pub(crate) identify: Identify,
     pub(crate) actions: Actions,
-    pub(crate) linkers: Linkers,
 }
 
 /// Why a version is not loaded.
@@ -188,9 +218,17 @@ pub(crate) enum LoadError {
 
 impl Workshop {
     /// The native code of the component of this digest, where it was compiled before.
-    pub(crate) async fn compiled(&self, digest: &str) -> Option<Component> {
-        let (profile, engine) = (sandbox::Profile::Plugin, &self.pool.engine);
-        self.cache.find(digest, profile, engine).await
+    pub(crate) async fn compiled(&self, digest: &str) -> Option<Arc<dyn GuestCode>> {
+        let file = self.cache.find_file(digest, sandbox::Profile::Plugin);
+        let file = file.await?;
+        match self.runtime.open(file.clone()).await {
+            Ok(code) => Some(code),
+            Err(reason) => {
+                tracing::info!("`{}` does not load: {reason}", file.display());
+                self.cache.discard(file).await;
+                None
+            }
+        }
     }
 
     /// The native code of the component in `file`, in this [edition](sandbox::Source::edition) of it.
@@ -200,42 +238,35 @@ impl Workshop {
         digest: &str,
         edition: String,
         wasm: &[u8],
-    ) -> Result<Component, LoadError> {
+    ) -> Result<Arc<dyn GuestCode>, LoadError> {
         let name = file.display().to_string();
         let source = sandbox::Source::with_digest(&name, wasm, digest.to_owned());
         let source = source.edition(edition);
-        let (profile, engine) = (sandbox::Profile::Plugin, &self.pool.engine);
-        Ok(self.cache.load(&source, profile, engine).await?)
+        let cache = &self.cache;
+        let compiled = cache
+            .compile_file(&source, sandbox::Profile::Plugin)
+            .await?;
+        match self.runtime.open(compiled.clone()).await {
+            Ok(code) => Ok(code),
+            Err(reason) => {
+                cache.discard(compiled).await;
+                Err(cache.unusable(&source, reason).into())
+            }
+        }
     }
 
     /// Makes a component with this manifest ready to be called with these grants.
     pub(crate) fn link(
         &self,
-        component: &Component,
+        code: &Arc<dyn GuestCode>,
         digest: String,
         signatures: Signatures,
         manifest: Manifest,
         grants: Grants,
         counters: Arc<Counters>,
     ) -> Result<Loaded, LoadError> {
-        let engine = &self.pool.engine;
-        let types = component.component_type();
-        let interface = |(name, item): (&str, _)| {
-            // A bare type is no import that anything could come through, and so is an instance of such: what
-            // exports an interface may import it for its types.
-            let reaches = match item {
-                ComponentItem::ComponentFunc(_) => true,
-                ComponentItem::ComponentInstance(instance) => instance
-                    .exports(engine)
-                    .any(|(_, item)| !matches!(item.ty, ComponentItem::Type(_))),
-                _ => false,
-            };
-            reaches.then(|| name.to_owned())
-        };
-        let imports: Vec<String> = types
-            .imports(engine)
-            .filter_map(|(name, item)| interface((name, item.ty)))
-            .collect();
+        let facts = code.facts();
+        let imports = &facts.imports;
         grants::check(
             &manifest,
             imports.iter().map(String::as_str),
@@ -243,19 +274,14 @@ impl Workshop {
             &self.policy_files.owner,
         )?;
 
-        let link = |error: wasmtime::Error| LoadError::Link(format!("{error:#}"));
-        let pre = self
-            .linkers
-            .granted(engine, &grants.grants, |linker| {
-                linker.instantiate_pre(component)
-            })
-            .map_err(link)?;
-        let exports = ExportIndices::of(&pre);
-        if !manifest.routes.is_empty() && exports.handler.is_none() {
+        if let Some(error) = &facts.link_error {
+            return Err(LoadError::Link(error.clone()));
+        }
+        if !manifest.routes.is_empty() && !facts.has_handler {
             return Err(LoadError::NoHandler);
         }
         let mut provides = manifest.provides.iter();
-        if let Some(action) = provides.find(|action| !exports.have(**action)) {
+        if let Some(action) = provides.find(|action| !facts.actions.contains(action)) {
             return Err(LoadError::NoAction(action.name()));
         }
         // A manifest is its file's own word: the layout's files are believed, and what others get beyond the defaults
@@ -265,26 +291,30 @@ impl Workshop {
         } else {
             manifest.limits.within_defaults()
         };
-        let limits = Limits::of(&asked, &grants.limits);
+        let limits = limits::of(&asked, &grants.limits);
         let is_boards_own = grants.boards.include(&self.device.identity().device_type);
         // However many a plugin asks for, others get their turn.
-        let at_once = limits.concurrency.min((self.pool.slots() / 2).max(1));
+        let at_once = limits.concurrency.min((self.runtime.slots() / 2).max(1));
+        let host = PluginHost::new(self.surroundings(&manifest.name, grants));
+        let host = Arc::new(host);
+        let calls: Arc<dyn HostCalls> = Arc::clone(&host) as _;
         Ok(Loaded {
-            around: Arc::new(self.surroundings(&manifest.name, grants, limits.memory)),
+            guest: code.plugin(host.around.blueprint(&limits), calls),
+            code: Arc::clone(code),
+            around: Arc::clone(&host.around),
+            host,
             manifest,
             digest,
             signatures,
             limits,
             is_boards_own,
-            pre,
-            exports,
             at_once,
             calls: Arc::new(Semaphore::new(at_once)),
             counters,
         })
     }
 
-    fn surroundings(&self, name: &str, grants: Grants, memory: usize) -> Surroundings {
+    fn surroundings(&self, name: &str, grants: Grants) -> Surroundings {
         let config = self.plugin_config.get(name).and_then(toml::Value::as_table);
         let led_folder = config
             .and_then(|table| table.get("led_folder"))
@@ -299,9 +329,7 @@ impl Workshop {
                 memory: Arc::clone(&self.led_memory),
             },
             grants,
-            memory,
-            memory_share: self.pool.memory.share(),
-            lines: self.pool.lines.share(),
+            lines: self.lines.share(),
             device: Arc::clone(&self.device),
             os: Arc::clone(&self.os),
             journal: self.journal.clone(),

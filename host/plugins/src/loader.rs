@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use minisign_verify::PublicKey;
+use plugin_protocol::GuestCode;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use wasmtime::component::Component;
 
 use crate::assembly::{Assembly, ExpectedPlugin};
 use crate::claims::Claims;
@@ -62,12 +62,12 @@ enum TaskOutput {
     Found {
         file: PathBuf,
         digest: String,
-        component: Option<Component>,
+        component: Option<Arc<dyn GuestCode>>,
     },
     Compiled {
         file: PathBuf,
         digest: String,
-        component: Result<Component, String>,
+        component: Result<Arc<dyn GuestCode>, String>,
     },
 }
 
@@ -215,9 +215,9 @@ impl Loader {
             Ok(policy) => {
                 self.policy_problem = None;
                 self.keys = policy.keys().public_keys().cloned().collect();
-                let pool = &self.workshop.pool;
-                let memory = policy.memory_of_all().unwrap_or(pool.memory_of_board);
-                pool.memory.set_most(memory);
+                let workshop = &self.workshop;
+                let memory = policy.memory_of_all().unwrap_or(workshop.memory_of_board);
+                workshop.runtime.set_memory(memory);
                 self.policy = policy;
             }
             // What was granted stays granted: a slip of the pen takes no plugin down.

@@ -5,7 +5,7 @@
 //! number and length of all that is in it are bounded before anyone looks at it.
 
 use http::Method;
-use plugin_protocol::ActionCall;
+pub use plugin_protocol::Action;
 use semver::Version;
 use serde::Deserialize;
 use wasmparser::{Parser, Payload};
@@ -60,49 +60,6 @@ pub struct Route {
     pub method: Method,
     /// The path.
     pub pattern: Pattern,
-}
-
-/// A typed action that plugins provide.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Action {
-    /// Shows which device this is (`wit/identify.wit`).
-    Identify,
-    /// Configures the redirector of connections (`wit/proxy-redirector.wit`).
-    ProxyRedirector,
-    /// Writes the boot configuration of a family of boards (`wit/boot-config.wit`).
-    BootConfig,
-}
-
-impl Action {
-    /// The action that a call is of.
-    pub(crate) fn of(call: &ActionCall) -> Action {
-        match call {
-            ActionCall::Identify => Action::Identify,
-            ActionCall::Proxy(_) => Action::ProxyRedirector,
-            ActionCall::BootConfig(_) => Action::BootConfig,
-        }
-    }
-
-    /// The name in manifests, which is the exported interface's.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Action::Identify => "identify",
-            Action::ProxyRedirector => "proxy-redirector",
-            Action::BootConfig => "boot-config",
-        }
-    }
-
-    /// What a plugin needs that has it done by another; `None` where the host alone has it done.
-    #[must_use]
-    pub fn capability(self) -> Option<Capability> {
-        match self {
-            Action::Identify => Some(Capability::Identify),
-            Action::ProxyRedirector => Some(Capability::ProxyRedirector),
-            Action::BootConfig => None,
-        }
-    }
 }
 
 /// A capability that a plugin needs.

@@ -5,23 +5,22 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
+use plugin_protocol::{GuestRuntime, Origin};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::actions::Actions;
 use crate::boot_config;
-use crate::call::Calls;
+use crate::bounds;
+use crate::call;
 use crate::identify::Identify;
-use crate::linker::Linkers;
 use crate::loaded::{Loaded, Workshop};
 use crate::loader::Loader;
-use crate::origin::Origin;
+use crate::log_lines::LineBudget;
 use crate::policy::PolicyFiles;
-use crate::pool::Pool;
 use crate::provision::led_memory::LedMemory;
 use crate::routes::{Lookup, Reserved};
-use crate::spares::Spares;
 use crate::table::{Table, TableLookup};
 use crate::watch::Watch;
 use crate::{
@@ -44,7 +43,7 @@ pub struct Plugins {
 struct Inner {
     /// Ends with the task that takes up changed plugins.
     table: watch::Receiver<Arc<Table>>,
-    calls: Calls,
+    runtime: Arc<dyn GuestRuntime>,
     identify: Identify,
     actions: Actions,
     reloading: Mutex<Option<JoinHandle<()>>>,
@@ -62,9 +61,6 @@ pub enum StartError {
     /// A core route is no pattern.
     #[error(transparent)]
     CoreRoute(#[from] PatternError),
-    /// The wasm engine does not start.
-    #[error("cannot start the wasm engine: {0}")]
-    Engine(String),
 }
 
 /// Who answers a request.
@@ -121,10 +117,8 @@ impl Plugins {
         if config.allow_unpinned {
             tracing::warn!("{UNPINNED}");
         }
-        let pool = Pool::new(config.slots, config.board_memory)
-            .map_err(|error| StartError::Engine(format!("{error:#}")))?;
-        let pool = Arc::new(pool);
-        let actions = Actions::new(&pool);
+        let runtime = config.runtime;
+        let actions = Actions::default();
         let identify = Identify::new(&actions);
         let changed = Arc::new(Notify::new());
         let allow_unpinned = config.allow_unpinned;
@@ -135,7 +129,9 @@ impl Plugins {
         };
         let watch = Watch::start(&config.plugin_dirs, &policy_files, Arc::clone(&changed));
         let workshop = Arc::new(Workshop {
-            pool: Arc::clone(&pool),
+            runtime: Arc::clone(&runtime),
+            memory_of_board: bounds::memory_of_board(config.board_memory),
+            lines: Arc::<LineBudget>::default(),
             cache: config.cache,
             policy_files,
             allow_unpinned: config.allow_unpinned,
@@ -152,12 +148,7 @@ impl Plugins {
             journal: config.journal,
             identify: identify.clone(),
             actions: actions.clone(),
-            linkers: Linkers::default(),
         });
-        let calls = Calls {
-            spares: Arc::new(Spares::start(Arc::clone(&pool), config.return_memory)),
-            pool,
-        };
         let (watch, watch_problem) = match watch {
             Ok(watch) => (Some(watch), None),
             Err(error) => {
@@ -174,7 +165,6 @@ impl Plugins {
             busy_since: Arc::clone(&busy_since),
             table: publisher,
             actions: actions.clone(),
-            spares: Arc::clone(&calls.spares),
             loader: Loader::new(workshop, config.plugin_dirs, reserved),
         };
         let reloading = Some(tokio::spawn(reload.run(watch, changed)));
@@ -182,7 +172,7 @@ impl Plugins {
         Ok(Plugins {
             inner: Arc::new(Inner {
                 table,
-                calls,
+                runtime,
                 identify,
                 actions,
                 reloading,
@@ -259,7 +249,7 @@ impl Plugins {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: std::fmt::Display,
     {
-        self.inner.calls.call(route, scope, request).await
+        call::call(route, scope, request).await
     }
 
     /// Makes the device show itself for 15 seconds from now (`POST /v1/blink`, by a caller of this scope). Returns at
@@ -338,10 +328,7 @@ impl Plugins {
     /// not load is none of it.
     #[must_use]
     pub fn runtime_problems(&self) -> Vec<String> {
-        let mut problems = self.inner.calls.pool.problems();
-        if !self.inner.calls.spares.are_cleared() {
-            problems.push("the task that clears away what plugins used has ended".to_owned());
-        }
+        let mut problems = self.inner.runtime.problems();
         let reloading = self
             .inner
             .reloading
@@ -410,7 +397,6 @@ fn follow(watch: &mut Watch) {
 struct Reload {
     table: watch::Sender<Arc<Table>>,
     actions: Actions,
-    spares: Arc<Spares>,
     loader: Loader,
     busy_since: Arc<Mutex<Option<Instant>>>,
 }
@@ -441,7 +427,6 @@ impl Reload {
         self.actions.set_providers(&next.providers);
         self.table.send_replace(Arc::new(next));
         drop(before);
-        self.spares.forget_unloaded();
         let mut busy_since = self
             .busy_since
             .lock()

@@ -14,11 +14,10 @@ pub(crate) mod update_lock;
 
 use std::sync::Arc;
 
-use plugin_protocol::{CapabilityAnswer as Answer, CapabilityCall as Call, Handle};
+use plugin_protocol::{CapabilityAnswer as Answer, CapabilityCall as Call, Handle, Origin};
 
 use crate::capability::Capability;
 use crate::holdings::Holdings;
-use crate::origin::Origin;
 use crate::surroundings::Surroundings;
 
 /// A call that no instance makes of which the host has linked what is granted: it gets no answer, and ends.

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use plugin_protocol::{Blueprint, FolderView, Limits};
+
 use crate::actions::Actions;
 use crate::config::{AppLocks, Cloud, Device, HostName, PluginData};
 use crate::identify::Identify;
 use crate::log_lines::LineShare;
-use crate::memory_budget::MemoryShare;
 use crate::pins::Pin;
 use crate::policy::Grants;
 use crate::provision::led::Leds;
@@ -20,10 +21,6 @@ pub(crate) struct Surroundings {
     pub(crate) config: String,
     /// What the policy grants it.
     pub(crate) grants: Grants,
-    /// How much linear memory an instance may have, in bytes.
-    pub(crate) memory: usize,
-    /// What all its instances have of the memory of all plugins.
-    pub(crate) memory_share: Arc<MemoryShare>,
     /// The lines that it may write to the log.
     pub(crate) lines: LineShare,
     pub(crate) device: Arc<dyn Device>,
@@ -39,6 +36,26 @@ pub(crate) struct Surroundings {
 }
 
 impl Surroundings {
+    /// What its instances are made from, each call of which may use so much.
+    pub(crate) fn blueprint(&self, limits: &Limits) -> Blueprint {
+        let folders = self.grants.files.iter();
+        Blueprint {
+            name: self.name.to_string(),
+            config: self.config.clone(),
+            grants: self.grants.grants.clone(),
+            limits: limits.clone(),
+            folders: folders
+                .map(|folder| FolderView {
+                    host: folder.host.clone(),
+                    guest: folder.guest.clone(),
+                    write: folder.write,
+                    // One that is to be made is there by now, or could not be made.
+                    optional: folder.optional || folder.create,
+                })
+                .collect(),
+        }
+    }
+
     /// Whose stored data the plugin reads and writes: what a pinned file has kept is not an unpinned one's.
     pub(crate) fn data_owner(&self) -> Cow<'_, str> {
         if self.grants.pin == Pin::None {

@@ -57,6 +57,10 @@ impl<'a> Source<'a> {
         }
     }
 
+    fn stem(&self, profile: Profile) -> String {
+        entries::stem(&self.digest, profile.name(), &settings(profile))
+    }
+
     /// With a word that changes when somebody wants it tried again though it failed before.
     #[must_use]
     pub fn edition(mut self, edition: String) -> Source<'a> {
@@ -187,54 +191,122 @@ impl Cache {
         profile: Profile,
         engine: &Engine,
     ) -> Result<(PathBuf, Component), CompileError> {
-        let Source {
-            name,
-            wasm,
-            digest,
-            edition,
-        } = source;
-        let (size, limit) = (wasm.len() as u64, self.shared.limits.wasm);
-        if size > limit {
-            return Err(CompileError::TooLarge {
-                name: (*name).to_owned(),
-                size,
-                limit,
-            });
-        }
-        let stem = entries::stem(digest, profile.name(), &settings(profile));
+        self.check_size(source)?;
+        let stem = source.stem(profile);
         match self.found(&stem, engine).await {
             Lookup::Sound(path, component) => {
                 entries::touch(&path);
                 return Ok((path, component));
             }
-            Lookup::Refused(reason) => tracing::info!("compiling `{name}` again: {reason}"),
+            Lookup::Refused(reason) => {
+                tracing::info!("compiling `{}` again: {reason}", source.name)
+            }
             Lookup::None => {}
         }
+        self.compile_unless_failed(source, profile, &stem).await?;
+        match self.found(&stem, engine).await {
+            Lookup::Sound(path, component) => Ok((path, component)),
+            Lookup::Refused(reason) => Err(self.unusable(source, reason)),
+            Lookup::None => Err(self.unusable(source, GONE.to_owned())),
+        }
+    }
+
+    /// The compiled file of the component of this [`digest`], where there is one that is whole. Whether it loads, its
+    /// engine says: one that does not is to be [discarded](Cache::discard).
+    pub async fn find_file(&self, digest: &str, profile: Profile) -> Option<PathBuf> {
+        let stem = entries::stem(digest, profile.name(), &settings(profile));
+        let path = self.sound_file(&stem).await?;
+        entries::touch(&path);
+        Some(path)
+    }
+
+    /// As [`Cache::find_file`], compiled where there is none.
+    ///
+    /// # Errors
+    /// As [`Cache::compiled`].
+    pub async fn compile_file(
+        &self,
+        source: &Source<'_>,
+        profile: Profile,
+    ) -> Result<PathBuf, CompileError> {
+        self.check_size(source)?;
+        let stem = source.stem(profile);
+        if let Some(path) = self.sound_file(&stem).await {
+            entries::touch(&path);
+            return Ok(path);
+        }
+        self.compile_unless_failed(source, profile, &stem).await?;
+        let path = self.sound_file(&stem).await;
+        path.ok_or_else(|| self.unusable(source, GONE.to_owned()))
+    }
+
+    /// Removes a compiled file that does not load.
+    pub async fn discard(&self, file: PathBuf) {
+        // One that stays is found again, and does not load again.
+        let _ = tokio::fs::remove_file(file).await;
+    }
+
+    /// The error where what was just compiled does not load, and why.
+    #[must_use]
+    pub fn unusable(&self, source: &Source<'_>, reason: String) -> CompileError {
+        CompileError::Unusable {
+            name: source.name.to_owned(),
+            compiler: self.shared.compiler.clone(),
+            reason,
+        }
+    }
+
+    fn check_size(&self, source: &Source<'_>) -> Result<(), CompileError> {
+        let (size, limit) = (source.wasm.len() as u64, self.shared.limits.wasm);
+        if size > limit {
+            return Err(CompileError::TooLarge {
+                name: source.name.to_owned(),
+                size,
+                limit,
+            });
+        }
+        Ok(())
+    }
+
+    /// Compiles under `stem`, unless that failed before.
+    async fn compile_unless_failed(
+        &self,
+        source: &Source<'_>,
+        profile: Profile,
+        stem: &str,
+    ) -> Result<(), CompileError> {
         let Inner {
             folder,
             compiler,
             limits,
             ..
         } = &*self.shared;
-        let conditions = Conditions::new(compiler, limits, edition);
-        if let Some(past) = failures::recall(folder, &stem, &conditions) {
+        let conditions = Conditions::new(compiler, limits, &source.edition);
+        if let Some(past) = failures::recall(folder, stem, &conditions) {
             return Err(CompileError::FailedBefore {
                 again_in: past.again_in,
                 reason: past.reason,
             });
         }
-        let compiled = self.compile_once(name, wasm, profile, &stem).await;
-        compiled.inspect_err(|error| failures::note(folder, &stem, &conditions, error))?;
-        let reason = match self.found(&stem, engine).await {
-            Lookup::Sound(path, component) => return Ok((path, component)),
-            Lookup::Refused(reason) => reason,
-            Lookup::None => "its file is gone".to_owned(),
-        };
-        Err(CompileError::Unusable {
-            name: (*name).to_owned(),
-            compiler: self.shared.compiler.clone(),
-            reason,
-        })
+        let compiled = self.compile_once(source.name, source.wasm, profile, stem);
+        let compiled = compiled.await;
+        compiled.inspect_err(|error| failures::note(folder, stem, &conditions, error))
+    }
+
+    /// The file that was compiled under `stem`, held against the digest in its name. Damaged ones are removed.
+    async fn sound_file(&self, stem: &str) -> Option<PathBuf> {
+        let (folder, stem) = (self.shared.folder.clone(), stem.to_owned());
+        let found = tokio::task::spawn_blocking(move || {
+            entries::find(&folder, &stem).into_iter().find(|path| {
+                let is_sound = matches!(entries::is_sound(path, &stem), Ok(true));
+                if !is_sound {
+                    tracing::info!("`{}` is damaged", path.display());
+                    let _ = fs::remove_file(path);
+                }
+                is_sound
+            })
+        });
+        found.await.ok().flatten()
     }
 
     /// The component that was compiled under `stem`. Files that cannot be used are removed.
@@ -280,6 +352,9 @@ impl Cache {
         compilation.await
     }
 }
+
+/// Why what was compiled cannot be used, where its file was taken away meanwhile.
+const GONE: &str = "its file is gone";
 
 /// What there is of a component.
 enum Lookup {

@@ -80,6 +80,7 @@ fn of_folders(configuration: &Configuration) -> Result<Value> {
             &configuration,
             &Host::new(&configuration),
             cache,
+            run::plugin_runtime()?,
             run::PluginParts {
                 data: Arc::new(Idle),
                 device: Arc::new(NotRunning(board)),

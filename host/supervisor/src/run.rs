@@ -10,6 +10,8 @@ use api::{Events, Listener};
 use engine::Scope;
 use model::compose::{DeviceFacts as ServiceFacts, HostFacts};
 use os::Firewall;
+use plugin_protocol::GuestRuntime;
+use plugin_runtime::{Resources, Runtime};
 use plugins::PluginsConfig;
 use reconcile::{Limits, Moments, Reconciler, ReconcilerConfig};
 use store::{Opened, Store};
@@ -314,6 +316,7 @@ impl Parts {
             configuration,
             host,
             cache,
+            plugin_runtime()?,
             PluginParts {
                 data: Arc::new(PluginData::new(store.clone())),
                 device: device.clone(),
@@ -361,14 +364,29 @@ pub(crate) struct PluginParts {
     pub(crate) cloud: Arc<dyn plugins::Cloud>,
 }
 
+/// Where plugins run.
+///
+/// # Errors
+/// Where the wasm engine does not start.
+pub(crate) fn plugin_runtime() -> Result<Arc<dyn GuestRuntime>> {
+    let runtime = Runtime::new(Resources {
+        slots: plugins::DEFAULT_SLOTS,
+        memory: plugins::memory_of_board(memory_of_board()),
+        return_memory: Some(memory::return_unused),
+    })?;
+    Ok(Arc::new(runtime))
+}
+
 /// What the plugins are started with, here and for `supervisor plugins list`.
 pub(crate) fn plugins_config(
     configuration: &Configuration,
     host: &Host,
     cache: sandbox::Cache,
+    runtime: Arc<dyn GuestRuntime>,
     parts: PluginParts,
 ) -> PluginsConfig {
     PluginsConfig {
+        runtime,
         plugin_dirs: configuration.plugin_dirs.clone(),
         policy: configuration.policy.clone(),
         stock_plugins: configuration.stock_plugins.clone(),
@@ -386,8 +404,6 @@ pub(crate) fn plugins_config(
         journal: host.journal.clone(),
         core_routes: reserved_routes(),
         board_memory: memory_of_board(),
-        return_memory: Some(memory::return_unused),
-        slots: plugins::DEFAULT_SLOTS,
     }
 }
 

@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use os::{Action, Journal, Rehearsal, UnitName, UnitState};
+use plugin_runtime::{Resources, Runtime};
 use plugins::{
     Body, BootComparison, BootConfigError, BootSetting, CallerScope, Cloud, Device, Found,
     Identity, Manifest, NoCloud, Plugins, PluginsConfig,
@@ -222,7 +223,13 @@ impl Host {
         for (name, state) in self.units {
             os.set_unit(name, state);
         }
+        let runtime = Runtime::new(Resources {
+            slots: plugins::DEFAULT_SLOTS,
+            memory: 128 << 20,
+            return_memory: None,
+        })?;
         let plugins = Plugins::start(PluginsConfig {
+            runtime: Arc::new(runtime),
             plugin_dirs: vec![path("plugins")],
             policy: path("policy.toml"),
             stock_plugins: path("stock-plugins.toml"),
@@ -242,8 +249,6 @@ impl Host {
             journal: Journal::new(self.journal_program, path("root")),
             core_routes: Vec::new(),
             board_memory: 1 << 30,
-            return_memory: None,
-            slots: plugins::DEFAULT_SLOTS,
         })?;
         plugins.loaded().await;
         let problems = plugins.problems();

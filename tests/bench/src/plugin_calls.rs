@@ -12,6 +12,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http_body_util::BodyExt;
+use plugin_runtime::{Resources, Runtime};
 use plugins::{CallerScope, DEFAULT_SLOTS, Found, Identity, Plugins, PluginsConfig};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -169,7 +170,13 @@ impl PluginHost {
             sandbox::Limits::default(),
         )?;
         let store = store::Store::open(&folders.path().join("store"))?.store;
+        let runtime = Runtime::new(Resources {
+            slots,
+            memory: 128 << 20,
+            return_memory: None,
+        })?;
         let plugins = Plugins::start(PluginsConfig {
+            runtime: Arc::new(runtime),
             plugin_dirs: vec![dist.join("plugins")],
             policy: dist.join("policy.toml"),
             stock_plugins: dist.join("stock-plugins.toml"),
@@ -187,8 +194,6 @@ impl PluginHost {
             journal: os::Journal::new("journalctl", "/"),
             core_routes: Vec::new(),
             board_memory: 1 << 30,
-            return_memory: None,
-            slots,
         })?;
         plugins.loaded().await;
         let problems = plugins.problems();

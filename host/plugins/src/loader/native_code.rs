@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use plugin_protocol::GuestCode;
 use sandbox::CompileError;
-use wasmtime::component::Component;
 
 use crate::failure::chain;
 use crate::file_record::{Failure, FileRecord, NativeCode, Task};
@@ -133,7 +133,7 @@ async fn compile(
     file: &Path,
     digest: &str,
     edition: String,
-) -> Result<Component, String> {
+) -> Result<Arc<dyn GuestCode>, String> {
     let wasm = read_wasm(file.to_owned(), digest.to_owned()).await?;
     let compiled = workshop.compile(file, digest, edition, &wasm).await;
     compiled.map_err(|error| {

@@ -124,7 +124,7 @@ impl Loader {
             return Some(Arc::clone(plugin));
         }
         let linked = self.workshop.link(
-            plugin.pre.component(),
+            &plugin.code,
             plugin.digest.clone(),
             signatures.clone(),
             plugin.manifest.clone(),

@@ -1,9 +1,8 @@
 //! Has whoever provides `proxy-redirector` do it.
 
-use plugin_protocol::{ActionAnswer, ActionCall, ProxyAnswer, ProxyError, ProxyRequest};
+use plugin_protocol::{ActionAnswer, ActionCall, Origin, ProxyAnswer, ProxyError, ProxyRequest};
 
 use crate::actions::ActionError;
-use crate::origin::Origin;
 use crate::surroundings::Surroundings;
 use crate::text::cut;
 

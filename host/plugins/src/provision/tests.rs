@@ -11,8 +11,8 @@ use super::*;
 use crate::actions::Actions;
 use crate::config::{DataError, Device, NoCloud, PluginData};
 use crate::identify::Identify as IdentifyAction;
+use crate::log_lines::LineBudget;
 use crate::policy::Grants;
-use crate::pool::Pool;
 use crate::provision::led::Leds;
 use crate::provision::led_memory::LedMemory;
 
@@ -58,7 +58,6 @@ impl PluginData for NoData {
 struct Fixture {
     around: Arc<Surroundings>,
     _root: tempfile::TempDir,
-    _pool: Arc<Pool>,
 }
 
 impl Fixture {
@@ -67,16 +66,13 @@ impl Fixture {
         let led = root.path().join("leds/ACT");
         std::fs::create_dir_all(&led).unwrap();
         std::fs::write(led.join("brightness"), "7\n").unwrap();
-        let pool = Arc::new(Pool::new(2, 0).unwrap());
-        let actions = Actions::new(&pool);
+        let actions = Actions::default();
         let flood = Path::new(env!("CARGO_MANIFEST_DIR")).join("../os/tests/programs/flood");
         let around = Surroundings {
             name: "acme".into(),
             config: String::new(),
             grants: toml::from_str::<Grants>(policy).unwrap(),
-            memory: 1 << 20,
-            memory_share: pool.memory.share(),
-            lines: pool.lines.share(),
+            lines: Arc::new(LineBudget::default()).share(),
             device: Arc::new(TestDevice),
             data: Arc::new(NoData),
             cloud: Arc::new(NoCloud),
@@ -94,7 +90,6 @@ impl Fixture {
         Fixture {
             around: Arc::new(around),
             _root: root,
-            _pool: pool,
         }
     }
 

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use os::{Journal, Rehearsal};
+use plugin_runtime::{Resources, Runtime};
 use plugins::{
     Body, CallerScope, Device, Found, Identity, Manifest, PluginReport, Plugins, PluginsConfig,
 };
@@ -326,7 +327,13 @@ impl Setup {
         let store = self
             .store
             .unwrap_or_else(|| Arc::new(store::Store::open(&state_dir).unwrap().store));
+        let resources = Resources {
+            slots: self.slots,
+            memory: 64 << 20,
+            return_memory: None,
+        };
         let config = PluginsConfig {
+            runtime: Arc::new(Runtime::new(resources).unwrap()),
             plugin_dirs: vec![root.join("plugins"), root.join("later/more")],
             policy: root.join("policy.toml"),
             stock_plugins: root.join("stock-plugins.toml"),
@@ -353,8 +360,6 @@ impl Setup {
                 ("*", "/v2/applications/:appId/state"),
             ],
             board_memory: 0,
-            return_memory: None,
-            slots: self.slots,
         };
         let plugins = Plugins::start(config).unwrap();
         Fixture {

@@ -62,7 +62,7 @@ impl From<plugin_protocol::JournalError> for JournalError {
 /// What the journal command prints, on its way to a guest. The host can take it back out of a guest's hands: it
 /// keeps what the guest has not used.
 pub(crate) struct JournalStream {
-    host: InstanceHost,
+    pub(crate) host: InstanceHost,
     pub(crate) reader: Handle,
     /// Has come and was not read yet.
     ready: Bytes,

@@ -15,7 +15,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::bounds::START_WITHIN;
 use crate::instance::Instance;
-use crate::loaded::Loaded;
+use crate::plugin::Plugin;
 use crate::pool::{Pool, Slot};
 
 /// How long no plugin is called before they are at rest.
@@ -41,7 +41,7 @@ struct Shared {
 
 /// What there is for one plugin.
 struct Entry {
-    plugin: Weak<Loaded>,
+    plugin: Weak<Plugin>,
     instances: Vec<Instance>,
     /// Alive while a task makes more; it makes one at a time.
     maker: Weak<()>,
@@ -74,7 +74,7 @@ impl Spares {
     }
 
     /// An instance of `plugin` that is ready, if there is one. The plugin is the one called last now.
-    pub(crate) fn take(&self, plugin: &Arc<Loaded>) -> Option<Instance> {
+    pub(crate) fn take(&self, plugin: &Arc<Plugin>) -> Option<Instance> {
         let mut entries = self.shared.lock();
         let at = entries.iter().position(|other| is(&other.plugin, plugin))?;
         if at > 0
@@ -86,12 +86,12 @@ impl Spares {
     }
 
     /// After a call: throws `used` away and has another made ready.
-    pub(crate) fn replace(&self, plugin: &Arc<Loaded>, used: Option<Instance>) {
+    pub(crate) fn replace(&self, plugin: &Arc<Plugin>, used: Option<Instance>) {
         if let Some(used) = used {
             // Where the task is gone it is thrown away here.
             let _ = self.used.send(used);
         }
-        if !plugin.around.grants.files.is_empty() {
+        if plugin.has_folders() {
             return;
         }
         let Some(maker) = self.shared.begin(plugin) else {
@@ -108,7 +108,7 @@ impl Spares {
     }
 
     /// A call had to start an instance of its own, which took so long, or failed (`None`).
-    pub(crate) fn started(&self, plugin: &Arc<Loaded>, took: Option<Duration>) {
+    pub(crate) fn started(&self, plugin: &Arc<Plugin>, took: Option<Duration>) {
         let in_time = took.is_some_and(|took| took <= START_WITHIN);
         self.shared.note_start(plugin, in_time);
     }
@@ -124,16 +124,15 @@ impl Spares {
         given_up.map(Instance::into_slot)
     }
 
-    /// Gives up those of versions that are no longer loaded.
-    pub(crate) fn forget_unloaded(&self) {
-        let mut gone = Vec::new();
-        self.shared.lock().retain_mut(|entry| {
-            let kept = entry.plugin.strong_count() > 0;
-            if !kept {
-                gone.append(&mut entry.instances);
-            }
-            kept
-        });
+    /// Gives up those of a version that nobody can call any more.
+    pub(crate) fn forget(&self, plugin: &Arc<Plugin>) {
+        let mut entries = self.shared.lock();
+        plugin.retire();
+        let at = entries.iter().position(|other| is(&other.plugin, plugin));
+        let gone = at.and_then(|at| entries.remove(at));
+        drop(entries);
+        // Thrown away once others can go on.
+        drop(gone);
     }
 }
 
@@ -161,8 +160,11 @@ impl Shared {
 
     /// Whoever holds what this answers makes the instances of `plugin`; `None` where somebody does already, or where
     /// it does not start in time.
-    fn begin(&self, plugin: &Arc<Loaded>) -> Option<Arc<()>> {
+    fn begin(&self, plugin: &Arc<Plugin>) -> Option<Arc<()>> {
         let mut entries = self.lock();
+        if plugin.is_retired() {
+            return None;
+        }
         let entry = entry_of(&mut entries, plugin)?;
         if !entry.starts || entry.maker.strong_count() > 0 {
             return None;
@@ -172,14 +174,17 @@ impl Shared {
         Some(maker)
     }
 
-    fn note_start(&self, plugin: &Arc<Loaded>, in_time: bool) {
-        if let Some(entry) = entry_of(&mut self.lock(), plugin) {
+    fn note_start(&self, plugin: &Arc<Plugin>, in_time: bool) {
+        let mut entries = self.lock();
+        if !plugin.is_retired()
+            && let Some(entry) = entry_of(&mut entries, plugin)
+        {
             entry.starts = in_time;
         }
     }
 
     /// Makes instances of `plugin` until it has [`EACH`], at the cost of those called less recently.
-    async fn fill(&self, pool: &Pool, plugin: &Arc<Loaded>, maker: Arc<()>) {
+    async fn fill(&self, pool: &Pool, plugin: &Arc<Plugin>, maker: Arc<()>) {
         while self.make_room(plugin) {
             let Some(slot) = pool.try_slot() else { break };
             let started = Instance::new_within(START_WITHIN, pool, plugin, slot).await;
@@ -197,7 +202,7 @@ impl Shared {
     }
 
     /// Whether `plugin` can have another, making room for it. Where not, its maker is done.
-    fn make_room(&self, plugin: &Arc<Loaded>) -> bool {
+    fn make_room(&self, plugin: &Arc<Plugin>) -> bool {
         // Thrown away once others can go on.
         let mut given_up = None;
         let mut entries = self.lock();
@@ -228,7 +233,7 @@ impl Shared {
 }
 
 /// The entry of `plugin`, made where it has none. Those of plugins with nothing to remember go.
-fn entry_of<'a>(entries: &'a mut VecDeque<Entry>, plugin: &Arc<Loaded>) -> Option<&'a mut Entry> {
+fn entry_of<'a>(entries: &'a mut VecDeque<Entry>, plugin: &Arc<Plugin>) -> Option<&'a mut Entry> {
     if !entries.iter().any(|other| is(&other.plugin, plugin)) {
         entries.retain(|entry| {
             !entry.instances.is_empty() || !entry.starts || entry.maker.strong_count() > 0
@@ -243,6 +248,6 @@ fn entry_of<'a>(entries: &'a mut VecDeque<Entry>, plugin: &Arc<Loaded>) -> Optio
     entries.iter_mut().find(|other| is(&other.plugin, plugin))
 }
 
-fn is(weak: &Weak<Loaded>, plugin: &Arc<Loaded>) -> bool {
+fn is(weak: &Weak<Plugin>, plugin: &Arc<Plugin>) -> bool {
     std::ptr::eq(weak.as_ptr(), Arc::as_ptr(plugin))
 }

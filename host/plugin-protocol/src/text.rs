@@ -1,11 +1,12 @@
 //! What plugins say, made fit to be logged and answered: each of it is as hostile as a plugin's other words.
 
 /// The longest text of a plugin that is passed on, in bytes: an error's, or a line of the log.
-pub(crate) const LONGEST: usize = 4 << 10;
+pub const LONGEST: usize = 4 << 10;
 
 /// `text` as one line of at most `longest` bytes and the three of an ellipsis, without line breaks or other
 /// characters that could pass for something else in a terminal or a log. What was escaped counts as it is written.
-pub(crate) fn one_line(text: &str, longest: usize) -> String {
+#[must_use]
+pub fn one_line(text: &str, longest: usize) -> String {
     let mut line = String::with_capacity(text.len().min(longest));
     for char in text.trim_end().chars() {
         let before = line.len();
@@ -25,7 +26,8 @@ pub(crate) fn one_line(text: &str, longest: usize) -> String {
 }
 
 /// `text` cut to [`LONGEST`] bytes, at the end of a character; its line breaks stay.
-pub(crate) fn cut(mut text: String) -> String {
+#[must_use]
+pub fn cut(mut text: String) -> String {
     if text.len() > LONGEST {
         let mut end = LONGEST;
         while !text.is_char_boundary(end) {

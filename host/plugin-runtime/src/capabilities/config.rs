@@ -5,6 +5,6 @@ use crate::guest::Guest;
 
 impl config::Host for &mut Guest {
     fn json(&mut self) -> String {
-        self.host.around.config.clone()
+        self.blueprint.config.clone()
     }
 }

@@ -1,27 +1,13 @@
 //! What a plugin answered, on its way to HTTP: checked, since a plugin's word is not enough.
 
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
-
-use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use tokio::sync::{mpsc, oneshot};
-use tokio_util::sync::PollSender;
-use wasmtime::StoreContextMut;
-use wasmtime::component::{Source, StreamConsumer, StreamResult};
 
-use crate::failure::Failure;
-use crate::provision::journal::JournalBody;
-use crate::request_body::RequestStream;
+use crate::Failure;
 
 /// The most headers of an answer.
-const HEADERS: usize = 64;
+pub const HEADERS: usize = 64;
 /// The most bytes of their names and values together.
-const HEADER_BYTES: usize = 16 << 10;
-/// The most that is taken from a guest's stream at a time, in bytes.
-const PIECE: usize = 64 << 10;
-/// How many such pieces wait for a slow client.
-const PIECES: usize = 2;
+pub const HEADER_BYTES: usize = 16 << 10;
 
 /// Headers that say how two neighbours talk: the host's business, not a plugin's.
 const HOP_BY_HOP: [HeaderName; 7] = [
@@ -34,30 +20,21 @@ const HOP_BY_HOP: [HeaderName; 7] = [
     header::UPGRADE,
 ];
 
-/// A checked answer.
-pub(crate) struct Answer {
-    pub(crate) head: Head,
-    pub(crate) body: AnswerBody,
-}
-
 /// Status and headers.
-#[derive(Debug)]
-pub(crate) struct Head {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
+#[derive(Debug, Clone)]
+pub struct AnswerHead {
+    /// The status, 200 to 599.
+    pub status: StatusCode,
+    /// The headers that a plugin may set.
+    pub headers: HeaderMap,
 }
 
-pub(crate) enum AnswerBody {
-    Whole(Vec<u8>),
-    /// The request's own body, taken back out of the guest's hands.
-    Spliced(RequestStream),
-    /// The host's journal, taken back likewise.
-    Journal(JournalBody),
-}
-
-impl Head {
+impl AnswerHead {
     /// Checks what a plugin said.
-    pub(crate) fn new(status: u16, headers: &[(String, Vec<u8>)]) -> Result<Head, Failure> {
+    ///
+    /// # Errors
+    /// [`Failure::BadAnswer`].
+    pub fn new(status: u16, headers: &[(String, Vec<u8>)]) -> Result<AnswerHead, Failure> {
         let bad = |what: String| Failure::BadAnswer(what);
         let status = StatusCode::from_u16(status)
             .ok()
@@ -97,64 +74,10 @@ impl Head {
                 map.append(key, value);
             }
         }
-        Ok(Head {
+        Ok(AnswerHead {
             status,
             headers: map,
         })
-    }
-}
-
-/// Takes a guest's stream, with backpressure: the guest waits while the client has not taken what is
-/// there, and its stream is closed when the client is gone.
-pub(crate) struct Sink {
-    pieces: PollSender<Bytes>,
-    /// Tells that the stream has ended.
-    _done: oneshot::Sender<()>,
-}
-
-/// A sink, what comes out of it, and what resolves when it is dropped.
-pub(crate) fn sink() -> (Sink, mpsc::Receiver<Bytes>, oneshot::Receiver<()>) {
-    let (sender, pieces) = mpsc::channel(PIECES);
-    let (done, ended) = oneshot::channel();
-    (
-        Sink {
-            pieces: PollSender::new(sender),
-            _done: done,
-        },
-        pieces,
-        ended,
-    )
-}
-
-impl<D> StreamConsumer<D> for Sink {
-    type Item = u8;
-
-    fn poll_consume(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        store: StoreContextMut<'_, D>,
-        source: Source<'_, u8>,
-        finish: bool,
-    ) -> Poll<wasmtime::Result<StreamResult>> {
-        match self.pieces.poll_reserve(context) {
-            Poll::Pending if finish => return Poll::Ready(Ok(StreamResult::Cancelled)),
-            polled => {
-                if ready!(polled).is_err() {
-                    return Poll::Ready(Ok(StreamResult::Dropped));
-                }
-            }
-        }
-        let mut direct = source.as_direct(store);
-        let offered = direct.remaining();
-        let count = offered.len().min(PIECE);
-        if count > 0 {
-            let piece = Bytes::copy_from_slice(&offered[..count]);
-            direct.mark_read(count);
-            if self.pieces.send_item(piece).is_err() {
-                return Poll::Ready(Ok(StreamResult::Dropped));
-            }
-        }
-        Poll::Ready(Ok(StreamResult::Completed))
     }
 }
 
@@ -167,7 +90,7 @@ mod tests {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec()))
             .collect();
-        match Head::new(status, &headers) {
+        match AnswerHead::new(status, &headers) {
             Ok(head) => format!("{} {:?}", head.status.as_u16(), head.headers),
             Err(Failure::BadAnswer(what)) => what,
             Err(other) => panic!("{other:?}"),

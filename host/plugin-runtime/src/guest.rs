@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
+use plugin_protocol::{Blueprint, Bound, HostCalls};
 use wasmtime::ResourceLimiter;
 use wasmtime::component::{Accessor, HasData, ResourceTable};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-use crate::bounds::Bound;
 use crate::capabilities::log::LogBudget;
 use crate::instance_host::InstanceHost;
 use crate::memory_budget::MemoryShare;
-use crate::surroundings::Surroundings;
 use crate::wasi;
 
 /// How many host resources (streams, files, LEDs) an instance can hold at a time.
@@ -20,6 +19,7 @@ const TABLE_ELEMENTS: usize = 65_536;
 
 /// The data of an instance's store.
 pub(crate) struct Guest {
+    pub(crate) blueprint: Arc<Blueprint>,
     pub(crate) host: InstanceHost,
     pub(crate) wasi: WasiCtx,
     pub(crate) table: ResourceTable,
@@ -28,23 +28,30 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    pub(crate) fn new(around: Arc<Surroundings>) -> wasmtime::Result<Guest> {
-        let log = Arc::new(LogBudget::new(around.name.clone(), around.lines.clone()));
+    /// Of an instance that is made from `blueprint`, whose memory is counted in `share`.
+    pub(crate) fn new(
+        blueprint: Arc<Blueprint>,
+        share: &Arc<MemoryShare>,
+        calls: &Arc<dyn HostCalls>,
+    ) -> wasmtime::Result<Guest> {
+        let host = InstanceHost::new(Arc::clone(calls));
+        let log = Arc::new(LogBudget::new(host.clone()));
         let mut table = ResourceTable::new();
         table.set_max_capacity(RESOURCES);
         Ok(Guest {
-            wasi: wasi::context(&around, &log)?,
+            wasi: wasi::context(&blueprint, &log)?,
             table,
             memory: MemoryLimit {
-                most: around.memory,
+                most: blueprint.limits.memory,
                 used: 0,
-                share: Arc::clone(&around.memory_share),
+                share: Arc::clone(share),
                 exceeded: false,
                 no_room: None,
                 table_elements: 0,
             },
             log,
-            host: InstanceHost::new(around),
+            host,
+            blueprint,
         })
     }
 }

@@ -1,5 +1,8 @@
 //! What a plugin exports: found once when it is loaded, and got hold of again in each instance.
 
+use std::collections::BTreeSet;
+
+use plugin_protocol::Action;
 use wasmtime::Store;
 use wasmtime::component::{Instance, InstancePre};
 
@@ -7,7 +10,6 @@ use crate::bindings::exports::platform::supervisor::{
     boot_config, handler, identify, proxy_redirector,
 };
 use crate::guest::Guest;
-use crate::manifest::Action;
 
 /// Where a component's exports are.
 pub(crate) struct ExportIndices {
@@ -35,13 +37,15 @@ impl ExportIndices {
         }
     }
 
-    /// Whether the component has what `action` calls.
-    pub(crate) fn have(&self, action: Action) -> bool {
-        match action {
-            Action::Identify => self.identify.is_some(),
-            Action::ProxyRedirector => self.proxy_redirector.is_some(),
-            Action::BootConfig => self.boot_config.is_some(),
-        }
+    /// The actions that the component exports.
+    pub(crate) fn actions(&self) -> BTreeSet<Action> {
+        let exported = [
+            (Action::Identify, self.identify.is_some()),
+            (Action::ProxyRedirector, self.proxy_redirector.is_some()),
+            (Action::BootConfig, self.boot_config.is_some()),
+        ];
+        let exported = exported.into_iter().filter(|(_, is_there)| *is_there);
+        exported.map(|(action, _)| action).collect()
     }
 
     pub(crate) fn load(

@@ -2,9 +2,9 @@
 //! lines of the log, and what its grants add, interface by interface.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::sync::Arc;
 
+use plugin_protocol::{Blueprint, Capability, LogLevel};
 use wasmtime::component::{HasData, Linker, ResourceTable};
 use wasmtime_wasi::cli::{WasiCli, WasiCliView as _};
 use wasmtime_wasi::clocks::{WasiClocks, WasiClocksView as _};
@@ -15,9 +15,7 @@ use wasmtime_wasi::{FsPerms, WasiCtx, WasiView as _};
 use wasmtime_wasi_io::bindings::wasi::io;
 
 use crate::capabilities::log::{LogBudget, LogOutput};
-use crate::capability::Capability;
 use crate::guest::Guest;
-use crate::surroundings::Surroundings;
 
 /// The most random bytes that a plugin gets at once.
 const RANDOM_BYTES: u64 = 64 << 10;
@@ -74,19 +72,12 @@ pub(crate) fn link(
 
 /// The context of an instance: no arguments, no environment, closed input, output to the log, and the
 /// folders that the policy names.
-pub(crate) fn context(around: &Surroundings, log: &Arc<LogBudget>) -> wasmtime::Result<WasiCtx> {
+pub(crate) fn context(blueprint: &Blueprint, log: &Arc<LogBudget>) -> wasmtime::Result<WasiCtx> {
     let mut builder = WasiCtx::builder();
-    builder.stdout(LogOutput::new(log.clone(), tracing::Level::INFO));
-    builder.stderr(LogOutput::new(log.clone(), tracing::Level::WARN));
+    builder.stdout(LogOutput::new(log.clone(), LogLevel::Info));
+    builder.stderr(LogOutput::new(log.clone(), LogLevel::Warn));
     builder.max_random_size(RANDOM_BYTES);
-    for folder in &around.grants.files {
-        if folder.create
-            && let Err(error) = fs::create_dir_all(&folder.host)
-        {
-            let (host, name) = (folder.host.display(), &*around.name);
-            tracing::warn!(plugin = name, "the folder `{host}` cannot be made: {error}");
-            continue;
-        }
+    for folder in &blueprint.folders {
         let access = if folder.write {
             FsPerms::ReadWrite
         } else {

@@ -3,12 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use plugin_protocol::{Bound, PATIENCE};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use wasmtime::{Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-use crate::bounds::{self, Bound, PATIENCE};
-use crate::log_lines::LineBudget;
 use crate::memory_budget::MemoryBudget;
 use crate::ticker::Ticker;
 
@@ -33,11 +32,8 @@ const WARM: u32 = 8;
 pub(crate) struct Pool {
     pub(crate) engine: Engine,
     pub(crate) ticker: Ticker,
-    /// What all plugins may have of the board's memory, and what that is unless the policy says otherwise, in bytes.
+    /// What all plugins may have of memory.
     pub(crate) memory: Arc<MemoryBudget>,
-    pub(crate) memory_of_board: usize,
-    /// What they may write to the log.
-    pub(crate) lines: Arc<LineBudget>,
     free: Arc<Semaphore>,
     slots: usize,
     /// Since when every request for a slot was refused.
@@ -48,10 +44,9 @@ pub(crate) struct Pool {
 pub(crate) struct Slot(#[expect(dead_code, reason = "held for its drop")] OwnedSemaphorePermit);
 
 impl Pool {
-    /// With so many slots, on a board with so much memory, in bytes.
-    pub(crate) fn new(slots: usize, board_memory: u64) -> wasmtime::Result<Pool> {
+    /// With so many slots and so much memory for all plugins, in bytes.
+    pub(crate) fn new(slots: usize, memory: usize) -> wasmtime::Result<Pool> {
         let slots = slots.clamp(2, 4096);
-        let memory_of_board = bounds::memory_of_board(board_memory);
         let count = u32::try_from(slots).unwrap_or(u32::MAX);
         let mut pooling = PoolingAllocationConfig::default();
         pooling
@@ -78,9 +73,7 @@ impl Pool {
         Ok(Pool {
             engine,
             ticker,
-            memory: Arc::new(MemoryBudget::new(memory_of_board)),
-            memory_of_board,
-            lines: Arc::default(),
+            memory: Arc::new(MemoryBudget::new(memory)),
             free: Arc::new(Semaphore::new(slots)),
             slots,
             starved: Mutex::default(),

@@ -1,8 +1,9 @@
-//! Links what is granted. [`crate::grants`] has checked before that nothing else is asked for.
+//! Links what is granted. The host has checked before that nothing else is asked for.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
 
+use plugin_protocol::Capability;
 use wasmtime::Engine;
 use wasmtime::component::Linker;
 
@@ -10,7 +11,6 @@ use crate::bindings::platform::supervisor::{
     caller, cloud, config, device, host_name, identify, identify_window, journal, led, log,
     proxy_redirector, proxy_types, store, timer, types, units, update_lock,
 };
-use crate::capability::Capability;
 use crate::guest::{Guest, ThisGuest};
 use crate::wasi;
 

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use plugin_protocol::{Bound, PATIENCE};
 use tokio::sync::Notify;
 
-use crate::bounds::{Bound, FIRST_MEMORY, PATIENCE};
+use crate::bounds::FIRST_MEMORY;
 
 /// What all plugins may have, in bytes.
 #[derive(Debug)]

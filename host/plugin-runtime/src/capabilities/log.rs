@@ -7,16 +7,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use plugin_protocol::text::{self, one_line};
+use plugin_protocol::{LogEntry, LogLevel};
 use tokio::io::AsyncWrite;
-use tracing::Level;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi_io::poll::Pollable;
 use wasmtime_wasi_io::streams::{OutputStream, StreamError};
 
 use crate::bindings::platform::supervisor::log;
 use crate::guest::Guest;
-use crate::log_lines::LineShare;
-use crate::text::{self, one_line};
+use crate::instance_host::InstanceHost;
 
 /// The longest line, in bytes (`wit/log.wit`).
 const LINE: usize = text::LONGEST;
@@ -27,10 +27,10 @@ impl log::Host for &mut Guest {
     fn write(&mut self, level: log::Level, message: String) {
         let level = match level {
             // Of the host, release builds have nothing below `debug`.
-            log::Level::Trace | log::Level::Debug => Level::DEBUG,
-            log::Level::Info => Level::INFO,
-            log::Level::Warn => Level::WARN,
-            log::Level::Error => Level::ERROR,
+            log::Level::Trace | log::Level::Debug => LogLevel::Debug,
+            log::Level::Info => LogLevel::Info,
+            log::Level::Warn => LogLevel::Warn,
+            log::Level::Error => LogLevel::Error,
         };
         self.log.write(level, &message);
     }
@@ -38,33 +38,23 @@ impl log::Host for &mut Guest {
 
 /// What one instance has written so far, and may.
 pub(crate) struct LogBudget {
-    plugin: Arc<str>,
-    /// What the plugin may write over all its calls.
-    share: LineShare,
+    host: InstanceHost,
     lines: AtomicU32,
 }
 
 impl LogBudget {
-    pub(crate) fn new(plugin: Arc<str>, share: LineShare) -> LogBudget {
+    pub(crate) fn new(host: InstanceHost) -> LogBudget {
         LogBudget {
-            plugin,
-            share,
+            host,
             lines: AtomicU32::new(0),
         }
     }
 
     /// Writes one line, whatever is in `message`.
-    fn write(&self, level: Level, message: &str) {
-        if self.lines.fetch_add(1, Ordering::Relaxed) >= LINES || !self.share.take(&self.plugin) {
-            return;
-        }
-        let line = one_line(message, LINE);
-        let plugin: &str = &self.plugin;
-        match level {
-            Level::DEBUG => tracing::debug!(plugin, "{line}"),
-            Level::INFO => tracing::info!(plugin, "{line}"),
-            Level::WARN => tracing::warn!(plugin, "{line}"),
-            _ => tracing::error!(plugin, "{line}"),
+    fn write(&self, level: LogLevel, message: &str) {
+        if self.lines.fetch_add(1, Ordering::Relaxed) < LINES {
+            let line = one_line(message, LINE);
+            self.host.log(LogEntry::Line(level, line));
         }
     }
 }
@@ -73,8 +63,7 @@ impl Drop for LogBudget {
     fn drop(&mut self) {
         let lost = self.lines.load(Ordering::Relaxed).saturating_sub(LINES);
         if lost > 0 {
-            let plugin: &str = &self.plugin;
-            tracing::warn!(plugin, "{lost} more lines of this call were not written");
+            self.host.log(LogEntry::Lost(lost));
         }
     }
 }
@@ -83,13 +72,13 @@ impl Drop for LogBudget {
 #[derive(Clone)]
 pub(crate) struct LogOutput {
     log: Arc<LogBudget>,
-    level: Level,
+    level: LogLevel,
     /// A line that has not ended yet; at most [`LINE`] bytes.
     partial: Arc<Mutex<Vec<u8>>>,
 }
 
 impl LogOutput {
-    pub(crate) fn new(log: Arc<LogBudget>, level: Level) -> LogOutput {
+    pub(crate) fn new(log: Arc<LogBudget>, level: LogLevel) -> LogOutput {
         LogOutput {
             log,
             level,

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use plugin_protocol::{Failure, Serving};
 use wasmtime::{Store, UpdateDeadline};
 
 use crate::exports::Exports;
-use crate::failure::Failure;
+use crate::failure;
 use crate::guest::Guest;
-use crate::loaded::Loaded;
 use crate::meter::Meter;
-use crate::origin::Origin;
+use crate::plugin::Plugin;
 use crate::pool::{Pool, Slot};
 
 /// How many bytes a guest can hand to the host in one call beyond what its memory holds.
@@ -32,25 +32,26 @@ pub(crate) struct Instance {
 
 impl Instance {
     /// Makes an instance of `plugin` in `slot`, within the plugin's limits.
-    pub(crate) async fn new(pool: &Pool, plugin: &Loaded, slot: Slot) -> Result<Instance, Failure> {
-        Instance::new_within(plugin.limits.wall, pool, plugin, slot).await
+    pub(crate) async fn new(pool: &Pool, plugin: &Plugin, slot: Slot) -> Result<Instance, Failure> {
+        Instance::new_within(plugin.limits().wall, pool, plugin, slot).await
     }
 
     /// As [`Self::new`], but no longer than `wall`.
     pub(crate) async fn new_within(
         wall: Duration,
         pool: &Pool,
-        plugin: &Loaded,
+        plugin: &Plugin,
         slot: Slot,
     ) -> Result<Instance, Failure> {
         let not_ready = |error: wasmtime::Error| Failure::NotReady(format!("{error:#}"));
-        let guest = Guest::new(Arc::clone(&plugin.around)).map_err(not_ready)?;
-        let meter = Arc::new(Meter::new(plugin.limits.cpu));
+        let guest = plugin.guest().map_err(not_ready)?;
+        let linked = plugin.linked()?;
+        let meter = Arc::new(Meter::new(plugin.limits().cpu));
         let mut store = Store::new(&pool.engine, guest);
         store.limiter(|guest| &mut guest.memory);
         // What a guest hands over in one call is copied from its memory, where the same bytes can stand
         // for a thousand strings.
-        store.set_hostcall_fuel(plugin.limits.memory.saturating_add(HANDED_OVER));
+        store.set_hostcall_fuel(plugin.limits().memory.saturating_add(HANDED_OVER));
         store.set_max_component_handles(HANDLES);
         store.set_epoch_deadline(1);
         let looked = Arc::clone(&meter);
@@ -64,7 +65,7 @@ impl Instance {
         });
         // Starting runs the guest's own code.
         let started = {
-            let start = pin!(plugin.pre.instantiate_async(&mut store));
+            let start = pin!(linked.pre.instantiate_async(&mut store));
             let metered = Metered {
                 future: start,
                 pool,
@@ -75,10 +76,10 @@ impl Instance {
         let instance = match started {
             Ok(Ok(instance)) => instance,
             Ok(Err(error)) => {
-                return Err(Failure::of(
+                return Err(failure::of(
                     &error,
                     store.data(),
-                    &plugin.limits,
+                    plugin.limits(),
                     meter.exceeded(),
                 ));
             }
@@ -86,7 +87,7 @@ impl Instance {
                 return Err(Failure::Wall { limit: wall });
             }
         };
-        let exports = plugin.exports.load(&mut store, &instance);
+        let exports = linked.exports.load(&mut store, &instance);
         let exports = exports.map_err(not_ready)?;
         Ok(Instance {
             store,
@@ -103,9 +104,9 @@ impl Instance {
         slot
     }
 
-    /// From now on the instance serves a call of this origin.
-    pub(crate) fn serve(&mut self, origin: Origin) {
-        self.store.data_mut().host.origin = Arc::new(origin);
+    /// From now on the instance serves this call.
+    pub(crate) fn serve(&mut self, serving: Serving) {
+        self.store.data_mut().host.serving = Arc::new(serving);
     }
 
     /// To be called before the instance is used: time has passed since it was made.

@@ -1,15 +1,14 @@
 //! Calls of the actions that a component exports: from plain data to its functions and back.
 
 use plugin_protocol::{
-    ActionAnswer, ActionCall, BootAnswer, BootCall, BootComparison, BootSetting, ProxyAnswer,
-    ProxyCall,
+    Action, ActionAnswer, ActionCall, BootAnswer, BootCall, BootComparison, BootSetting,
+    ProxyAnswer, ProxyCall,
 };
 use wasmtime::component::Accessor;
 
 use crate::bindings::exports::platform::supervisor::{boot_config, proxy_redirector};
 use crate::exports::Exports;
 use crate::guest::Guest;
-use crate::manifest::Action;
 
 impl Exports {
     /// Has the component do what `call` says.

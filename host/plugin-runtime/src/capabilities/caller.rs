@@ -7,7 +7,7 @@ use crate::guest::Guest;
 
 impl caller::Host for &mut Guest {
     fn scope(&mut self) -> caller::CallerScope {
-        match &self.host.origin.caller.scope {
+        match &self.host.serving.origin.caller.scope {
             CallerScope::Device => caller::CallerScope::Device,
             CallerScope::DeviceKey => caller::CallerScope::DeviceKey,
             CallerScope::LocalMode => caller::CallerScope::LocalMode,
@@ -24,6 +24,6 @@ impl caller::Host for &mut Guest {
     }
 
     fn plugin(&mut self) -> Option<String> {
-        self.host.origin.caller.plugin.clone()
+        self.host.serving.origin.caller.plugin.clone()
     }
 }

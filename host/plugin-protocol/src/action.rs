@@ -1,0 +1,49 @@
+//! The typed actions that plugins provide.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ActionCall, Capability};
+
+/// A typed action that plugins provide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Action {
+    /// Shows which device this is (`wit/identify.wit`).
+    Identify,
+    /// Configures the redirector of connections (`wit/proxy-redirector.wit`).
+    ProxyRedirector,
+    /// Writes the boot configuration of a family of boards (`wit/boot-config.wit`).
+    BootConfig,
+}
+
+impl Action {
+    /// The action that a call is of.
+    #[must_use]
+    pub fn of(call: &ActionCall) -> Action {
+        match call {
+            ActionCall::Identify => Action::Identify,
+            ActionCall::Proxy(_) => Action::ProxyRedirector,
+            ActionCall::BootConfig(_) => Action::BootConfig,
+        }
+    }
+
+    /// The name in manifests, which is the exported interface's.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Action::Identify => "identify",
+            Action::ProxyRedirector => "proxy-redirector",
+            Action::BootConfig => "boot-config",
+        }
+    }
+
+    /// What a plugin needs that has it done by another; `None` where the host alone has it done.
+    #[must_use]
+    pub fn capability(self) -> Option<Capability> {
+        match self {
+            Action::Identify => Some(Capability::Identify),
+            Action::ProxyRedirector => Some(Capability::ProxyRedirector),
+            Action::BootConfig => None,
+        }
+    }
+}

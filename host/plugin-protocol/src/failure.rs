@@ -1,0 +1,111 @@
+//! The ways in which a call of a plugin fails, and what its caller gets to know.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+
+use crate::Bound;
+
+/// Why a call has no answer of the plugin's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Failure {
+    /// The guest trapped: it panicked, overflowed its stack, or broke the rules. Both are one line each.
+    Trap {
+        /// What trapped.
+        what: String,
+        /// Where: for the log.
+        trace: String,
+    },
+    /// It died after it was refused memory.
+    Memory {
+        /// Bytes.
+        limit: usize,
+    },
+    /// It used too much CPU time.
+    Cpu {
+        /// What it has.
+        limit: Duration,
+    },
+    /// It took too long.
+    Wall {
+        /// What it has.
+        limit: Duration,
+    },
+    /// Its answer is no answer.
+    BadAnswer(String),
+    /// No instance could be made.
+    NotReady(String),
+    /// The request's body is over the plugin's limit: the caller's fault.
+    BodyTooLarge {
+        /// Bytes.
+        limit: usize,
+    },
+    /// The request's body broke off or took too long: the caller's fault.
+    BodyIncomplete(String),
+    /// There is no room for the call.
+    Busy(Bound),
+}
+
+impl Failure {
+    /// Whether the plugin is to blame.
+    #[must_use]
+    pub fn is_the_plugins(&self) -> bool {
+        !matches!(
+            self,
+            Failure::BodyTooLarge { .. } | Failure::BodyIncomplete(_) | Failure::Busy(_)
+        )
+    }
+
+    /// The status that the caller gets.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Failure::Trap { .. } | Failure::Memory { .. } | Failure::NotReady(_) => {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
+            Failure::Cpu { .. } | Failure::Wall { .. } => StatusCode::GATEWAY_TIMEOUT,
+            Failure::BadAnswer(_) => StatusCode::BAD_GATEWAY,
+            Failure::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Failure::BodyIncomplete(_) => StatusCode::BAD_REQUEST,
+            Failure::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// What the caller gets to know.
+    #[must_use]
+    pub fn message(&self, plugin: &str) -> String {
+        match self {
+            // What trapped, and not where: the trace is for the log.
+            Failure::Trap { what, .. } => format!("plugin `{plugin}` failed: {what}"),
+            Failure::Memory { limit } => {
+                format!(
+                    "plugin `{plugin}` needed more than its {} MiB of memory",
+                    limit >> 20
+                )
+            }
+            Failure::Cpu { limit } => {
+                format!(
+                    "plugin `{plugin}` used more than its {} ms of CPU time",
+                    limit.as_millis()
+                )
+            }
+            Failure::Wall { limit } => {
+                format!(
+                    "plugin `{plugin}` did not answer within {} ms",
+                    limit.as_millis()
+                )
+            }
+            Failure::BadAnswer(what) => format!("plugin `{plugin}` gave a bad answer: {what}"),
+            Failure::NotReady(_) => format!("plugin `{plugin}` could not be started"),
+            Failure::BodyTooLarge { limit } => {
+                format!(
+                    "the request's body is larger than the {} KiB that plugin `{plugin}` takes",
+                    limit >> 10
+                )
+            }
+            Failure::BodyIncomplete(what) => format!("the request's body is incomplete: {what}"),
+            Failure::Busy(bound) => format!("there is no room for plugin `{plugin}` now: {bound}"),
+        }
+    }
+}

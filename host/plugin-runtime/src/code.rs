@@ -1,0 +1,77 @@
+//! The native code of a component.
+
+use std::sync::Arc;
+
+use plugin_protocol::{Blueprint, Capability, ComponentFacts, GuestCode, GuestPlugin, HostCalls};
+use wasmtime::component::Component;
+use wasmtime::component::types::ComponentItem;
+
+use crate::Shared;
+use crate::exports::ExportIndices;
+use crate::plugin::{Plugin, PluginHandle};
+
+/// A component that was opened.
+pub(crate) struct Code {
+    shared: Arc<Shared>,
+    component: Component,
+    facts: ComponentFacts,
+}
+
+impl Code {
+    pub(crate) fn new(shared: Arc<Shared>, component: Component) -> Code {
+        let facts = facts(&shared, &component);
+        Code {
+            shared,
+            component,
+            facts,
+        }
+    }
+}
+
+impl GuestCode for Code {
+    fn facts(&self) -> &ComponentFacts {
+        &self.facts
+    }
+
+    fn plugin(&self, blueprint: Blueprint, host: Arc<dyn HostCalls>) -> Arc<dyn GuestPlugin> {
+        let plugin = Plugin::new(&self.shared, &self.component, blueprint, host);
+        Arc::new(PluginHandle(Arc::new(plugin)))
+    }
+}
+
+fn facts(shared: &Shared, component: &Component) -> ComponentFacts {
+    let engine = &shared.pool.engine;
+    let types = component.component_type();
+    let interface = |(name, item): (&str, _)| {
+        // A bare type is no import that anything could come through, and so is an instance of such: what
+        // exports an interface may import it for its types.
+        let reaches = match item {
+            ComponentItem::ComponentFunc(_) => true,
+            ComponentItem::ComponentInstance(instance) => instance
+                .exports(engine)
+                .any(|(_, item)| !matches!(item.ty, ComponentItem::Type(_))),
+            _ => false,
+        };
+        reaches.then(|| name.to_owned())
+    };
+    let imports = types.imports(engine);
+    let imports = imports.filter_map(|(name, item)| interface((name, item.ty)));
+    let mut facts = ComponentFacts {
+        imports: imports.collect(),
+        ..ComponentFacts::default()
+    };
+    // With all that can be granted, whatever is: what does not fit then fits with nothing.
+    let all = Capability::ALL.into_iter().collect();
+    let linked = shared
+        .linkers
+        .granted(engine, &all, |linker| linker.instantiate_pre(component));
+    match linked {
+        Ok(pre) => {
+            let exports = ExportIndices::of(&pre);
+            facts.has_handler = exports.handler.is_some();
+            facts.actions = exports.actions();
+        }
+        Err(error) => facts.link_error = Some(format!("{error:#}")),
+    }
+    facts
+}

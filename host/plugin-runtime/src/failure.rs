@@ -1,0 +1,62 @@
+//! Why a call failed, from what wasmtime says of it.
+
+use plugin_protocol::text::{LONGEST, one_line};
+use plugin_protocol::{Failure, Limits};
+use wasmtime::Trap;
+
+use crate::guest::Guest;
+
+/// The most of a trace that is logged, in bytes. The names of functions in it are the plugin's own words.
+const TRACE: usize = 1 << 10;
+
+/// From what wasmtime says of a call in a store with this data.
+pub(crate) fn of(
+    error: &wasmtime::Error,
+    guest: &Guest,
+    limits: &Limits,
+    cpu_exceeded: bool,
+) -> Failure {
+    let trap = error.downcast_ref::<Trap>().copied();
+    if cpu_exceeded && matches!(trap, Some(Trap::Interrupt)) {
+        return Failure::Cpu { limit: limits.cpu };
+    }
+    if let Some(bound) = guest.memory.no_room {
+        return Failure::Busy(bound);
+    }
+    if guest.memory.exceeded {
+        return Failure::Memory {
+            limit: limits.memory,
+        };
+    }
+    trapped(error)
+}
+
+/// What wasmtime says of a trap holds names that the plugin chose.
+fn trapped(error: &wasmtime::Error) -> Failure {
+    let what = match error.downcast_ref::<Trap>() {
+        Some(trap) => trap.to_string(),
+        None => error.root_cause().to_string(),
+    };
+    Failure::Trap {
+        what: one_line(&what, LONGEST),
+        trace: one_line(&format!("{error:?}"), TRACE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m5_a_trap_and_its_trace_are_one_short_line_each() {
+        let named = "f\nINFO access: POST /v1/reboot status=202 ".repeat(1000);
+        let error = wasmtime::Error::msg(named.clone()).context(named);
+        let Failure::Trap { what, trace } = trapped(&error) else {
+            panic!("it is a trap");
+        };
+        for (text, longest) in [(what, LONGEST), (trace, TRACE)] {
+            assert!(text.len() <= longest + 3, "{}", text.len());
+            assert!(!text.contains('\n'), "{text}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Runs plugins: components in the sandbox of wasmtime, an instance for each call.
+//!
+//! [`Runtime`] is the whole of it for others, and stands behind the trait [`GuestRuntime`] of `plugin_protocol`. It gives
+//! instances what their blueprints say, within the limits that stand there, and asks the host for everything else
+//! through `HostCalls`. It knows no policy, no manifest and nothing of the supervisor.
+
+#![warn(missing_docs)]
+
+mod action_exports;
+mod bindings;
+mod bounds;
+mod capabilities;
+mod code;
+mod exports;
+mod failure;
+mod guest;
+mod instance;
+mod instance_host;
+mod linker;
+mod memory_budget;
+mod meter;
+mod plugin;
+mod pool;
+mod request_body;
+mod running;
+mod sink;
+mod spares;
+mod ticker;
+mod wasi;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use plugin_protocol::{GuestCode, GuestRuntime};
+
+use code::Code;
+use linker::Linkers;
+use pool::Pool;
+use spares::Spares;
+
+/// What a runtime has for all plugins together.
+#[derive(Debug, Clone, Copy)]
+pub struct Resources {
+    /// How many instances can be there at a time, spares included; `plugin_protocol::DEFAULT_SLOTS` unless there is a reason.
+    pub slots: usize,
+    /// The memory of all instances together, in bytes.
+    pub memory: usize,
+    /// Gives what the heap keeps back to the system; called once plugins have come to rest.
+    pub return_memory: Option<fn()>,
+}
+
+/// A runtime in this process.
+pub struct Runtime {
+    shared: Arc<Shared>,
+}
+
+/// What all plugins share.
+struct Shared {
+    pool: Arc<Pool>,
+    spares: Spares,
+    linkers: Linkers,
+}
+
+/// The wasm engine does not start.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start the wasm engine: {0}")]
+pub struct EngineError(String);
+
+impl Runtime {
+    /// Runs in a tokio runtime.
+    ///
+    /// # Errors
+    /// [`EngineError`].
+    pub fn new(resources: Resources) -> Result<Runtime, EngineError> {
+        let pool = Pool::new(resources.slots, resources.memory)
+            .map_err(|error| EngineError(format!("{error:#}")))?;
+        let pool = Arc::new(pool);
+        Ok(Runtime {
+            shared: Arc::new(Shared {
+                spares: Spares::start(Arc::clone(&pool), resources.return_memory),
+                pool,
+                linkers: Linkers::default(),
+            }),
+        })
+    }
+}
+
+impl GuestRuntime for Runtime {
+    fn open(&self, file: PathBuf) -> BoxFuture<'static, Result<Arc<dyn GuestCode>, String>> {
+        let shared = Arc::clone(&self.shared);
+        let open = move || {
+            let component = sandbox::deserialize(&shared.pool.engine, &file)
+                .map_err(|error| format!("{error:#}"))?;
+            Ok(Arc::new(Code::new(shared, component)) as Arc<dyn GuestCode>)
+        };
+        // It reads the file.
+        let opened = tokio::task::spawn_blocking(open);
+        let stopping = || Err("the runtime is stopping".to_owned());
+        opened
+            .map(move |opened| opened.unwrap_or_else(|_| stopping()))
+            .boxed()
+    }
+
+    fn slots(&self) -> usize {
+        self.shared.pool.slots()
+    }
+
+    fn set_memory(&self, bytes: usize) {
+        self.shared.pool.memory.set_most(bytes);
+    }
+
+    fn problems(&self) -> Vec<String> {
+        let mut problems = self.shared.pool.problems();
+        if !self.shared.spares.are_cleared() {
+            problems.push("the task that clears away what plugins used has ended".to_owned());
+        }
+        problems
+    }
+}

@@ -1,0 +1,215 @@
+//! One version of a plugin, linked: its instances are made from this.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Instant;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use plugin_protocol::{
+    ActionAnswer, ActionCall, Blueprint, Failure, GuestPlugin, GuestRequest, HostCalls, Limits,
+    Outcome, Serving,
+};
+use wasmtime::component::{Component, InstancePre};
+
+use crate::Shared;
+use crate::exports::ExportIndices;
+use crate::failure;
+use crate::guest::Guest;
+use crate::instance::{Instance, Metered, within_cpu};
+use crate::memory_budget::MemoryShare;
+use crate::pool::Pool;
+use crate::running::Running;
+use crate::spares::Spares;
+
+/// One version of a plugin.
+pub(crate) struct Plugin {
+    blueprint: Arc<Blueprint>,
+    linked: Result<Linked, String>,
+    pub(crate) memory_share: Arc<MemoryShare>,
+    host: Arc<dyn HostCalls>,
+    shared: Arc<Shared>,
+    /// Whether nobody can call it any more.
+    retired: AtomicBool,
+}
+
+/// A component with what is linked for it.
+pub(crate) struct Linked {
+    pub(crate) pre: InstancePre<Guest>,
+    pub(crate) exports: ExportIndices,
+}
+
+impl Plugin {
+    pub(crate) fn new(
+        shared: &Arc<Shared>,
+        component: &Component,
+        blueprint: Blueprint,
+        host: Arc<dyn HostCalls>,
+    ) -> Plugin {
+        let engine = &shared.pool.engine;
+        let linked = shared.linkers.granted(engine, &blueprint.grants, |linker| {
+            linker.instantiate_pre(component)
+        });
+        Plugin {
+            linked: match linked {
+                Ok(pre) => Ok(Linked {
+                    exports: ExportIndices::of(&pre),
+                    pre,
+                }),
+                Err(error) => Err(format!("it cannot be linked: {error:#}")),
+            },
+            blueprint: Arc::new(blueprint),
+            memory_share: shared.pool.memory.share(),
+            host,
+            shared: Arc::clone(shared),
+            retired: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.blueprint.limits
+    }
+
+    pub(crate) fn has_folders(&self) -> bool {
+        !self.blueprint.folders.is_empty()
+    }
+
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.shared.pool
+    }
+
+    pub(crate) fn spares(&self) -> &Spares {
+        &self.shared.spares
+    }
+
+    pub(crate) fn retire(&self) {
+        self.retired.store(true, Relaxed);
+    }
+
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired.load(Relaxed)
+    }
+
+    pub(crate) fn linked(&self) -> Result<&Linked, Failure> {
+        let linked = self.linked.as_ref();
+        linked.map_err(|reason| Failure::NotReady(reason.clone()))
+    }
+
+    /// What stands behind a new instance.
+    pub(crate) fn guest(&self) -> wasmtime::Result<Guest> {
+        let blueprint = Arc::clone(&self.blueprint);
+        Guest::new(blueprint, &self.memory_share, &self.host)
+    }
+
+    async fn call(
+        self: &Arc<Self>,
+        serving: Serving,
+        request: GuestRequest,
+    ) -> Result<Outcome, Failure> {
+        let mut unanswered = Unanswered(Some(self));
+        let mut instance = self.instance().await?;
+        instance.serve(serving);
+        let outcome = Running::new(self, instance, request).until_head().await;
+        if outcome.is_ok() {
+            unanswered.0 = None;
+        }
+        outcome
+    }
+
+    /// One that is ready, or else a fresh one.
+    async fn instance(self: &Arc<Self>) -> Result<Instance, Failure> {
+        let (pool, spares) = (self.pool(), self.spares());
+        if let Some(mut ready) = spares.take(self) {
+            ready.wake();
+            return Ok(ready);
+        }
+        // Where none is free, a spare of some other plugin's is less urgent than this call.
+        let slot = match pool.try_slot().or_else(|| spares.give_up_one()) {
+            Some(slot) => slot,
+            None => {
+                let slot = pool.slot().await;
+                slot.ok_or_else(|| Failure::Busy(pool.full()))?
+            }
+        };
+        let share = &self.memory_share;
+        // The same of memory.
+        while !share.has_room() && spares.give_up_one().is_some() {}
+        share.room().await.map_err(Failure::Busy)?;
+        let begun = Instant::now();
+        let started = Instance::new(pool, self, slot).await;
+        let took = started.is_ok().then(|| begun.elapsed());
+        spares.started(self, took);
+        started
+    }
+
+    /// One call of an action in a fresh instance, within its CPU time; the clock is the caller's matter.
+    async fn act(&self, serving: Serving, call: ActionCall) -> Result<ActionAnswer, Failure> {
+        let pool = self.pool();
+        let Some(slot) = pool.slot().await else {
+            return Err(Failure::Busy(pool.full()));
+        };
+        let mut instance = Instance::new(pool, self, slot).await?;
+        instance.serve(serving);
+        let (exports, store) = (&instance.exports, &mut instance.store);
+        let meter = Arc::clone(&instance.meter);
+        let outcome = {
+            let calling = store.run_concurrent(async |accessor| exports.act(accessor, call).await);
+            let metered = Metered {
+                future: Box::pin(calling),
+                pool,
+                meter: &meter,
+            };
+            within_cpu(metered).await
+        };
+        match outcome {
+            Some(Ok(Ok(answer))) => Ok(answer),
+            Some(Ok(Err(error)) | Err(error)) => Err(failure::of(
+                &error,
+                instance.store.data(),
+                self.limits(),
+                meter.exceeded(),
+            )),
+            None => Err(Failure::Cpu {
+                limit: self.limits().cpu,
+            }),
+        }
+    }
+}
+
+/// A call without an answer: its plugin gets another instance where the call fails, or is given up.
+struct Unanswered<'a>(Option<&'a Arc<Plugin>>);
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if let Some(plugin) = self.0 {
+            plugin.spares().replace(plugin, None);
+        }
+    }
+}
+
+/// A plugin as others have it.
+pub(crate) struct PluginHandle(pub(crate) Arc<Plugin>);
+
+impl GuestPlugin for PluginHandle {
+    fn call(
+        &self,
+        serving: Serving,
+        request: GuestRequest,
+    ) -> BoxFuture<'_, Result<Outcome, Failure>> {
+        self.0.call(serving, request).boxed()
+    }
+
+    fn act(
+        &self,
+        serving: Serving,
+        call: ActionCall,
+    ) -> BoxFuture<'_, Result<ActionAnswer, Failure>> {
+        self.0.act(serving, call).boxed()
+    }
+}
+
+impl Drop for PluginHandle {
+    fn drop(&mut self) {
+        self.0.spares().forget(&self.0);
+    }
+}

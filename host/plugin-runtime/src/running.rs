@@ -1,0 +1,284 @@
+//! A guest at work: the future that runs it, until its answer is there or its stream has ended.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::Frame;
+use plugin_protocol::text::cut;
+use plugin_protocol::{
+    AnswerBody, AnswerHead, Failure, GuestAnswer, GuestError, GuestRequest, JournalAnswer, Outcome,
+    RequestBody,
+};
+use tokio::sync::mpsc;
+use wasmtime::AsContextMut;
+use wasmtime::component::StreamReader;
+
+use crate::bindings::platform::supervisor::types::{self, Body as GuestBody};
+use crate::capabilities::journal::JournalStream;
+use crate::failure;
+use crate::instance::{Instance, poll_metered};
+use crate::meter::Meter;
+use crate::plugin::Plugin;
+use crate::request_body::RequestPieces;
+use crate::sink::sink;
+
+/// The most of an error's code that is passed on, in bytes.
+const CODE: usize = 64;
+
+/// How a guest ended.
+enum End {
+    Outcome(Outcome),
+    /// The stream that it began has ended.
+    Streamed,
+}
+
+/// An answer that a guest goes on to produce: its head, and what comes after.
+type Stream = (AnswerHead, mpsc::Receiver<Bytes>);
+
+/// Where the guest's side leaves the head of a stream.
+type Begun = Arc<Mutex<Option<Stream>>>;
+
+/// Gives the instance back, so that it is thrown away elsewhere.
+type Run = Pin<Box<dyn Future<Output = (Instance, Result<End, Failure>)> + Send>>;
+
+/// A guest at work. Polling it is what makes the guest run.
+pub(crate) struct Running {
+    future: Run,
+    begun: Begun,
+    meter: Arc<Meter>,
+    plugin: Arc<Plugin>,
+}
+
+impl Running {
+    pub(crate) fn new(plugin: &Arc<Plugin>, instance: Instance, request: GuestRequest) -> Running {
+        let begun = Begun::default();
+        let meter = Arc::clone(&instance.meter);
+        let limit = plugin.limits().body;
+        let future = run(
+            Arc::clone(plugin),
+            instance,
+            request,
+            limit,
+            Arc::clone(&begun),
+        );
+        Running {
+            future: Box::pin(future),
+            begun,
+            meter,
+            plugin: Arc::clone(plugin),
+        }
+    }
+
+    /// Runs until the answer is there or its stream begins.
+    pub(crate) async fn until_head(mut self) -> Result<Outcome, Failure> {
+        let polled = poll_fn(|context| match self.poll(context) {
+            Poll::Ready(end) => Poll::Ready(Some(end)),
+            Poll::Pending if self.lock().is_some() => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        })
+        .await;
+        let streaming = self.lock().take();
+        let ended = match polled {
+            Some(end) => Some(end?),
+            None => None,
+        };
+        match (streaming, ended) {
+            // A short stream may have ended by the time that it is first looked at.
+            (Some((head, pieces)), ended) => {
+                self.plugin.spares().replace(&self.plugin, None);
+                self.meter.reset();
+                let running = ended.is_none().then_some(self);
+                let stream = GuestStream {
+                    running,
+                    pieces,
+                    failure: None,
+                };
+                let body = AnswerBody::Stream(Box::pin(stream));
+                Ok(Outcome::Answer(GuestAnswer { head, body }))
+            }
+            (None, Some(End::Outcome(outcome))) => Ok(outcome),
+            (None, _) => Err(Failure::BadAnswer("its stream did not begin".to_owned())),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Stream>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the guest run until it waits, is done, or is over a limit. Once it is ready, not to be called
+    /// again.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<End, Failure>> {
+        let (future, pool) = (self.future.as_mut(), self.plugin.pool());
+        match poll_metered(future, pool, &self.meter, context) {
+            Poll::Ready((used, end)) => {
+                self.plugin.spares().replace(&self.plugin, Some(used));
+                Poll::Ready(end)
+            }
+            Poll::Pending if self.meter.exceeded() => Poll::Ready(Err(Failure::Cpu {
+                limit: self.plugin.limits().cpu,
+            })),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+/// Calls the guest's handler.
+async fn run(
+    plugin: Arc<Plugin>,
+    mut instance: Instance,
+    request: GuestRequest,
+    limit: usize,
+    begun: Begun,
+) -> (Instance, Result<End, Failure>) {
+    let Some(handler) = instance.exports.handler.take() else {
+        return (
+            instance,
+            Err(Failure::NotReady("it does not export `handler`".to_owned())),
+        );
+    };
+    let GuestRequest { head, body } = request;
+    let called = instance
+        .store
+        .run_concurrent(async |accessor| -> wasmtime::Result<Result<End, Failure>> {
+            let body = match body {
+                RequestBody::Empty => GuestBody::Empty,
+                RequestBody::Whole(bytes) => GuestBody::Bytes(bytes),
+                RequestBody::Stream(stream) => {
+                    let pieces = RequestPieces::new(stream);
+                    GuestBody::Stream(
+                        accessor.with(|mut access| StreamReader::new(&mut access, pieces))?,
+                    )
+                }
+            };
+            let request = types::Request {
+                method: head.method,
+                path: head.path,
+                route: head.route,
+                params: head.params,
+                query: head.query,
+                headers: head.headers,
+                body,
+            };
+            let response = match handler.call_handle(accessor, request).await? {
+                Ok(response) => response,
+                Err(error) => return Ok(Ok(End::Outcome(Outcome::Error(bounded(error))))),
+            };
+            let head = match AnswerHead::new(response.status, &response.headers) {
+                Ok(head) => head,
+                Err(failure) => return Ok(Err(failure)),
+            };
+            let body = match response.body {
+                GuestBody::Empty => AnswerBody::Whole(Vec::new()),
+                GuestBody::Bytes(bytes) if bytes.len() > limit => {
+                    let what = format!("{} bytes, more than its {limit}", bytes.len());
+                    return Ok(Err(Failure::BadAnswer(what)));
+                }
+                GuestBody::Bytes(bytes) => AnswerBody::Whole(bytes),
+                GuestBody::Stream(reader) => {
+                    match accessor.with(|mut access| take_back(reader, &mut access)) {
+                        Ok(body) => body,
+                        Err(reader) => {
+                            let (sink, pieces, ended) = sink();
+                            accessor.with(|mut access| reader.pipe(&mut access, sink))?;
+                            *begun.lock().unwrap_or_else(PoisonError::into_inner) =
+                                Some((head, pieces));
+                            // Resolves when the sink is dropped, whoever does it.
+                            let _ = ended.await;
+                            return Ok(Ok(End::Streamed));
+                        }
+                    }
+                }
+            };
+            let answer = GuestAnswer { head, body };
+            Ok(Ok(End::Outcome(Outcome::Answer(answer))))
+        })
+        .await;
+    let end = match called {
+        Ok(Ok(end)) => end,
+        Ok(Err(error)) | Err(error) => {
+            let exceeded = instance.meter.exceeded();
+            Err(failure::of(
+                &error,
+                instance.store.data(),
+                plugin.limits(),
+                exceeded,
+            ))
+        }
+    };
+    (instance, end)
+}
+
+/// The error, cut to what is passed on.
+fn bounded(error: types::Error) -> GuestError {
+    let mut code = error.code;
+    code.truncate(code.floor_char_boundary(CODE));
+    GuestError {
+        status: error.status,
+        code,
+        message: cut(error.message),
+    }
+}
+
+/// The host's own stream, where it is one that the guest was given: the guest can be thrown away.
+fn take_back(
+    reader: StreamReader<u8>,
+    mut store: impl AsContextMut,
+) -> Result<AnswerBody, StreamReader<u8>> {
+    let request = reader.try_into::<RequestPieces>(&mut store);
+    let taken = request.map(|pieces| AnswerBody::Stream(Box::pin(pieces)));
+    taken.or_else(|reader| {
+        let journal: JournalStream = reader.try_into(&mut store)?;
+        Ok(AnswerBody::Journal(JournalAnswer {
+            instance: journal.host.instance(),
+            reader: journal.reader,
+            used: journal.used,
+            held: Box::new(journal),
+        }))
+    })
+}
+
+/// A body that a guest produces as it is read.
+struct GuestStream {
+    /// None once the guest is done.
+    running: Option<Running>,
+    pieces: mpsc::Receiver<Bytes>,
+    /// Why it broke off: told after the pieces that came before.
+    failure: Option<Failure>,
+}
+
+impl http_body::Body for GuestStream {
+    type Data = Bytes;
+    type Error = Failure;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
+        let this = &mut *self;
+        if let Some(running) = &mut this.running
+            && let Poll::Ready(end) = running.poll(context)
+        {
+            this.running = None;
+            this.failure = end.err();
+        }
+        match this.pieces.poll_recv(context) {
+            Poll::Ready(Some(piece)) => {
+                if let Some(running) = &this.running {
+                    // The limit is for the work that a piece takes, not for a stream of any length.
+                    running.meter.reset();
+                }
+                Poll::Ready(Some(Ok(Frame::data(piece))))
+            }
+            Poll::Ready(None) if this.failure.is_some() => {
+                Poll::Ready(this.failure.take().map(Err))
+            }
+            // The sink is gone, and the guest may have something left to fail with.
+            Poll::Ready(None) if this.running.is_some() => Poll::Pending,
+            Poll::Ready(None) => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}

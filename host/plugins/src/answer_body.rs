@@ -1,0 +1,57 @@
+//! An answer's body as it comes from where the plugin runs.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::Frame;
+use plugin_protocol::AnswerStream;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::BodyError;
+use crate::loaded::Loaded;
+use crate::request_body::Trouble;
+
+/// A stream of a plugin's. The call goes on for as long as it is there.
+pub(crate) struct AnswerPieces {
+    /// None once it has ended.
+    pub(crate) stream: Option<AnswerStream>,
+    pub(crate) plugin: Arc<Loaded>,
+    /// What goes wrong with the request's body.
+    pub(crate) trouble: Arc<Trouble>,
+    pub(crate) _permit: OwnedSemaphorePermit,
+}
+
+impl http_body::Body for AnswerPieces {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let Some(stream) = &mut self.stream else {
+            return Poll::Ready(None);
+        };
+        let polled = stream.as_mut().poll_frame(context);
+        // What is made of a request that was cut short is no answer to it.
+        let trouble = self.trouble.failure(self.plugin.limits.body);
+        let failure = match (trouble, polled) {
+            (Some(failure), _) => failure,
+            (None, polled) => match ready!(polled) {
+                Some(Ok(piece)) => return Poll::Ready(Some(Ok(piece))),
+                Some(Err(failure)) => failure,
+                None => {
+                    self.stream = None;
+                    return Poll::Ready(None);
+                }
+            },
+        };
+        self.stream = None;
+        self.plugin.failed(&failure);
+        Poll::Ready(Some(Err(BodyError {
+            plugin: self.plugin.manifest.name.clone(),
+        })))
+    }
+}

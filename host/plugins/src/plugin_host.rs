@@ -1,0 +1,110 @@
+//! The host of one plugin, as its instances reach it from where they run.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use plugin_protocol::{
+    CapabilityAnswer, CapabilityCall, Handle, HostCalls, InstanceId, JournalAnswer, LogEntry,
+    LogLevel, Serving,
+};
+
+use crate::holdings::Holdings;
+use crate::provision::journal::JournalBody;
+use crate::surroundings::Surroundings;
+use crate::text::{LONGEST, one_line};
+
+/// How many instances of one plugin can hold something at a time: more than any runtime has.
+const MOST: usize = 4096;
+
+/// What stands behind all instances of one version of a plugin.
+pub(crate) struct PluginHost {
+    pub(crate) around: Arc<Surroundings>,
+    /// What each instance holds, as far as it has called.
+    instances: Mutex<HashMap<InstanceId, Arc<Holdings>>>,
+}
+
+impl PluginHost {
+    pub(crate) fn new(around: Surroundings) -> PluginHost {
+        PluginHost {
+            around: Arc::new(around),
+            instances: Mutex::default(),
+        }
+    }
+
+    /// What a plugin gives back of a stream of the journal, where it holds that.
+    pub(crate) fn journal(&self, answer: &JournalAnswer) -> Option<JournalBody> {
+        let holdings = self.lock().get(&answer.instance).cloned()?;
+        let source = holdings.journal(answer.reader).ok()?;
+        let plugin = Arc::clone(&self.around.name);
+        Some(JournalBody::new(source, answer.used, plugin))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<InstanceId, Arc<Holdings>>> {
+        self.instances
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn holdings(&self, instance: InstanceId) -> Option<Arc<Holdings>> {
+        let mut instances = self.lock();
+        if instances.len() >= MOST && !instances.contains_key(&instance) {
+            return None;
+        }
+        Some(Arc::clone(instances.entry(instance).or_default()))
+    }
+}
+
+impl HostCalls for PluginHost {
+    fn ask(
+        &self,
+        instance: InstanceId,
+        serving: &Serving,
+        call: CapabilityCall,
+    ) -> BoxFuture<'static, Result<CapabilityAnswer, String>> {
+        let holdings = self.holdings(instance);
+        let (around, origin) = (Arc::clone(&self.around), serving.origin.clone());
+        async move {
+            let holdings = holdings.ok_or_else(|| "too many instances call the host".to_owned())?;
+            let answer = around.provide(&holdings, &origin, call).await;
+            answer.map_err(|refusal| refusal.to_string())
+        }
+        .boxed()
+    }
+
+    fn release(&self, instance: InstanceId, handle: Handle) {
+        let holdings = self.lock().get(&instance).cloned();
+        if let Some(holdings) = holdings {
+            holdings.release(handle);
+        }
+    }
+
+    fn end(&self, instance: InstanceId) {
+        // What that does may take its time, and is no matter of the others.
+        let ended = self.lock().remove(&instance);
+        drop(ended);
+    }
+
+    fn log(&self, entry: LogEntry) {
+        let plugin: &str = &self.around.name;
+        match entry {
+            LogEntry::Lost(lines) => {
+                if self.around.lines.take(plugin) {
+                    tracing::warn!(plugin, "{lines} more lines of this call were not written");
+                }
+            }
+            LogEntry::Line(level, line) => {
+                if self.around.lines.take(plugin) {
+                    let line = one_line(&line, LONGEST);
+                    match level {
+                        LogLevel::Debug => tracing::debug!(plugin, "{line}"),
+                        LogLevel::Info => tracing::info!(plugin, "{line}"),
+                        LogLevel::Warn => tracing::warn!(plugin, "{line}"),
+                        LogLevel::Error => tracing::error!(plugin, "{line}"),
+                    }
+                }
+            }
+        }
+    }
+}
