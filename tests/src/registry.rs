@@ -109,6 +109,21 @@ impl Registry {
         )
     }
 
+    /// The name of a published image by its digest, so that it cannot become another one.
+    ///
+    /// # Panics
+    /// Where the image was not published here.
+    #[must_use]
+    pub fn by_digest(&self, image: &str) -> String {
+        let (name, _) = image.rsplit_once(':').expect("a tag");
+        let (_, repository) = name.split_once('/').expect("a repository");
+        let contents = self.contents.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, manifest) = contents
+            .get(&format!("latest{repository}"))
+            .expect("a manifest");
+        format!("{name}@{}", digest(manifest))
+    }
+
     fn publish(
         &self,
         name: &str,

@@ -3,6 +3,7 @@
 pub(crate) mod assets;
 pub(crate) mod device;
 pub(crate) mod people;
+pub(crate) mod sign;
 
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ use device::DeviceCommand;
 use people::{
     Group, InvitationCommand, MemberCommand, OrganizationCommand, Password, Register, SshKeyCommand,
 };
+use sign::{Sign, SigningKeyCommand};
 
 /// The command line of the fleet cloud
 #[derive(Debug, Parser)]
@@ -107,6 +109,11 @@ pub(crate) enum Command {
     ReleaseAsset(AssetCommand),
     /// Make a release from a compose file, its images copied to the cloud's registry
     Deploy(Deploy),
+    /// Sign a release with a key that the cloud does not have, for devices that take nothing else
+    Sign(Sign),
+    /// Keys that sign releases
+    #[command(subcommand, arg_required_else_help = true)]
+    SigningKey(SigningKeyCommand),
     /// Have a device or a fleet run one release, and stay on it
     Pin(Pin),
     /// Have a device follow its fleet again, or a fleet its latest release

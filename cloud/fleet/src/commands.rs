@@ -18,6 +18,8 @@ pub(crate) mod purge;
 pub(crate) mod release_assets;
 pub(crate) mod releases;
 pub(crate) mod settings;
+pub(crate) mod sign;
+pub(crate) mod signing_key;
 pub(crate) mod ssh_keys;
 pub(crate) mod tags;
 pub(crate) mod variables;

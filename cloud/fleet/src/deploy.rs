@@ -2,7 +2,7 @@
 //! release ends as `success`, `failed` or `interrupted`, whatever comes.
 
 mod component;
-mod compose;
+pub(crate) mod compose;
 mod copy;
 mod credentials;
 mod manifest;

@@ -8,8 +8,8 @@ use crate::arguments::{Arguments, Command};
 use crate::cloud::Cloud;
 use crate::commands::{
     account, device, device_actions, devices, fleets, invitations, joining, keys, logs, members,
-    organizations, people, pins, purge, release_assets, releases, settings, ssh_keys, tags,
-    variables,
+    organizations, people, pins, purge, release_assets, releases, settings, sign, signing_key,
+    ssh_keys, tags, variables,
 };
 use crate::deploy;
 use crate::failure::{Failure, Result};
@@ -33,6 +33,7 @@ async fn done(command: Command, output: &Output) -> Result<()> {
         Command::Logout => return people::logout(output).await,
         Command::Register(register) => return account::register(register, output).await,
         Command::Settings => return settings::show(output),
+        Command::SigningKey(command) => return signing_key::run(output, command),
         Command::Completion { shell } => {
             // Into memory first: what is printed may be read no further, which is no failure.
             let mut script = Vec::new();
@@ -48,6 +49,7 @@ async fn done(command: Command, output: &Output) -> Result<()> {
         | Command::Logout
         | Command::Register(_)
         | Command::Settings
+        | Command::SigningKey(_)
         | Command::Completion { .. } => Ok(()),
         Command::Password(password) => account::password(cloud, output, password).await,
         Command::Organizations => organizations::list(cloud, output).await,
@@ -77,6 +79,7 @@ async fn done(command: Command, output: &Output) -> Result<()> {
         Command::Releases(of) => releases::list(cloud, output, &of.fleet).await,
         Command::Release(command) => releases::run(cloud, output, command).await,
         Command::Deploy(deploy) => deploy::run(cloud, output, deploy).await,
+        Command::Sign(sign) => sign::run(cloud, output, sign).await,
         Command::Pin(pin) => pins::pin(cloud, output, &pin.target, &pin.release).await,
         Command::Track(track) => pins::track(cloud, output, &track.target).await,
         Command::Tags(tagged) => tags::list(cloud, output, &tagged.owner).await,

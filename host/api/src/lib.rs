@@ -66,6 +66,6 @@ pub use routes::{Route, core_routes};
 pub use serve::serve;
 pub use v1::device::write as device_state_json;
 pub use v3::plan::{
-    Blocked, Blocker, DevicePlan, ImageUser, PlanState, PlanStep, StepKind, StepReason, StepState,
-    Unplanned,
+    Blocked, Blocker, DevicePlan, ImageUser, PlanState, PlanStep, SignedTargets, StepKind,
+    StepReason, StepState, Unplanned,
 };

@@ -50,6 +50,9 @@ pub enum Refused {
     /// It is not valid, and will not be at the next try.
     #[error("{0}")]
     Invalid(String),
+    /// It is not what the device's owner wants, who may think otherwise by the next try.
+    #[error("{0}")]
+    NotNow(String),
     /// It could not be stored.
     #[error("{0}")]
     Failed(String),
@@ -222,6 +225,12 @@ impl Shared {
                     // It is not asked for again: it would be no better, and as long.
                     Err(Refused::Invalid(why)) => {
                         *etag = new;
+                        tracing::error!(
+                            "the cloud's target is not applied, the last one stays: {why}"
+                        );
+                    }
+                    // Asked for again with the next poll, whole.
+                    Err(Refused::NotNow(why)) => {
                         tracing::error!(
                             "the cloud's target is not applied, the last one stays: {why}"
                         );

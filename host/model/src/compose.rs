@@ -35,7 +35,9 @@ pub use labels::HANDOVER_TIMEOUT;
 pub use networks::{
     SUPERVISOR_GATEWAY, SUPERVISOR_SUBNET, is_of_supervisor_network, supervisor_network,
 };
-pub use resolve::{ApiKeys, CloudAccess, DeviceFacts, HostFacts, KeyError, Resolved, resolve};
+pub use resolve::{
+    ApiKeys, CloudAccess, DeviceFacts, HostFacts, KeyError, Resolved, is_not_ours, resolve,
+};
 
 #[cfg(test)]
 mod tests;

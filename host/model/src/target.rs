@@ -81,6 +81,8 @@ pub struct TargetRelease {
     pub volumes: BTreeMap<String, Map<String, Value>>,
     /// Definitions by name, not yet interpreted.
     pub networks: BTreeMap<String, Map<String, Value>>,
+    /// What the release's owner has signed of it, as the cloud keeps it; never there in a local target.
+    pub signed_statement: Option<String>,
 }
 
 /// One service of a release.

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
 
-use minisign_verify::Signature;
+use signatures::Signature;
 
 use crate::failure::chain;
 use crate::manifest::Manifest;

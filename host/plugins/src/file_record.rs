@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use minisign_verify::PublicKey;
 use plugin_protocol::GuestCode;
+use signatures::PublicKey;
 use tokio::task::AbortHandle;
 
 use crate::loaded::Loaded;

@@ -10,63 +10,33 @@
 //! revoked = true              # what it has signed is pinned by it no more
 //! ```
 
-use std::collections::BTreeMap;
-
-use minisign_verify::PublicKey;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use signatures::PublicKey;
 
 use crate::signature::Signatures;
 
 /// The public keys by their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct NamedKeys(BTreeMap<String, NamedKey>);
-
-/// One of them.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NamedKey {
-    #[serde(deserialize_with = "public_key")]
-    public: PublicKey,
-    /// Whether its signatures count no longer.
-    #[serde(default)]
-    revoked: bool,
-}
-
-fn public_key<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PublicKey, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    PublicKey::from_base64(text.trim()).map_err(|_| {
-        let start: String = text.chars().take(64).collect();
-        serde::de::Error::custom(format!(
-            "`{start}` is no public key of minisign: take the second line of its .pub file"
-        ))
-    })
-}
+pub(crate) struct NamedKeys(signatures::NamedKeys);
 
 impl NamedKeys {
     /// All public keys, those that are revoked as well: what they have signed is to be told from what nobody has.
     pub(crate) fn public_keys(&self) -> impl Iterator<Item = &PublicKey> {
-        self.0.values().map(|key| &key.public)
+        self.0.iter().map(|(_, key)| key)
     }
 
     /// Whether the key of that name has signed, and still counts. A name that is not there has signed nothing.
     pub(crate) fn has_signed(&self, name: &str, signatures: &Signatures) -> bool {
-        self.0.get(name).is_some_and(|key| {
-            !self.is_revoked(&key.public) && signatures.keys.contains(&key.public)
-        })
+        let key = self.0.get(name);
+        key.is_some_and(|key| !self.0.is_revoked(key) && signatures.keys.contains(key))
     }
 
     /// The first name of a key that has signed, and still counts.
     pub(crate) fn signer(&self, signatures: &Signatures) -> Option<&str> {
-        let mut names = self.0.keys();
+        let mut names = self.0.names();
         let name = names.find(|name| self.has_signed(name, signatures));
         name.map(String::as_str)
-    }
-
-    /// Whether the key is revoked under any of its names.
-    fn is_revoked(&self, public: &PublicKey) -> bool {
-        let mut keys = self.0.values();
-        keys.any(|key| key.revoked && key.public == *public)
     }
 
     /// Why no key of these names has signed, for the owner.
@@ -76,9 +46,9 @@ impl NamedKeys {
         signatures: &Signatures,
     ) -> String {
         let mut reasons = Vec::new();
-        for (name, key) in &self.0 {
-            if signatures.keys.contains(&key.public) {
-                reasons.push(if self.is_revoked(&key.public) {
+        for (name, key) in self.0.iter() {
+            if signatures.keys.contains(key) {
+                reasons.push(if self.0.is_revoked(key) {
                     format!("it is signed with `{name}`, which is revoked")
                 } else {
                     format!("it is signed with `{name}`, which the section does not name")
@@ -87,7 +57,7 @@ impl NamedKeys {
         }
         reasons.extend(signatures.problems.iter().cloned());
         for name in names {
-            if !self.0.contains_key(name) {
+            if self.0.get(name).is_none() {
                 reasons.push(format!("the policy has no [keys.{name}]"));
             }
         }

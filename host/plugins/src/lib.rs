@@ -72,6 +72,6 @@ pub use owners::OwnerError;
 pub use pattern::{Pattern, PatternError};
 pub use plugin_protocol::CallerScope;
 pub use plugins::{Found, Plugins, RouteMatch, StartError};
-pub use policy::PolicyError;
+pub use policy::{PolicyError, policy_text};
 pub use report::{DescribedRoutes, PluginReport, PluginState, PluginTally, RouteReport};
 pub use trust::{TrustError, trust_lines};

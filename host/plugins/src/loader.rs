@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use minisign_verify::PublicKey;
 use plugin_protocol::GuestCode;
+use signatures::PublicKey;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 

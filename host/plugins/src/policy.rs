@@ -40,6 +40,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use os::UnitName;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
 use crate::boards::BoardPatterns;
@@ -85,6 +86,19 @@ struct OwnerPolicy {
     keys: NamedKeys,
     #[serde(default)]
     bounds: BoundsOfAll,
+    /// Who may sign targets is no matter of plugins (`host/signed-targets` reads it).
+    #[serde(default, rename = "targets")]
+    _targets: OfOthers,
+}
+
+/// A section that somebody else reads.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct OfOthers;
+
+impl<'de> Deserialize<'de> for OfOthers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| OfOthers)
+    }
 }
 
 /// What all plugins may take together, where the owner says.
@@ -224,18 +238,12 @@ impl Policy {
     /// Reads the policy and the list of stock plugins, where nobody else can have written them; with `anybodys`,
     /// whoever has. One that is not there grants or pins nothing.
     pub(crate) fn read(files: &PolicyFiles, anybodys: bool) -> Result<Policy, PolicyError> {
-        let read_text = |path: &Path| {
-            if path.exists() && !anybodys {
-                owners::check(path)?;
-            }
-            read_text(path)
-        };
-        let owner = read_text(&files.owner)?.unwrap_or_else(|| {
+        let owner = policy_text(&files.owner, anybodys)?.unwrap_or_else(|| {
             let path = files.owner.display();
             tracing::info!("no policy at `{path}`: plugins get no capability");
             String::new()
         });
-        let stock = read_text(&files.stock)?.unwrap_or_default();
+        let stock = policy_text(&files.stock, anybodys)?.unwrap_or_default();
         Policy::parse(files, &owner, &stock)
     }
 
@@ -375,6 +383,18 @@ impl Policy {
         }
         grants
     }
+}
+
+/// The text of the policy at `path`, where nobody else can have written it; with `anybodys`, whoever has. None where
+/// there is no such file.
+///
+/// # Errors
+/// [`PolicyError`] where it cannot be read, is too large, or could have been written by others.
+pub fn policy_text(path: &Path, anybodys: bool) -> Result<Option<String>, PolicyError> {
+    if path.exists() && !anybodys {
+        owners::check(path)?;
+    }
+    read_text(path)
 }
 
 /// The text of the file at `path`; none where there is no such file.

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use minisign_verify::PublicKey;
 use semver::Version;
+use signatures::PublicKey;
 
 use crate::PluginData;
 use crate::failure::chain;

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
-use minisign_verify::{Error, PublicKey, Signature};
+use signatures::PublicKey;
 use wasmparser::{Parser, Payload};
 
 /// The name of the section that holds a signature.
@@ -62,33 +62,11 @@ impl Signatures {
     }
 
     fn check(&mut self, place: &str, signed: &[u8], text: &[u8], keys: &[PublicKey]) {
-        let text = std::str::from_utf8(text).ok();
-        let Some(signature) = text.and_then(|text| Signature::decode(text).ok()) else {
-            self.problems.push(format!("{place} is none of minisign's"));
-            return;
-        };
-        let mut problem = "is of a key that the policy does not name";
-        for key in keys {
-            match key.verify(signed, &signature, false) {
-                Ok(()) => {
-                    if !self.keys.contains(key) {
-                        self.keys.push(key.clone());
-                    }
-                    return;
-                }
-                // Another key's, by the number that stands in both.
-                Err(Error::UnexpectedKeyId) => {}
-                Err(Error::UnexpectedAlgorithm) => {
-                    problem =
-                        "is of minisign's old kind: sign with version 0.10 or later, or with -H";
-                }
-                Err(_) => {
-                    problem =
-                        "is not of this content: the file was changed since, or is another one"
-                }
-            }
+        match signatures::signer(text, signed, keys) {
+            Ok(key) if self.keys.contains(key) => {}
+            Ok(key) => self.keys.push(key.clone()),
+            Err(problem) => self.problems.push(format!("{place} {problem}")),
         }
-        self.problems.push(format!("{place} {problem}"));
     }
 }
 

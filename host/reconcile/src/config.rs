@@ -9,7 +9,7 @@ use model::compose::DeviceFacts;
 use model::contracts::Offers;
 use store::Store;
 
-use crate::{Happening, Host, Moments};
+use crate::{Happening, Host, Moments, ReadTargetPolicy};
 
 /// What the loop works with. Cheap parts are clones of what the binary holds.
 #[derive(Clone)]
@@ -30,6 +30,8 @@ pub struct ReconcilerConfig {
     pub happened: Arc<dyn Fn(Happening) + Send + Sync>,
     /// What contracts of services are held to.
     pub offers: Offers,
+    /// What has to be signed of targets; asked on threads that may block.
+    pub target_policy: ReadTargetPolicy,
     /// How much is done at a time, and how long is waited.
     pub limits: Limits,
     /// Who is told of the moments at which a kill may come: tests alone.

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{AppUuid, Commit, ContainerId, ImageRef, error_chain};
 use plan::ImageUser;
 use serde_json::Value;
+use signed_targets::Accepted;
 use store::{Definition, ImageRecord, Store, StoreError, TargetSource};
 
 use crate::actions::StoredAction;
@@ -140,6 +141,12 @@ impl Journal {
         target: Value,
     ) -> Result<(), String> {
         self.call(move |store| store.set_target(source, &target))
+            .await
+    }
+
+    pub(crate) async fn set_signed_targets(&self, accepted: Accepted) -> Result<(), String> {
+        let accepted = serde_json::to_value(accepted).map_err(|error| error_chain(&error))?;
+        self.call(move |store| store.set_signed_targets(&accepted))
             .await
     }
 

@@ -26,11 +26,12 @@ use crate::lap::{Lap, Start};
 use crate::logs::{LogHub, LogSubscription};
 use crate::messages::{Command, Message};
 use crate::progress::Progress;
+use crate::signing::TargetJudge;
 use crate::steps::World;
 use crate::tally::Counts;
 use crate::target::{Read, Reader};
 use crate::targets::{Taken, Targets};
-use crate::{Locks, Outlook, SetTargetError, Tally};
+use crate::{Locks, Outlook, SetTargetError, Signing, Tally};
 
 /// The network by which services reach the API, and its gateway, on which the API listens.
 const API_SUBNET: &str = "10.114.104.0/25";
@@ -51,6 +52,7 @@ struct Inner {
     world: Arc<World>,
     facts: Arc<dyn Fn() -> DeviceFacts + Send + Sync>,
     offers: Offers,
+    judge: Arc<TargetJudge>,
     status: watch::Receiver<Arc<DeviceStatus>>,
     loop_: UnboundedSender<Message>,
     stop: CancellationToken,
@@ -94,7 +96,7 @@ impl Reconciler {
             store: config.store.clone(),
         };
         let stored = memory.cloud_target.as_ref().filter(|_| config.managed);
-        let cloud = stored.map(|body| reader().cloud(body));
+        let cloud = stored.map(|body| reader().stored_of_the_cloud(body));
         let stored = memory.local_target.as_ref();
         let stored = stored.filter(|_| memory.local_mode == LocalMode::On);
         let local = stored.map(|body| reader().local(body));
@@ -118,6 +120,17 @@ impl Reconciler {
             LocalMode::On | LocalMode::Off => None,
         };
 
+        let judge = TargetJudge {
+            read_policy: config.target_policy,
+        };
+        let signing = Signing {
+            is_required: judge.is_required(),
+            refused: None,
+        };
+        if signing.is_required {
+            tracing::info!("targets are taken only as far as the policy has them signed");
+        }
+
         let stop = CancellationToken::new();
         let ended = CancellationToken::new();
         let (sender, messages) = tokio::sync::mpsc::unbounded_channel();
@@ -138,6 +151,7 @@ impl Reconciler {
             health: Health::default(),
             counts: Counts::default(),
             targets: watch::channel(targets).0,
+            signing: watch::channel(Arc::new(signing)).0,
             happened: config.happened,
             moments: config.moments,
             pulls: Semaphore::new(limits.pulls.max(1)),
@@ -180,6 +194,7 @@ impl Reconciler {
                 world,
                 facts: config.facts,
                 offers: config.offers,
+                judge: Arc::new(judge),
                 status,
                 loop_: sender,
                 stop,
@@ -232,6 +247,12 @@ impl Reconciler {
     #[must_use]
     pub fn in_force(&self) -> watch::Receiver<Arc<InForce>> {
         self.inner.world.in_force.subscribe()
+    }
+
+    /// Whether targets have to be signed, what became of the cloud's last one, and each change of that.
+    #[must_use]
+    pub fn signing(&self) -> watch::Receiver<Arc<Signing>> {
+        self.inner.world.signing.subscribe()
     }
 
     /// Tells the status whether somebody is asking right now what there is to do: an update is pending

@@ -25,7 +25,7 @@ use crate::progress::Progress;
 use crate::tally::Counts;
 use crate::targets::Targets;
 use crate::view::{Effect, NETWORK_CONTAINER_LABEL};
-use crate::{Happening, Host, InForce, Locks, Moments, UpdateLocks};
+use crate::{Happening, Host, InForce, Locks, Moments, Signing, UpdateLocks};
 
 /// What every step may use.
 pub(crate) struct World {
@@ -41,6 +41,7 @@ pub(crate) struct World {
     pub counts: Counts,
     /// What callers are told of targets and of local mode.
     pub targets: watch::Sender<Targets>,
+    pub signing: watch::Sender<Arc<Signing>>,
     pub happened: Arc<dyn Fn(Happening) + Send + Sync>,
     pub moments: Moments,
     pub pulls: Semaphore,

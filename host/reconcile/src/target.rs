@@ -6,8 +6,11 @@ use model::compose::{DeviceFacts, Resolved, resolve};
 use model::contracts::{self, Offers};
 use model::{LocalDefaults, TargetErrors, TargetState, config_variables, read_flag};
 use serde_json::Value;
+use signed_targets::Accepted;
 use store::Store;
 
+use crate::RefusedTarget;
+use crate::signing::TargetJudge;
 use crate::targets::Taken;
 
 /// The variable that is local mode.
@@ -22,6 +25,12 @@ pub enum SetTargetError {
     /// The target is not valid; all problems.
     #[error(transparent)]
     Invalid(TargetErrors),
+    /// It is the cloud's, and not what the device's owner has signed.
+    #[error("the target is not what the device's owner has signed: {0}")]
+    NotSigned(RefusedTarget),
+    /// It is a local one, and the device's owner wants targets signed.
+    #[error("{0}")]
+    LocalNotSigned(String),
     /// It could not be stored, or a service's key could not be had.
     #[error("failed to keep the target state: {0}")]
     Store(String),
@@ -32,6 +41,8 @@ pub(crate) struct Read {
     pub taken: Taken,
     /// One sentence for each thing that will not be done.
     pub warnings: Vec<String>,
+    /// What the device has accepted with it, where targets have to be signed.
+    pub accepted: Option<Accepted>,
 }
 
 /// What targets are read with.
@@ -57,14 +68,35 @@ impl Reader {
         Ok(Read {
             taken,
             warnings: resolved.warnings,
+            accepted: None,
         })
     }
 
-    /// Reads and resolves the cloud's target. An app that this device cannot run is rejected, and the
-    /// others are taken (device behaviour 4.1). Blocks on the store for services' keys.
-    pub(crate) fn cloud(self, body: &Value) -> Result<Read, SetTargetError> {
+    /// Reads, judges and resolves a new target of the cloud. One that has to be signed and is not what was signed is
+    /// refused whole. Of any other, an app that this device cannot run is rejected, and the others are taken (device
+    /// behaviour 4.1). Blocks on the policy, and on the store for services' keys.
+    pub(crate) fn cloud(self, body: &Value, judge: &TargetJudge) -> Result<Read, SetTargetError> {
+        let target = self.parse(body)?;
+        let accepted = judge.judge(&target, &self.facts, &self.store)?;
+        Ok(Read {
+            accepted,
+            ..self.of_the_cloud(target)?
+        })
+    }
+
+    /// As [`Reader::cloud`], of the target that was stored: it was judged before that.
+    pub(crate) fn stored_of_the_cloud(self, body: &Value) -> Result<Read, SetTargetError> {
+        let target = self.parse(body)?;
+        self.of_the_cloud(target)
+    }
+
+    fn parse(&self, body: &Value) -> Result<TargetState, SetTargetError> {
         let target = TargetState::from_cloud_json(body, &self.facts.uuid, &self.facts.branding);
-        let (taken, resolved) = self.resolve(target.map_err(SetTargetError::Invalid)?)?;
+        target.map_err(SetTargetError::Invalid)
+    }
+
+    fn of_the_cloud(self, target: TargetState) -> Result<Read, SetTargetError> {
+        let (taken, resolved) = self.resolve(target)?;
         let mut warnings = resolved.warnings;
         for (app, problems) in &resolved.rejected {
             let problems: Vec<String> = problems.problems().iter().map(|p| p.to_string()).collect();
@@ -73,7 +105,11 @@ impl Reader {
                 problems.join("; ")
             ));
         }
-        Ok(Read { taken, warnings })
+        Ok(Read {
+            taken,
+            warnings,
+            accepted: None,
+        })
     }
 
     fn resolve(mut self, target: TargetState) -> Result<(Taken, Resolved), SetTargetError> {

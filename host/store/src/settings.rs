@@ -11,6 +11,7 @@ use crate::{Store, StoreError};
 
 const SNAPSHOT: &str = "local_mode_snapshot";
 const LOG_POSITIONS: &str = "log_positions";
+const SIGNED_TARGETS: &str = "signed_targets";
 
 /// How far a reader has come in the output of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +96,26 @@ impl Store {
                 Some((container.parse().ok()?, position))
             })
             .collect())
+    }
+
+    /// Keeps which signed releases the device has accepted, in the place of what was kept before.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`] where that cannot be written.
+    pub fn set_signed_targets(&self, accepted: &Value) -> Result<(), StoreError> {
+        self.write("write which signed releases were accepted", |work| {
+            set_setting(work, SIGNED_TARGETS, &accepted.to_string())
+        })
+    }
+
+    /// Which signed releases the device has accepted; missing before the first.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] or [`StoreError::Failed`] where it cannot be read.
+    pub fn signed_targets(&self) -> Result<Option<Value>, StoreError> {
+        setting(&self.connection(), SIGNED_TARGETS)?
+            .map(|text| parse("which signed releases were accepted", &text))
+            .transpose()
     }
 
     /// Keeps what was there when local mode was entered.

@@ -339,6 +339,9 @@ impl cloud_link::Device for Follower {
             match self.0.set_cloud_target(target, force).await {
                 Ok(_) => Ok(()),
                 Err(error @ SetTargetError::Store(_)) => Err(Refused::Failed(error.to_string())),
+                Err(error @ SetTargetError::NotSigned(_)) => {
+                    Err(Refused::NotNow(error.to_string()))
+                }
                 Err(error) => Err(Refused::Invalid(error.to_string())),
             }
         }

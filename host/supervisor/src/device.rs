@@ -83,6 +83,10 @@ impl api::Device for RunningDevice {
                 reconcile::SetTargetError::Invalid(problems) => {
                     api::SetTargetError::Invalid(problems.to_string())
                 }
+                refused @ (reconcile::SetTargetError::NotSigned(_)
+                | reconcile::SetTargetError::LocalNotSigned(_)) => {
+                    api::SetTargetError::Invalid(refused.to_string())
+                }
                 reconcile::SetTargetError::Store(cause) => {
                     api::SetTargetError::Failed(cause.into())
                 }
@@ -115,8 +119,12 @@ impl api::Device for RunningDevice {
     }
 
     fn plan(&self) -> BoxFuture<'_, Result<api::DevicePlan, String>> {
-        let outlook = self.reconciler.outlook();
-        outlook.map(|found| found.map(outlook::shown)).boxed()
+        async {
+            let outlook = self.reconciler.outlook().await?;
+            let signing = self.reconciler.signing().borrow().clone();
+            Ok(outlook::shown(outlook, &signing))
+        }
+        .boxed()
     }
 
     fn update_locks(&self) -> BoxFuture<'_, Result<Vec<UpdateLock>, String>> {

@@ -29,6 +29,7 @@ mod remove_services;
 mod run;
 mod run_folder;
 mod systemd;
+mod target_policy;
 mod variables;
 
 use std::process::ExitCode;

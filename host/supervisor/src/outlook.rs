@@ -1,13 +1,13 @@
 //! The reconciler's outlook in the API's words.
 
 use api::{
-    Blocked, Blocker, DevicePlan, ImageUser, Moment, PlanState, PlanStep, StepKind, StepReason,
-    StepState, Unplanned,
+    Blocked, Blocker, DevicePlan, ImageUser, Moment, PlanState, PlanStep, SignedTargets, StepKind,
+    StepReason, StepState, Unplanned,
 };
 use plan::{ContainerRef, Deed, LockedStep, StartService, Step, Why};
-use reconcile::{Mood, Outlook, OutlookStep};
+use reconcile::{Mood, Outlook, OutlookStep, Signing};
 
-pub(crate) fn shown(outlook: Outlook) -> DevicePlan {
+pub(crate) fn shown(outlook: Outlook, signing: &Signing) -> DevicePlan {
     DevicePlan {
         state: match outlook.mood {
             Mood::Settled => PlanState::Settled,
@@ -20,6 +20,12 @@ pub(crate) fn shown(outlook: Outlook) -> DevicePlan {
         steps: (1..).zip(&outlook.steps).map(|(n, s)| step(n, s)).collect(),
         unplanned: outlook.unplanned.iter().map(unplanned).collect(),
         cut_short: outlook.cut_short,
+        signed_targets: signing.is_required.then(|| SignedTargets {
+            refused: signing
+                .refused
+                .as_ref()
+                .map(|refused| refused.reasons.clone()),
+        }),
     }
 }
 

@@ -35,7 +35,7 @@ use crate::power::Power;
 use crate::registry_account;
 use crate::run_folder::RunFolder;
 use crate::variables::Variables;
-use crate::{engines, happenings, listeners, memory, systemd};
+use crate::{engines, happenings, listeners, memory, systemd, target_policy};
 
 /// Threads that run tasks. A device has other things to do, and each thread costs memory.
 const WORKERS: usize = 2;
@@ -258,6 +258,7 @@ impl Parts {
             managed: membership.managed,
             happened: happenings::told_to(&events),
             offers: board.offers(branding),
+            target_policy: target_policy::reader(configuration),
             limits: Limits::default(),
             moments: moments()?,
         })?;

@@ -31,6 +31,8 @@ mod pending_update;
 mod plan;
 mod provisioning;
 mod reports;
+mod signed_fleet;
+mod signed_targets;
 mod silent_names;
 mod state;
 mod strategies;

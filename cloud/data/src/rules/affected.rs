@@ -91,6 +91,7 @@ fn way(resource: &str) -> Option<Way> {
                 "commit",
                 "composition",
                 "contract",
+                "signed_statement",
                 "status",
                 "belongs_to__application",
             ],

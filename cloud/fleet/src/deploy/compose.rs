@@ -13,9 +13,9 @@ const LONGEST: usize = 63;
 
 /// What a compose file says.
 #[derive(Debug)]
-pub(super) struct Composition {
+pub(crate) struct Composition {
     /// The whole of it, as the cloud keeps it.
-    pub(super) value: Value,
+    pub(crate) value: Value,
     /// In the file's order.
     pub(super) services: Vec<Service>,
 }
@@ -40,7 +40,7 @@ impl Composition {
     ///
     /// # Errors
     /// Where it cannot be read, or no release can be made of it.
-    pub(super) fn read(path: &Path) -> Result<Self> {
+    pub(crate) fn read(path: &Path) -> Result<Self> {
         let unreadable = |error: std::io::Error| {
             let failure = match error.kind() {
                 std::io::ErrorKind::NotFound => {

@@ -19,6 +19,9 @@ pub(super) const BUILD_STATUS: &[&str] = &[
     "interrupted",
 ];
 
+/// The largest signed statement that devices take (`signed_targets::MOST_BYTES`).
+const SIGNED_STATEMENT: usize = 256 << 10;
+
 fn release() -> Resource {
     Resource::new("release", "a version of what a fleet runs")
         .field(
@@ -110,6 +113,10 @@ fn release() -> Resource {
         )
         .field(text("known_issue_list", 1000).doc("for people"))
         .field(text("note", 1_000_000).doc("for people"))
+        .field(
+            text("signed_statement", SIGNED_STATEMENT)
+                .doc("what the fleet's owner has signed of it, as `fleet sign` writes it; for devices, and nothing to the cloud"),
+        )
         .field(link("is_created_by__user", "user", OnDelete::SetNull).by(Writer::Platform))
         .field(
             flag("is_final")

@@ -4,9 +4,11 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use signed_targets::{SignedText, Statement};
 
 use super::fleet::{Fleet, build};
 use super::form::{End, Form, Number};
@@ -41,6 +43,7 @@ struct Release {
     is_passing_tests: bool,
     invalidation_reason: Option<String>,
     note: Option<String>,
+    signed_statement: Option<String>,
     start_timestamp: Option<String>,
     end_timestamp: Option<String>,
     composition: Value,
@@ -96,7 +99,7 @@ struct Device {
 impl Release {
     async fn find(cloud: &Cloud, visitor: &Visitor, id: i64) -> Result<Self, Problem> {
         let query = "$select=id,commit,raw_version,semver,status,source,is_final,is_invalidated,is_passing_tests,\
-             invalidation_reason,note,start_timestamp,end_timestamp,composition\
+             invalidation_reason,note,signed_statement,start_timestamp,end_timestamp,composition\
              &$expand=belongs_to__application($select=id,should_be_running__release,should_track_latest_release),\
              is_created_by__user($select=username),\
              release_image($select=id;$orderby=id asc;$top=200;$expand=image($select=status,image_size,content_hash,\
@@ -255,8 +258,30 @@ fn head(fleet: &Fleet, release: &Release) -> Markup {
                 div { dt { "Ended" } dd { (show::time(release.end_timestamp.as_deref())) } }
             }
             @for author in &release.author { div { dt { "By" } dd { (author.username) } } }
+            @if let Some(text) = &release.signed_statement { div { dt { "Signed" } dd { (signed(text)) } } }
             div { dt { "Built" } dd { @if release.source == "local" { "Locally" } @else { "In the cloud" } } }
         }
+    }
+}
+
+/// By which key, and until when. Whether the signature is good, devices alone can tell: the cloud has no key of owners.
+fn signed(text: &str) -> Markup {
+    let parts = SignedText::parse(text).ok();
+    let key = parts.and_then(|parts| parts.key_id());
+    let statement = parts.and_then(|parts| Statement::parse(parts.statement).ok());
+    let (Some(key), Some(statement)) = (key, statement) else {
+        return html! { (badge("bad", "Unreadable")) " devices that ask for a signature refuse it" };
+    };
+    let time = |ms: u64| {
+        let time = i64::try_from(ms).ok()?;
+        Some(Timestamp::from_millisecond(time).ok()?.to_string())
+    };
+    html! {
+        "By the key " code { (key) }
+        @if let Some(expires) = statement.expires_ms {
+            ", to be accepted until " (show::time(time(expires).as_deref()))
+        }
+        span.under { "Devices check it; the cloud does not" }
     }
 }
 
@@ -425,4 +450,28 @@ async fn delete(
     visitor.delete(&cloud, &format!("/release({id})")).await?;
     let fleet = release.fleet.first().map_or(0, |fleet| fleet.id);
     Ok(visitor.go(&format!("/dashboard/fleets/{fleet}/releases")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn item9_a_release_says_by_which_key_it_is_signed_and_until_when() {
+        // Ed, the number of the key from its last byte on, and a signature.
+        let signature = "untrusted comment: of a release\nRUQBAgMEBQYHCAAAAAAAAAAA\ntrusted comment: now\nAAAA\n";
+        let statement = json!({
+            "format": "signed-target/1", "app": { "uuid": "1", "id": 1, "class": "fleet" },
+            "release": { "commit": "c1", "id": 2 }, "version": 3, "expires_ms": 1_900_000_000_000_u64,
+            "services": {}, "volumes": {}, "networks": {}, "settings": {}, "open_settings": [],
+        });
+        let text = signed(&format!("{signature}{statement}")).into_string();
+        assert!(text.contains("<code>0807060504030201</code>"), "{text}");
+        assert!(text.contains("2030-03-17 17:46 UTC"), "{text}");
+        let text = signed("<script>").into_string();
+        assert!(
+            text.contains("Unreadable") && !text.contains("script"),
+            "{text}"
+        );
+    }
 }

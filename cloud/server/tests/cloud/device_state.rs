@@ -310,6 +310,32 @@ async fn a_fleet_has_a_state_for_any_of_its_devices() {
 }
 
 #[tokio::test]
+async fn item9_what_the_owner_signed_reaches_devices_as_it_was_written_and_no_device_writes_it() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        let device = shop.device(1).await;
+        let release = format!("/v7/release({})", shop.release.id);
+        let text = "untrusted comment: \u{e4}\nRW\ntrusted comment:\nxx\n{ \"a\":\t1 }\n";
+        let signed = json!({ "signed_statement": text });
+        shop.ann.send(Method::PATCH, &release, signed).await;
+        let told = async || {
+            let (state, _) = device.state().await;
+            state["apps"][&shop.uuid]["releases"][&shop.release.commit]["signed_statement"].clone()
+        };
+        assert_eq!(told().await, json!(text));
+        let long = "x".repeat((256 << 10) + 1);
+        for (by, value) in [(&device.signed, "other"), (&shop.ann, &long)] {
+            let request = by.ask(Method::PATCH, &release);
+            let request = request.json(&json!({ "signed_statement": value }));
+            let (status, answer) = by.answer(request).await;
+            assert!(status.is_client_error(), "{status}: {answer}");
+        }
+        assert_eq!(told().await, json!(text));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn c3_settings_of_a_public_fleet_are_not_a_guests() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;

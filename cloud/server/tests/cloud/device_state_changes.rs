@@ -127,6 +127,12 @@ async fn whatever_the_state_is_made_from_changes_it_for_the_devices_concerned_al
             ),
             (
                 Method::PATCH,
+                format!("/v7/release({})", shop.release.id),
+                json!({ "signed_statement": "what the owner signed" }),
+                true,
+            ),
+            (
+                Method::PATCH,
                 format!("/v7/image({})", shop.release.images[0]),
                 json!({ "content_hash": format!("sha256:{}", "0".repeat(64)) }),
                 true,

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::router::failed;
 use crate::fake::{FakeDevice, Fixture, fixture, request};
 use crate::{
-    Blocked, Blocker, DevicePlan, ImageUser, LocalModeAuth, Moment, PlanState, PlanStep, StepKind,
-    StepReason, StepState, Unplanned,
+    Blocked, Blocker, DevicePlan, ImageUser, LocalModeAuth, Moment, PlanState, PlanStep,
+    SignedTargets, StepKind, StepReason, StepState, Unplanned,
 };
 
 fn step(number: usize, kind: StepKind) -> PlanStep {
@@ -94,6 +94,9 @@ fn planned() -> Fixture {
             },
         ],
         cut_short: false,
+        signed_targets: Some(SignedTargets {
+            refused: Some(vec!["it is said".to_owned()]),
+        }),
     };
     let device = FakeDevice {
         plan: Ok(plan),
@@ -144,6 +147,7 @@ async fn the_plan_is_told_step_by_step() {
                 ]},
             ],
             "cutShort": false,
+            "signedTargets": {"refused": ["it is said"]},
         })
     );
 }
@@ -165,6 +169,8 @@ async fn a_key_of_an_app_sees_the_steps_of_that_app_alone() {
     );
     // What concerns the device concerns every app.
     assert_eq!(seen["unplanned"].as_array().map(Vec::len), Some(1));
+    // That a target was refused does as well; the sentences may be about other apps.
+    assert_eq!(seen["signedTargets"], json!({"refused": []}));
 }
 
 #[tokio::test]

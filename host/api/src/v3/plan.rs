@@ -35,6 +35,19 @@ pub struct DevicePlan {
     pub unplanned: Vec<Unplanned>,
     /// There are more steps than are shown.
     pub cut_short: bool,
+    /// There where the device's owner wants targets signed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signed_targets: Option<SignedTargets>,
+}
+
+/// What became of the signatures of the cloud's last target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SignedTargets {
+    /// Why it was refused, a sentence each: the target before it stays in force. Missing where it was not. An app's
+    /// key sees no sentences.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Vec<String>>,
 }
 
 /// What the device is at.
@@ -313,6 +326,13 @@ impl DevicePlan {
             step.users.retain(|user| user.app_id == own.0);
             step.app_id == Some(own.0) || !step.users.is_empty()
         });
+        if let Some(refused) = self
+            .signed_targets
+            .as_mut()
+            .and_then(|s| s.refused.as_mut())
+        {
+            refused.clear();
+        }
         // What concerns the device concerns every app on it.
         self.unplanned
             .retain(|left| left.app_id.is_none_or(|app| app == own.0));

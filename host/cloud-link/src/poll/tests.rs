@@ -270,6 +270,23 @@ async fn an_invalid_target_is_not_fetched_again_and_one_that_was_not_stored_is()
 }
 
 #[tokio::test(start_paused = true)]
+async fn item9_a_target_that_is_not_signed_is_fetched_whole_again_with_the_next_poll() {
+    let (world, poll) = start([new(1, "a"), new(1, "a")]);
+    world
+        .refusals
+        .lock()
+        .unwrap()
+        .push_back(Refused::NotNow("not signed".into()));
+    within(&world, 1).await;
+    assert!(poll.trigger(false, false));
+    assert_eq!(
+        within(&world, 1).await,
+        ["1 asked -", "1 take 1 force=false"],
+        "the policy may be another by now, while the cloud's answer is the same"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_cloud_that_is_silent_for_two_intervals_is_a_problem_until_it_answers() {
     let fails = (0..12).map(|_| refused(None));
     let (world, poll) = start(fails);

@@ -137,7 +137,7 @@ pub fn resolve(
     let mut taken = BTreeMap::new();
     for (uuid, app) in &target.apps {
         let mut problems = Problems::default();
-        let not_ours = app.is_host || is_supervisors_own(app, facts);
+        let not_ours = is_not_ours(app, facts);
         if !not_ours && poses_as_supervisor(app, target) {
             let at = Path::root("apps");
             problems.expected(
@@ -163,6 +163,12 @@ pub fn resolve(
     resolved.desired.host = Some(DesiredHost::of(&target.config));
     resolved.warnings = findings.into_warnings();
     Ok(resolved)
+}
+
+/// Whether the app is shown and never run: the host's operating system, and the supervisor itself.
+#[must_use]
+pub fn is_not_ours(app: &TargetApp, facts: &DeviceFacts) -> bool {
+    app.is_host || is_supervisors_own(app, facts)
 }
 
 /// Whether the app is the supervisor itself. A cloud names the apps that its supervisors are releases of for

@@ -135,12 +135,21 @@ fn first_release(
     let volumes = fields::definitions(problems, &at.at("volumes"), entry.get("volumes"));
     let networks = fields::definitions(problems, &at.at("networks"), entry.get("networks"));
     let services = services(problems, &at.at("services"), entry.get("services"));
+    let signed_statement = match entry.get("signed_statement") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(text)) => Some(text.clone()),
+        Some(other) => {
+            problems.expected(&at.at("signed_statement"), other, "a string");
+            None
+        }
+    };
     Some(TargetRelease {
         id: ReleaseId(id?),
         commit: commit?,
         services,
         volumes,
         networks,
+        signed_statement,
     })
 }
 

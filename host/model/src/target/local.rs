@@ -182,6 +182,7 @@ fn release(
         services,
         volumes,
         networks,
+        signed_statement: None,
     })
 }
 

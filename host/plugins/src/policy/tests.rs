@@ -1,6 +1,6 @@
 //! What a policy says, and to which file.
 
-use minisign_verify::PublicKey;
+use signatures::PublicKey;
 
 use super::*;
 

@@ -13,9 +13,9 @@ use tokio::sync::oneshot;
 use super::Reconciler;
 use crate::journal::LocalMode;
 use crate::messages::Command;
-use crate::target::Reader;
+use crate::target::{Read, Reader};
 use crate::targets::{Taken, Turn};
-use crate::{SetTargetError, target};
+use crate::{RefusedTarget, SetTargetError, Signing, target};
 
 /// How long the answer to a new target waits for what is to be said of the host.
 const SOON: Duration = Duration::from_secs(10);
@@ -43,8 +43,11 @@ impl Reconciler {
         if !self.local_mode() {
             return Err(SetTargetError::NotLocalMode);
         }
-        let reader = self.reader();
-        let reading = move || reader.local(&body).map(|read| (read, body));
+        let (reader, judge) = (self.reader(), Arc::clone(&inner.judge));
+        let reading = move || {
+            judge.allow_local()?;
+            reader.local(&body).map(|read| (read, body))
+        };
         let read = tokio::task::spawn_blocking(reading).await;
         let (read, body) = read.map_err(|error| SetTargetError::Store(error.to_string()))??;
         let journal = &inner.world.journal;
@@ -95,7 +98,8 @@ impl Reconciler {
     /// that are no fleet. `force` overrides update locks until it has been reached.
     ///
     /// # Errors
-    /// [`SetTargetError::Invalid`] or [`SetTargetError::Store`]; then nothing has changed.
+    /// [`SetTargetError::Invalid`], [`SetTargetError::NotSigned`] or [`SetTargetError::Store`]; then nothing has
+    /// changed.
     pub async fn set_cloud_target(
         &self,
         body: Value,
@@ -112,11 +116,22 @@ impl Reconciler {
             .map(drop)
             .map_err(|_| SetTargetError::Store("the supervisor is stopping".into()))?;
 
-        let reader = self.reader();
-        let reading = move || reader.cloud(&body).map(|read| (read, body));
+        let (reader, judge) = (self.reader(), Arc::clone(&inner.judge));
+        let reading = move || reader.cloud(&body, &judge).map(|read| (read, body));
         let read = tokio::task::spawn_blocking(reading).await;
-        let (read, body) = read.map_err(|error| SetTargetError::Store(error.to_string()))??;
+        let read = read.map_err(|error| SetTargetError::Store(error.to_string()))?;
+        if let Ok((Read { accepted, .. }, _)) = &read {
+            self.tell_signing(accepted.is_some(), None);
+        } else if let Err(SetTargetError::NotSigned(refused)) = &read {
+            self.tell_signing(true, Some(refused));
+        }
+        let (read, body) = read?;
         let journal = &inner.world.journal;
+        // Before the target itself: a kill between the two costs nothing, since the same statement is accepted again.
+        if let Some(accepted) = read.accepted {
+            let kept = journal.set_signed_targets(accepted).await;
+            kept.map_err(SetTargetError::Store)?;
+        }
         let turn = targets.borrow().turn(&read.taken.target);
         let (taken, acknowledged) = oneshot::channel();
         let command = match turn {
@@ -177,6 +192,29 @@ impl Reconciler {
             let _ = acknowledged.await;
         }
         Ok(read.warnings)
+    }
+
+    /// Tells what became of a target's signatures. A refusal is logged where it is not the last one again.
+    fn tell_signing(&self, is_required: bool, refused: Option<&RefusedTarget>) {
+        let world = &self.inner.world;
+        let next = Signing {
+            is_required,
+            refused: refused.cloned(),
+        };
+        let is_new = world.signing.send_if_modified(|signing| {
+            let is_new = **signing != next;
+            if is_new {
+                *signing = Arc::new(next);
+            }
+            is_new
+        });
+        if let (true, Some(refused)) = (is_new, refused) {
+            for reason in &refused.reasons {
+                world
+                    .hub
+                    .system(format!("The cloud's target is refused: {reason}"));
+            }
+        }
     }
 
     /// What is told of local mode as it ends, and to the loop. The store knows already.

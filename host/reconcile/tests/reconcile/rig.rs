@@ -85,6 +85,7 @@ fn start(
             arch: "amd64".into(),
             ..Offers::default()
         },
+        target_policy: Arc::new(|| Ok(None)),
         limits: Limits::default(),
         moments: Moments::default(),
     })

@@ -11,7 +11,7 @@ use model::{
     AppId, AppStatus, AppUuid, Commit, DeviceStatus, ImageRef, ImageState, ImageStatus,
     ReleaseState, ServiceName,
 };
-use reconcile::{InForce, Reconciler};
+use reconcile::{InForce, Reconciler, RefusedTarget, Signing};
 use serde_json::{Map, Value, json};
 use store::Store;
 use tokio::sync::watch;
@@ -34,11 +34,16 @@ pub(crate) struct DeviceState {
 
 /// What a device says of itself that takes any file for a plugin; the cloud keeps 50 characters.
 const DEVELOPER_MODE: &str = "Developer mode: plugins are not pinned";
+/// What a device says of itself that takes signed targets alone.
+const SIGNED_TARGETS: &str = "Idle (takes signed targets alone)";
+/// The same, where it has refused the last one.
+const REFUSED_TARGET: &str = "Refused a target that is not signed: see logs";
 
 /// What tells of changes.
 struct Seen {
     status: watch::Receiver<Arc<DeviceStatus>>,
     in_force: watch::Receiver<Arc<InForce>>,
+    signing: watch::Receiver<Arc<Signing>>,
 }
 
 impl DeviceState {
@@ -69,6 +74,7 @@ impl DeviceState {
             seen: tokio::sync::Mutex::new(Seen {
                 status: reconciler.watch(),
                 in_force: reconciler.in_force(),
+                signing: reconciler.signing(),
             }),
         }
     }
@@ -79,10 +85,16 @@ impl DeviceState {
         let mut put = |name: &str, value: Value| {
             fields.insert(name.to_owned(), value);
         };
-        let status = if self.allow_unpinned {
-            DEVELOPER_MODE
-        } else {
-            "Idle"
+        let signing = self.reconciler.signing().borrow().clone();
+        let status = match &*signing {
+            Signing {
+                refused: Some(_), ..
+            } => REFUSED_TARGET,
+            _ if self.allow_unpinned => DEVELOPER_MODE,
+            Signing {
+                is_required: true, ..
+            } => SIGNED_TARGETS,
+            Signing { .. } => "Idle",
         };
         put("status", status.into());
         put("provisioning_progress", Value::Null);
@@ -112,7 +124,11 @@ impl DeviceState {
         if !self.reconciler.local_mode() {
             put("logs_channel", Value::Null);
             let wanted = self.reconciler.apps_of_the_cloud();
-            put("apps", apps(&self.reconciler.status(), &wanted));
+            let mut apps = apps(&self.reconciler.status(), &wanted);
+            if let Some(refused) = &signing.refused {
+                reject(&mut apps, refused);
+            }
+            put("apps", apps);
         }
         fields
     }
@@ -126,6 +142,7 @@ impl Reporting for DeviceState {
                 let mut seen = self.seen.lock().await;
                 seen.status.borrow_and_update();
                 seen.in_force.borrow_and_update();
+                seen.signing.borrow_and_update();
             }
             // Files of the kernel, which are written when they are read.
             tokio::task::block_in_place(|| self.draw())
@@ -136,10 +153,15 @@ impl Reporting for DeviceState {
     fn changed(&self) -> BoxFuture<'_, ()> {
         async {
             let mut seen = self.seen.lock().await;
-            let Seen { status, in_force } = &mut *seen;
+            let Seen {
+                status,
+                in_force,
+                signing,
+            } = &mut *seen;
             tokio::select! {
                 changed = status.changed() => if changed.is_err() { std::future::pending().await },
                 changed = in_force.changed() => if changed.is_err() { std::future::pending().await },
+                changed = signing.changed() => if changed.is_err() { std::future::pending().await },
             }
         }
         .boxed()
@@ -175,6 +197,21 @@ fn apps(status: &DeviceStatus, wanted: &[(AppId, AppUuid)]) -> Value {
         Some((uuid.to_string(), app_of(status, app)))
     });
     Value::Object(wanted.collect())
+}
+
+/// Adds the releases of a target that was refused. One that runs already is told of as it runs.
+fn reject(apps: &mut Value, refused: &RefusedTarget) {
+    let Some(apps) = apps.as_object_mut() else {
+        return;
+    };
+    for (uuid, commit) in &refused.releases {
+        let app = apps.entry(uuid.as_str());
+        let app = app.or_insert_with(|| json!({ "releases": {} }));
+        if let Some(releases) = app["releases"].as_object_mut() {
+            let release = releases.entry(commit.as_str());
+            release.or_insert_with(|| Release::new(ReleaseState::Rejected).told());
+        }
+    }
 }
 
 /// A release, as far as it is told.

@@ -148,6 +148,10 @@ impl Rows {
         for (name, shared) in composition.shared() {
             release[name] = shared;
         }
+        let signed = app.release.as_ref();
+        if let Some(text) = signed.and_then(|release| release.signed_statement.as_ref()) {
+            release["signed_statement"] = json!(text);
+        }
         release
     }
 

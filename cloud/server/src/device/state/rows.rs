@@ -96,6 +96,8 @@ pub(crate) struct Release {
     pub(crate) commit: String,
     /// JSON, whatever somebody built.
     pub(crate) composition: String,
+    /// What its owner has signed of it, for devices alone to understand.
+    pub(crate) signed_statement: Option<String>,
 }
 
 #[derive(Debug)]
@@ -140,7 +142,7 @@ macro_rules! state_of {
             "UNION ALL SELECT 1, p.part, a.id, CASE WHEN a.is_host = TRUE THEN 1 ELSE 0 END, NULL, \
              a.uuid, a.app_name, a.is_of__class, NULL \
              FROM app AS p JOIN application AS a ON a.id = p.app ",
-            "UNION ALL SELECT 2, p.part, r.id, NULL, NULL, r.\"commit\", r.composition, NULL, NULL \
+            "UNION ALL SELECT 2, p.part, r.id, NULL, NULL, r.\"commit\", r.composition, r.signed_statement, NULL \
              FROM app AS p JOIN release AS r ON r.id = p.release_id ",
             "UNION ALL SELECT 3, p.part, m.id, i.id, s.id, s.service_name, \
              i.is_stored_at__image_location, i.content_hash, i.contract \
@@ -310,6 +312,7 @@ impl Rows {
                     id: number(2)?,
                     commit: row.some_text(5)?,
                     composition: row.some_text(6)?,
+                    signed_statement: row.text(7)?,
                 };
                 self.app(number(1)?).release = Some(release);
             }

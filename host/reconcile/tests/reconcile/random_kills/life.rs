@@ -121,6 +121,7 @@ impl Device {
                 arch: "amd64".into(),
                 ..Offers::default()
             },
+            target_policy: Arc::new(|| Ok(None)),
             limits: Limits {
                 log_lines: 16,
                 ..Limits::default()

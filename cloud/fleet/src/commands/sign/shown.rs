@@ -1,0 +1,66 @@
+//! A statement in words, for whoever is about to sign it.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use signed_targets::{SignedService, Statement};
+
+/// All that is signed. Digests stand for what the owner cannot read at a glance; the images have their whole digests.
+pub(super) fn in_words(statement: &Statement, fleet: &str, release: &str) -> String {
+    let mut text = format!(
+        "the release {release} of {fleet}, version {}, {}\n",
+        statement.version,
+        match statement.expires_ms {
+            Some(expires) => format!("to be accepted until {}", time(expires)),
+            None => "without an end".to_owned(),
+        }
+    );
+    for (name, service) in &statement.services {
+        of_service(&mut text, name, service);
+    }
+    list(&mut text, "  volumes", statement.volumes.keys());
+    list(&mut text, "  networks", statement.networks.keys());
+    let settings = statement.settings.iter();
+    let settings: Vec<String> = settings
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    list(&mut text, "  settings", settings.iter());
+    list(
+        &mut text,
+        "  settings of which the cloud chooses the value",
+        statement.open_settings.iter(),
+    );
+    text.trim_end().to_owned()
+}
+
+fn of_service(text: &mut String, name: &str, service: &SignedService) {
+    // Writing into a text does not fail.
+    let _ = writeln!(text, "  service {name}: {}", service.image);
+    list(text, "    compose fields", service.compose.keys());
+    let labels = service.labels.iter();
+    let labels: Vec<String> = labels
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    list(text, "    labels", labels.iter());
+    list(
+        text,
+        "    variables of which the cloud chooses the value",
+        service.variables.iter(),
+    );
+}
+
+fn list<'a>(text: &mut String, what: &str, names: impl Iterator<Item = &'a String>) {
+    let names: Vec<&str> = names.map(String::as_str).collect();
+    if !names.is_empty() {
+        let _ = writeln!(text, "{what}: {}", names.join(", "));
+    }
+}
+
+/// A time in milliseconds since the epoch, as people read it.
+pub(super) fn time(ms: u64) -> String {
+    let time = i64::try_from(ms).map(Timestamp::from_millisecond);
+    match time {
+        Ok(Ok(time)) => time.to_string(),
+        _ => format!("{ms} ms after 1970"),
+    }
+}

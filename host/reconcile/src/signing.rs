@@ -1,0 +1,113 @@
+//! Whether the cloud's targets have to be signed, and what became of the last one.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use model::compose::{DeviceFacts, is_not_ours};
+use model::{AppUuid, Commit, TargetState, error_chain};
+use signed_targets::{Accepted, Now, TargetPolicy, judge};
+use store::{Store, StoreError};
+
+use crate::SetTargetError;
+use crate::clock::now_ms;
+
+/// Reads what the device's owner wants signed, anew for each target; none where nothing has to be. The error says what
+/// is wrong with the policy: nobody knows then what has to be signed, so nothing is taken.
+pub type ReadTargetPolicy = Arc<dyn Fn() -> Result<Option<TargetPolicy>, String> + Send + Sync>;
+
+/// What is known of signatures of targets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Signing {
+    /// Targets have to be signed.
+    pub is_required: bool,
+    /// The cloud's last target, where it was refused for its signatures. The one before it is in force then.
+    pub refused: Option<RefusedTarget>,
+}
+
+/// A target that is not what the device's owner has signed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RefusedTarget {
+    /// Why, a sentence each.
+    pub reasons: Vec<String>,
+    /// The releases that it has.
+    pub releases: BTreeMap<AppUuid, Commit>,
+}
+
+impl fmt::Display for RefusedTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reasons.join("; "))
+    }
+}
+
+/// What a target of the cloud is judged by.
+pub(crate) struct TargetJudge {
+    pub read_policy: ReadTargetPolicy,
+}
+
+impl TargetJudge {
+    /// What the device has accepted once it has taken the target; none where nothing has to be signed. Blocks for the
+    /// policy's file and the store.
+    pub(crate) fn judge(
+        &self,
+        target: &TargetState,
+        facts: &DeviceFacts,
+        store: &Store,
+    ) -> Result<Option<Accepted>, SetTargetError> {
+        let refused = |reasons| {
+            let apps = target.apps.iter();
+            let releases = apps.filter_map(|(uuid, app)| {
+                let release = app.release.as_ref()?;
+                Some((uuid.clone(), release.commit.clone()))
+            });
+            let releases = releases.collect();
+            SetTargetError::NotSigned(RefusedTarget { reasons, releases })
+        };
+        let policy = (self.read_policy)();
+        let Some(policy) = policy.map_err(|why| refused(vec![unreadable(&why)]))? else {
+            return Ok(None);
+        };
+        let accepted = accepted(store).map_err(|why| refused(vec![why]))?;
+        let now = Now {
+            // A clock before 1970 has not been set yet.
+            ms: u64::try_from(now_ms()).unwrap_or_default(),
+            accepted: &accepted,
+            is_not_ours: &|app| is_not_ours(app, facts),
+        };
+        let judged = judge(target, &policy, &now);
+        judged.map(Some).map_err(|refusal| refused(refusal.reasons))
+    }
+
+    /// Whether a local target may be taken.
+    pub(crate) fn allow_local(&self) -> Result<(), SetTargetError> {
+        let refused = |why| SetTargetError::LocalNotSigned(why);
+        match (self.read_policy)() {
+            Ok(Some(policy)) if !policy.local => Err(refused(
+                "this device takes signed targets alone, and its policy does not have `local = true` in [targets]"
+                    .to_owned(),
+            )),
+            Ok(_) => Ok(()),
+            Err(why) => Err(refused(unreadable(&why))),
+        }
+    }
+
+    /// Whether targets have to be signed, as far as that can be told.
+    pub(crate) fn is_required(&self) -> bool {
+        !matches!((self.read_policy)(), Ok(None))
+    }
+}
+
+fn unreadable(why: &str) -> String {
+    format!("the policy says which targets have to be signed, and it cannot be read: {why}")
+}
+
+fn accepted(store: &Store) -> Result<Accepted, String> {
+    let stored = store
+        .signed_targets()
+        .map_err(|error: StoreError| error_chain(&error))?;
+    let Some(stored) = stored else {
+        return Ok(Accepted::default());
+    };
+    serde_json::from_value(stored)
+        .map_err(|error| format!("what was accepted before cannot be read from the store: {error}"))
+}

@@ -1,0 +1,115 @@
+//! Keys that the device's owner names in the policy, and the signatures of these keys. Keys and signatures are
+//! minisign's (Ed25519 over the BLAKE2b digest of the content).
+//!
+//! Plugins and targets are checked by it alike. What a key may sign, each of the two decides itself.
+//!
+//! ```toml
+//! [keys.acme]
+//! public = "RWQf6LRC…"        # the second line of minisign's .pub file
+//!
+//! [keys.acme-2025]
+//! public = "RWTg3N0p…"
+//! revoked = true              # its signatures count no longer
+//! ```
+
+#![warn(missing_docs)]
+
+use std::collections::BTreeMap;
+
+use minisign_verify::Error;
+pub use minisign_verify::{PublicKey, Signature};
+use serde::{Deserialize, Deserializer};
+
+/// The public keys by their names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct NamedKeys(BTreeMap<String, NamedKey>);
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NamedKey {
+    #[serde(deserialize_with = "public_key")]
+    public: PublicKey,
+    /// Whether its signatures count no longer.
+    #[serde(default)]
+    revoked: bool,
+}
+
+fn public_key<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PublicKey, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    PublicKey::from_base64(text.trim()).map_err(|_| {
+        let start: String = text.chars().take(64).collect();
+        serde::de::Error::custom(format!(
+            "`{start}` is no public key of minisign: take the second line of its .pub file"
+        ))
+    })
+}
+
+impl NamedKeys {
+    /// The names, in their order.
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        self.0.keys()
+    }
+
+    /// The keys with their names, those that are revoked as well.
+    pub fn iter(&self) -> impl Iterator<Item = (&String, &PublicKey)> {
+        self.0.iter().map(|(name, key)| (name, &key.public))
+    }
+
+    /// The key of that name, be it revoked or not.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&PublicKey> {
+        self.0.get(name).map(|key| &key.public)
+    }
+
+    /// Whether the key is revoked under any of its names.
+    #[must_use]
+    pub fn is_revoked(&self, public: &PublicKey) -> bool {
+        let mut keys = self.0.values();
+        keys.any(|key| key.revoked && key.public == *public)
+    }
+}
+
+/// Why a signature does not count. The sentences have the signature as their subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SignatureError {
+    /// It cannot be read.
+    #[error("is none of minisign's")]
+    Format,
+    /// None of the keys has made it.
+    #[error("is of a key that the policy does not name")]
+    UnknownKey,
+    /// One of the keys has made it, over the content itself rather than its digest.
+    #[error("is of minisign's old kind: sign with version 0.10 or later, or with -H")]
+    OldKind,
+    /// It names one of the keys, and does not fit the content.
+    #[error("is not of this content: the file was changed since, or is another one")]
+    OtherContent,
+}
+
+/// Finds the one of `keys` that made the signature `text` of `content`.
+///
+/// # Errors
+/// [`SignatureError`] where none of them did.
+pub fn signer<'a>(
+    text: &[u8],
+    content: &[u8],
+    keys: impl IntoIterator<Item = &'a PublicKey>,
+) -> Result<&'a PublicKey, SignatureError> {
+    let text = std::str::from_utf8(text).map_err(|_| SignatureError::Format)?;
+    let signature = Signature::decode(text).map_err(|_| SignatureError::Format)?;
+    let mut problem = SignatureError::UnknownKey;
+    for key in keys {
+        match key.verify(content, &signature, false) {
+            Ok(()) => return Ok(key),
+            // Another key's, by the number that stands in both.
+            Err(Error::UnexpectedKeyId) => {}
+            Err(Error::UnexpectedAlgorithm) => problem = SignatureError::OldKind,
+            Err(_) => problem = SignatureError::OtherContent,
+        }
+    }
+    Err(problem)
+}
+
+#[cfg(test)]
+mod tests;
