@@ -39,7 +39,9 @@ impl Lap {
             let waits = underway.retry_at.is_some_and(|at| at > now);
             let locks = Subject::Locks(app.clone());
             let resumed = underway.answer.is_none() && !self.guards.contains_key(&app);
-            let begins = underway.phase == Phase::Waiting || (underway.disturbs() && resumed);
+            // Where there is nothing to lock, the lock that it lacks would be asked for again and again.
+            let lacks_lock = resumed && !self.has_nothing_to_lock(&app);
+            let begins = underway.phase == Phase::Waiting || (underway.disturbs() && lacks_lock);
             if begins && !waits && !self.busy.contains_key(&locks) {
                 self.take_locks_for_action(&app);
             }
@@ -82,14 +84,10 @@ impl Lap {
             self.end_action(app, Ok(()));
             return;
         };
-        let names = wanted
-            .into_iter()
-            .flat_map(|app| app.services.keys().cloned());
-        let names = names.chain(services.into_iter().map(|service| service.key.service));
         let locked = Locked {
             app: app.clone(),
             app_id,
-            services: names.collect(),
+            services: self.services_to_lock(app),
             work: Vec::new(),
         };
         let held = self.guards.get(app).cloned().unwrap_or_default();
@@ -107,6 +105,29 @@ impl Lap {
             }
         }
         apply::spawn_locked(&self.world, locked, reach, held, policy);
+    }
+
+    /// Whether the app is wanted, and without services.
+    fn has_nothing_to_lock(&self, app: &AppUuid) -> bool {
+        let is_wanted = self
+            .desired
+            .as_ref()
+            .is_some_and(|desired| desired.apps.contains_key(app));
+        is_wanted && self.services_to_lock(app).is_empty()
+    }
+
+    /// The services of an app whose locks an action takes: those that it has, is to have, and gets back.
+    fn services_to_lock(&self, app: &AppUuid) -> BTreeSet<ServiceName> {
+        let wanted = self
+            .desired
+            .iter()
+            .filter_map(|desired| desired.apps.get(app));
+        let restores = self.actions.of(app).and_then(|it| it.restores.as_deref());
+        let names = wanted
+            .chain(restores)
+            .flat_map(|app| app.services.keys().cloned());
+        let there = self.services_of(app).into_iter();
+        names.chain(there.map(|it| it.key.service)).collect()
     }
 
     /// Whether users' locks of an app are respected now.
