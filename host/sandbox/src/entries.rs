@@ -8,6 +8,7 @@ use std::os::unix::fs::{
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use sha2::{Digest as _, Sha256};
@@ -19,6 +20,8 @@ use crate::CompileError;
 const SUFFIX: &str = ".cwasm";
 /// What an unfinished file's name begins with. Whatever is left of one by a kill goes at the next start.
 const UNFINISHED: &str = "unfinished-";
+/// How many unfinished files this process has made, so that no two have one name.
+static MADE: AtomicU64 = AtomicU64::new(0);
 
 /// Makes `folder` fit to hold native code: there, ours alone, and without unfinished files.
 pub(crate) fn open_folder(folder: &Path) -> Result<(), CompileError> {
@@ -46,10 +49,19 @@ pub(crate) fn open_folder(folder: &Path) -> Result<(), CompileError> {
     }
     for entry in fs::read_dir(folder).map_err(failed)?.flatten() {
         if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
-            let _ = fs::remove_file(entry.path());
+            remove_if_left(&entry.path());
         }
     }
     Ok(())
+}
+
+/// Removes an unfinished file that nobody is writing: whoever does holds its lock, which ends with the process.
+fn remove_if_left(path: &Path) {
+    if let Ok(file) = File::open(path)
+        && file.try_lock().is_ok()
+    {
+        let _ = fs::remove_file(path);
+    }
 }
 
 /// What the names of compiled files of a component with this digest begin with: all that decides what is in them.
@@ -101,21 +113,25 @@ pub(crate) struct UnfinishedFile {
 impl UnfinishedFile {
     /// An empty one in `folder`, of what is compiled under `stem`.
     pub(crate) fn create(folder: &Path, stem: &str) -> Result<UnfinishedFile, CompileError> {
-        let path = folder.join(format!("{UNFINISHED}{stem}"));
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(|error| folder_error(&path, error))?;
-        Ok(UnfinishedFile {
-            path,
-            stem: stem.to_owned(),
-            file: file.into(),
-            hasher: begin(stem),
-            size: 0,
-        })
+        loop {
+            let number = MADE.fetch_add(1, Ordering::Relaxed);
+            let name = format!("{UNFINISHED}{}-{number}", std::process::id());
+            let path = folder.join(name);
+            match create_locked(&path) {
+                Ok(Some(file)) => {
+                    return Ok(UnfinishedFile {
+                        path,
+                        stem: stem.to_owned(),
+                        file: file.into(),
+                        hasher: begin(stem),
+                        size: 0,
+                    });
+                }
+                // Somebody who cleared the folder had it first, or left one of this name.
+                Ok(None) => {}
+                Err(error) => return Err(folder_error(&path, error)),
+            }
+        }
     }
 
     /// Adds to its end.
@@ -145,6 +161,22 @@ impl UnfinishedFile {
             Err(error) => Err(folder_error(&target, error)),
         }
     }
+}
+
+/// A new file that nobody takes for a leftover; `None` where another name has to be tried.
+fn create_locked(path: &Path) -> io::Result<Option<File>> {
+    let created = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path);
+    let file = match created {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+        created => created?,
+    };
+    file.lock()?;
+    let is_there = file.metadata()?.nlink() > 0;
+    Ok(is_there.then_some(file))
 }
 
 impl Drop for UnfinishedFile {
@@ -202,5 +234,25 @@ pub(crate) fn folder_error(path: &Path, source: io::Error) -> CompileError {
     CompileError::Folder {
         path: path.to_owned(),
         source: Arc::new(source),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_being_written_stays_and_what_a_kill_left_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let left = folder.path().join(format!("{UNFINISHED}7-0"));
+        fs::write(&left, "half").unwrap();
+        let one = UnfinishedFile::create(folder.path(), "a").unwrap();
+        let other = UnfinishedFile::create(folder.path(), "a").unwrap();
+        assert_ne!(one.path, other.path);
+        open_folder(folder.path()).unwrap();
+        assert!(one.path.exists() && other.path.exists() && !left.exists());
+        let path = one.path.clone();
+        drop(one);
+        assert!(!path.exists());
     }
 }

@@ -7,6 +7,7 @@ mod power_loss;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use model::compose::ApiKeys;
 use model::{AppId, ServiceName};
@@ -14,8 +15,15 @@ use serde_json::json;
 
 use super::*;
 
+/// Waits where the folder is still in use: a program that another test is just starting has its lock until it runs.
 fn open(folder: &Path) -> Store {
-    let opened = Store::open(folder).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let opened = loop {
+        match Store::open(folder) {
+            Err(StoreError::InUse { .. }) if Instant::now() < deadline => std::thread::yield_now(),
+            opened => break opened.unwrap(),
+        }
+    };
     assert_eq!(opened.set_aside, None);
     opened.store
 }
