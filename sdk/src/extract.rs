@@ -7,6 +7,8 @@ use crate::{Body, Error, Headers, Request, pairs};
 /// The longest body that is collected into memory, in bytes: the limit of the supervisor's own
 /// endpoints. The plugin's limit in its manifest is checked by the host before, and mostly lower.
 const WHOLE_BODY: usize = 10 << 20;
+/// How much of each end of a long error is shown, in characters.
+const SHOWN: usize = 100;
 
 /// A part of a request that a handler can take as an argument.
 ///
@@ -107,7 +109,20 @@ fn json_fields<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
 }
 
 fn malformed(error: serde_json::Error) -> Error {
-    Error::bad_request(format_args!("the body is not JSON: {error}"))
+    Error::bad_request(format_args!("the body is not JSON: {}", shortened(&error)))
+}
+
+/// The text of an error, which may repeat the value that does not fit, without the middle where it is long.
+fn shortened(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let count = text.chars().count();
+    if count <= 2 * SHOWN {
+        return text;
+    }
+    let head: String = text.chars().take(SHOWN).collect();
+    // What was expected, and where, stands at the end.
+    let tail: String = text.chars().skip(count - SHOWN).collect();
+    format!("{head}…{tail}")
 }
 
 /// Runs a deserialisation that keeps track of where it is, so that its error can name the field.
@@ -120,8 +135,14 @@ fn with_path<T>(
             return malformed(error);
         }
         match track.path().to_string().as_str() {
-            "." => Error::bad_request(format_args!("the body: {error}")),
-            path => Error::bad_request(format_args!("field `{path}` of the body: {error}")),
+            "." => Error::bad_request(format_args!("the body: {}", shortened(&error))),
+            path => {
+                let path: String = path.chars().take(2 * SHOWN).collect();
+                Error::bad_request(format_args!(
+                    "field `{path}` of the body: {}",
+                    shortened(&error)
+                ))
+            }
         }
     })
 }

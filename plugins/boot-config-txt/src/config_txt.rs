@@ -5,7 +5,7 @@
 //! stands in a block of its own at the end, after `[all]`, so that it holds for every board and wins over what
 //! is above it. A line above the block that would add to it or contradict it is set aside as a comment. So it
 //! can be told from the file alone what was written here, and the file is again what it was before when
-//! nothing is asked for any more.
+//! nothing is asked for any more (but for the end of its last line, which is added where it was missing).
 //!
 //! A setting that the file has by itself as it is asked for is not written a second time.
 
@@ -73,6 +73,8 @@ impl ConfigTxt {
             if in_block {
                 in_block = match read(&text) {
                     _ if text == END => false,
+                    // Its last line is gone, and here is the next one.
+                    _ if text == BEGIN => true,
                     // Its last line is gone: what cannot be ours is not.
                     Line::Other => {
                         own.push(line.clone());
@@ -98,8 +100,11 @@ impl ConfigTxt {
             }
             had_block = false;
             own.push(match line.strip_prefix(SET_ASIDE.as_bytes()) {
-                Some(line) => line.to_vec(),
-                None => line.clone(),
+                // Nothing else is ever set aside.
+                Some(aside) if matches!(read(&printable(aside)), Line::Setting(..)) => {
+                    aside.to_vec()
+                }
+                _ => line.clone(),
             });
         }
         ConfigTxt {
@@ -233,5 +238,7 @@ fn with_end_of(line: &[u8], text: &str) -> Vec<u8> {
     line_of_text
 }
 
+#[cfg(test)]
+mod fuzz_tests;
 #[cfg(test)]
 mod tests;

@@ -35,6 +35,8 @@ pub(crate) struct Parsed {
 
 /// How many warnings are kept of one text.
 const WARNINGS: usize = 16;
+/// How much of a block's name a warning shows, in characters.
+const SHOWN: usize = 64;
 
 impl Block {
     pub(crate) fn new(name: &str) -> Block {
@@ -265,6 +267,7 @@ impl<'a> Scanner<'a> {
             }
             if self.peek().is_none() {
                 let line = self.line_of(begun);
+                let name: String = name.chars().take(SHOWN).collect();
                 self.warn(format!(
                     "the block `{name}` that begins in line {line} is not closed, and was skipped"
                 ));
@@ -370,5 +373,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
+#[cfg(test)]
+mod fuzz_tests;
 #[cfg(test)]
 mod tests;

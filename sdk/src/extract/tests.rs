@@ -104,6 +104,28 @@ fn what_is_wrong_with_a_json_body_is_said_with_its_place() {
 }
 
 #[test]
+fn a_long_value_that_does_not_fit_is_not_repeated_whole() {
+    let long = "é".repeat(20_000);
+    for body in [
+        format!("\"{long}\""),
+        format!("{{\"name\": \"a\", \"items\": \"{long}\"}}"),
+        format!("{{\"name\": \"a\", \"items\": [{{\"count\": \"{long}\"}}]}}"),
+    ] {
+        let (status, message) = take::<Json<Order>>(None, &body).unwrap_err();
+        assert_eq!(status, 400);
+        assert!(
+            message.chars().count() < 500,
+            "{} characters",
+            message.len()
+        );
+        assert!(
+            message.contains("line 1") && message.contains("ééé…"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
 fn fields_are_read_leniently_as_the_device_api_does() {
     let json = Some("application/json");
     let form = Some("application/x-www-form-urlencoded");
