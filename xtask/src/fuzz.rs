@@ -6,6 +6,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use crate::cargo;
+use crate::layout::{self, build_components, components_folder, guest_crates};
 use crate::private_postgres::PostgresForTests;
 
 #[derive(clap::Args)]
@@ -26,7 +27,7 @@ struct Target(
     &'static str,
 );
 
-const TARGETS: [Target; 7] = [
+const TARGETS: [Target; 16] = [
     Target(
         "odata-grammar",
         "data",
@@ -69,7 +70,64 @@ const TARGETS: [Target; 7] = [
         &["--bins"],
         "deploy::compose::fuzz_tests::whatever_stands_in_a_compose_file_is_read_or_refused",
     ),
+    Target(
+        "cloud-targets",
+        "plan",
+        &["--test", "plan"],
+        "fuzz::whatever_a_cloud_wants_of_a_device_is_refused_or_planned",
+    ),
+    Target(
+        "local-targets",
+        "plan",
+        &["--test", "plan"],
+        "fuzz::whatever_a_local_target_wants_is_refused_or_planned_and_shown_as_it_was_given",
+    ),
+    Target(
+        "cloud-answers",
+        "cloud-link",
+        &["--lib"],
+        "client::fuzz_tests::whatever_a_cloud_answers_is_read_or_refused",
+    ),
+    Target(
+        "manifests",
+        "plugins",
+        &["--lib"],
+        "manifest::fuzz_tests::whatever_stands_in_a_manifest_is_refused_or_within_bounds",
+    ),
+    Target(
+        "policies",
+        "plugins",
+        &["--lib"],
+        "policy::fuzz_tests::whatever_stands_in_a_policy_gives_nothing_to_a_file_that_it_does_not_pin",
+    ),
+    Target(
+        "config-txt",
+        "boot-config-txt",
+        &["--lib"],
+        "config_txt::fuzz_tests::whatever_stands_in_a_config_txt_gets_what_is_asked_for_and_comes_back",
+    ),
+    Target(
+        "redsocks-conf",
+        "proxy-redirector",
+        &["--lib"],
+        "conf::fuzz_tests::whatever_stands_in_a_redsocks_conf_is_read_and_what_is_written_is_the_same",
+    ),
+    Target(
+        "journal-options",
+        "journal-logs",
+        &["--lib"],
+        "options::fuzz_tests::whatever_is_asked_of_the_journal_is_refused_or_within_bounds",
+    ),
+    Target(
+        "device-http",
+        "tests",
+        &["--test", "api"],
+        "fuzz::whatever_bytes_come_to_the_api_are_answered_or_refused",
+    ),
 ];
+
+/// The package whose targets run the built device.
+const BLACK_BOX: &str = "tests";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let is_wanted = |Target(name, ..): &&Target| {
@@ -85,6 +143,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         bail!("there is no target `{unknown}`; there are {}", names());
     }
     let postgres = PostgresForTests::find();
+    let needs_device = |Target(_, package, ..): &&&Target| *package == BLACK_BOX;
+    let layout = match wanted.iter().find(needs_device) {
+        Some(_) => {
+            build_components(&guest_crates()?)?;
+            Some(layout::build(&layout::Arguments { release: false })?)
+        }
+        None => None,
+    };
     for Target(name, package, of, test) in wanted {
         println!("{name}: for {} s", arguments.seconds);
         let begun = Instant::now();
@@ -94,6 +160,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             .args(["--", "--exact", test, "--nocapture"]);
         command.env("FUZZ_SECONDS", arguments.seconds.to_string());
         postgres.give_to(&mut command);
+        if let Some(layout) = &layout {
+            command.env("SUPERVISOR_DIST", &layout.folder);
+            command.env("SUPERVISOR_TEST_GUESTS", components_folder());
+        }
         cargo::finish(command)?;
         println!(
             "{name}: nothing was found ({} s with its build)",
@@ -107,21 +177,46 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 mod tests {
     use super::*;
 
+    /// Where targets are, and of which packages.
+    const FILES: [(&str, &str); 12] = [
+        ("cloud/data/tests/data/fuzz.rs", "data"),
+        ("cloud/server/tests/cloud/fuzz.rs", "fleet-cloud"),
+        ("cloud/tunnel/src/fuzz_tests.rs", "tunnel"),
+        ("cloud/fleet/src/deploy/compose/fuzz_tests.rs", "fleet"),
+        ("host/plan/tests/plan/fuzz.rs", "plan"),
+        ("host/cloud-link/src/client/fuzz_tests.rs", "cloud-link"),
+        ("host/plugins/src/manifest/fuzz_tests.rs", "plugins"),
+        ("host/plugins/src/policy/fuzz_tests.rs", "plugins"),
+        (
+            "plugins/boot-config-txt/src/config_txt/fuzz_tests.rs",
+            "boot-config-txt",
+        ),
+        (
+            "plugins/proxy-redirector/src/conf/fuzz_tests.rs",
+            "proxy-redirector",
+        ),
+        (
+            "plugins/journal-logs/src/options/fuzz_tests.rs",
+            "journal-logs",
+        ),
+        ("tests/tests/api/fuzz.rs", "tests"),
+    ];
+
     #[test]
     fn each_target_is_a_test_that_there_is() {
-        for (file, package) in [
-            ("cloud/data/tests/data/fuzz.rs", "data"),
-            ("cloud/server/tests/cloud/fuzz.rs", "fleet-cloud"),
-            ("cloud/tunnel/src/fuzz_tests.rs", "tunnel"),
-            ("cloud/fleet/src/deploy/compose/fuzz_tests.rs", "fleet"),
-        ] {
-            let text = std::fs::read_to_string(cargo::repository().join(file)).expect(file);
-            for Target(name, of, _, test) in &TARGETS {
-                let (_, test) = test.rsplit_once("::").expect(test);
-                let there =
-                    text.contains(&format!("fn {test}()")) && text.contains(&format!("\"{name}\""));
-                assert_eq!(there, *of == package, "{file}: {name}");
-            }
+        let files = FILES.map(|(file, package)| {
+            let path = cargo::repository().join(file);
+            (std::fs::read_to_string(path).expect(file), package)
+        });
+        for Target(name, package, _, test) in &TARGETS {
+            let (_, test) = test.rsplit_once("::").expect(test);
+            let (test, name) = (format!("fn {test}()"), format!("\"{name}\""));
+            let packages: Vec<&str> = files
+                .iter()
+                .filter(|(text, _)| text.contains(&test) && text.contains(&name))
+                .map(|(_, package)| *package)
+                .collect();
+            assert_eq!(packages, [*package], "{name}");
         }
     }
 }

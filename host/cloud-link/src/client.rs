@@ -302,4 +302,6 @@ impl Source for Client {
 }
 
 #[cfg(test)]
+mod fuzz_tests;
+#[cfg(test)]
 mod tests;

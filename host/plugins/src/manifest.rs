@@ -349,4 +349,6 @@ fn method(text: &str, path: &str) -> Result<Method, ManifestError> {
 }
 
 #[cfg(test)]
+mod fuzz_tests;
+#[cfg(test)]
 mod tests;

@@ -453,4 +453,6 @@ impl Grants {
 }
 
 #[cfg(test)]
+mod fuzz_tests;
+#[cfg(test)]
 mod tests;

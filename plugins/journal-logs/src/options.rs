@@ -101,6 +101,8 @@ fn wrong<E: serde::de::Error>(expected: &str, found: &Value) -> E {
 }
 
 #[cfg(test)]
+mod fuzz_tests;
+#[cfg(test)]
 mod tests {
     use serde_json::json;
 

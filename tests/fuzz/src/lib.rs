@@ -12,6 +12,7 @@
     reason = "an input that makes a target fail is to fail its test"
 )]
 
+pub mod values;
 pub mod variants;
 
 use std::fmt::Debug;

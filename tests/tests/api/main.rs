@@ -11,4 +11,5 @@ mod bad_input;
 mod description;
 mod documented;
 mod fixture;
+mod fuzz;
 mod random;

@@ -96,7 +96,7 @@ async fn m10_everything_works_with_what_the_unit_leaves() {
     device.until_applied().await;
     let lock = device
         .request("PUT", "/v3/locks/7/web")
-        .json(&json!({ "reason": "the test has it", "timeout": 60 }));
+        .json(&json!({ "reason": "the test has it", "ttl": 60 }));
     let taken = device.send(lock).await;
     assert_eq!(taken.status, 200, "{taken:?}");
     assert!(

@@ -15,7 +15,7 @@ use super::*;
 use crate::{ConfigFile, PlainHttp, establish};
 
 const LIMIT: Duration = Duration::from_secs(20);
-const UUID: &str = "0123456789abcdef0123456789abcdef";
+pub(super) const UUID: &str = "0123456789abcdef0123456789abcdef";
 
 struct File(Value);
 
@@ -32,7 +32,7 @@ impl ConfigFile for File {
     }
 }
 
-fn client(endpoint: &str) -> Client {
+pub(super) fn client(endpoint: &str) -> Client {
     let config = File(json!({
         "uuid": UUID, "apiEndpoint": endpoint, "deviceApiKey": "device-key", "deviceId": 7, "registered_at": 1,
     }));

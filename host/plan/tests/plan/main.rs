@@ -6,6 +6,7 @@
 )]
 
 mod build;
+mod fuzz;
 mod pictures;
 mod properties;
 mod world;

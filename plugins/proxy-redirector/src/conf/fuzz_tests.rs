@@ -1,0 +1,71 @@
+//! Files that nobody would write: each is read, and what was read of it is written and read again as the same.
+
+use fuzz::{corpus, mutated};
+use proptest::prelude::*;
+
+use super::*;
+
+const CORPUS: &str = include_str!("corpus.txt");
+const WORDS: &[&str] = &[
+    "redsocks {",
+    "base{",
+    "}",
+    "} ",
+    "{",
+    ";",
+    " = ",
+    "=",
+    "\"",
+    "\\\"",
+    "\\",
+    "\\n",
+    "//",
+    "/*",
+    "*/",
+    "\n",
+    "\r\n",
+    "\t",
+    "\u{b}",
+    "login = \"",
+    "password = ",
+    "ip = ::1;",
+    "port = -1;",
+    "type = x;",
+    "a = \"\";",
+    "{{",
+    "}}",
+    "\u{0}",
+    "#",
+];
+
+#[test]
+fn whatever_stands_in_a_redsocks_conf_is_read_and_what_is_written_is_the_same() {
+    fuzz::run(
+        "redsocks-conf",
+        3000,
+        &mutated(corpus(CORPUS), WORDS),
+        |text| {
+            let Parsed { conf, warnings } = parse(&text);
+            prop_assert!(warnings.len() <= WARNINGS, "{} warnings", warnings.len());
+            for warning in &warnings {
+                // What it says names a place and no text: passwords stand in these files.
+                prop_assert!(
+                    warning.len() < 200 && !warning.contains("p@ss"),
+                    "{}",
+                    warning
+                );
+            }
+            let written = conf.write();
+            prop_assert!(
+                written.len() <= 8 * (text.len() + 64),
+                "{} bytes of {}",
+                written.len(),
+                text.len()
+            );
+            let again = parse(&written);
+            prop_assert_eq!(again.warnings, Vec::<String>::new());
+            prop_assert_eq!(again.conf, conf);
+            Ok(())
+        },
+    );
+}
