@@ -1,7 +1,9 @@
 //! One way to execute statements on pools and on single connections of both databases.
 
+use std::time::Duration;
+
 use futures::TryStreamExt;
-use sqlx::postgres::{PgConnection, PgPool};
+use sqlx::postgres::PgConnection;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Row as _};
 
@@ -12,29 +14,43 @@ use crate::statement::Built;
 /// Where a statement is executed.
 pub(crate) enum Connection<'a> {
     Sqlite(&'a mut SqliteConnection),
-    PostgresPool(&'a PgPool),
-    Postgres(&'a mut PgConnection),
+    /// With how long the server may say nothing.
+    Postgres(&'a mut PgConnection, Duration),
 }
 
-/// Runs `$call` on the query for whichever connection it is. The text is ours: statements are built by
+/// What a server says within `limit`. SQLite is in this process, and ends its statements by itself: it has no limit here.
+///
+/// # Errors
+/// [`DataError::Silent`], where it says nothing; the connection is then good for nothing more.
+pub(crate) async fn within<T, E: Into<DataError>>(
+    limit: Option<Duration>,
+    answer: impl Future<Output = Result<T, E>>,
+) -> Result<T, DataError> {
+    match limit {
+        None => answer.await.map_err(Into::into),
+        Some(limit) => match tokio::time::timeout(limit, answer).await {
+            Ok(answer) => answer.map_err(Into::into),
+            Err(_) => Err(DataError::Silent(limit)),
+        },
+    }
+}
+
+/// Runs `$call` on the query for whichever connection it is, with its limit. The text is ours: statements are built by
 /// sea-query or written in this crate, and what requests say is among the values.
 macro_rules! on {
-    ($connection:expr, $built:expr, |$query:ident, $executor:ident| $call:expr) => {{
+    ($connection:expr, $built:expr, |$query:ident, $executor:ident, $limit:ident| $call:expr) => {{
         let built = $built;
         match $connection {
             Connection::Sqlite($executor) => {
                 let Built { text, values } = built;
                 let $query = sqlx::query_with::<sqlx::Sqlite, _>(AssertSqlSafe(text), values);
+                let $limit = None;
                 $call
             }
-            Connection::PostgresPool($executor) => {
+            Connection::Postgres($executor, limit) => {
                 let (text, values) = (built.typed(), built.values);
                 let $query = sqlx::query_with::<sqlx::Postgres, _>(AssertSqlSafe(text), values);
-                $call
-            }
-            Connection::Postgres($executor) => {
-                let (text, values) = (built.typed(), built.values);
-                let $query = sqlx::query_with::<sqlx::Postgres, _>(AssertSqlSafe(text), values);
+                let $limit = Some(limit);
                 $call
             }
         }
@@ -44,13 +60,16 @@ macro_rules! on {
 impl Connection<'_> {
     /// The first value of each row, as text.
     pub(crate) async fn texts(self, built: Built) -> Result<Vec<Option<String>>, DataError> {
-        on!(self, built, |query, executor| {
-            let mut texts = Vec::new();
-            let mut rows = query.fetch(executor);
-            while let Some(row) = rows.try_next().await? {
-                texts.push(row.try_get_unchecked(0)?);
-            }
-            Ok(texts)
+        on!(self, built, |query, executor, limit| {
+            let texts = async {
+                let mut texts = Vec::new();
+                let mut rows = query.fetch(executor);
+                while let Some(row) = rows.try_next().await? {
+                    texts.push(row.try_get_unchecked(0)?);
+                }
+                Ok::<_, sqlx::Error>(texts)
+            };
+            within(limit, texts).await
         })
     }
 
@@ -60,9 +79,10 @@ impl Connection<'_> {
         F: Fn(Option<String>) -> T,
         T: Future<Output = bool>,
     {
-        on!(self, built, |query, executor| {
+        on!(self, built, |query, executor, limit| {
             let mut rows = query.fetch(executor);
-            while let Some(row) = rows.try_next().await? {
+            // Each row by itself: whoever takes them is not the server.
+            while let Some(row) = within(limit, rows.try_next()).await? {
                 if !take(row.try_get_unchecked(0)?).await {
                     break;
                 }
@@ -72,32 +92,34 @@ impl Connection<'_> {
     }
 
     pub(crate) async fn rows(self, built: Built) -> Result<Vec<Row>, DataError> {
-        on!(self, built, |query, executor| {
-            let rows = query.fetch_all(executor).await?;
+        on!(self, built, |query, executor, limit| {
+            let rows = within(limit, query.fetch_all(executor)).await?;
             Ok(rows.into_iter().map(Row::from).collect())
         })
     }
 
     pub(crate) async fn row(self, built: Built) -> Result<Option<Row>, DataError> {
-        on!(self, built, |query, executor| {
-            Ok(query.fetch_optional(executor).await?.map(Row::from))
+        on!(self, built, |query, executor, limit| {
+            let row = within(limit, query.fetch_optional(executor)).await?;
+            Ok(row.map(Row::from))
         })
     }
 
     pub(crate) async fn execute(self, built: Built) -> Result<u64, DataError> {
-        on!(self, built, |query, executor| {
-            Ok(query.execute(executor).await?.rows_affected())
+        on!(self, built, |query, executor, limit| {
+            let done = within(limit, query.execute(executor)).await?;
+            Ok(done.rows_affected())
         })
     }
 
     /// Statements of ours without parameters, several at once.
     pub(crate) async fn script(self, text: String) -> Result<(), DataError> {
         let script = sqlx::raw_sql(AssertSqlSafe(text));
-        let _changed = match self {
-            Connection::Sqlite(executor) => script.execute(executor).await?.rows_affected(),
-            Connection::PostgresPool(executor) => script.execute(executor).await?.rows_affected(),
-            Connection::Postgres(executor) => script.execute(executor).await?.rows_affected(),
-        };
-        Ok(())
+        match self {
+            Connection::Sqlite(executor) => within(None, script.execute(executor)).await.map(drop),
+            Connection::Postgres(executor, limit) => within(Some(limit), script.execute(executor))
+                .await
+                .map(drop),
+        }
     }
 }

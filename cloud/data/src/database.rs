@@ -19,6 +19,7 @@ use crate::connection::Connection;
 use crate::effect::Effect;
 use crate::error::DataError;
 use crate::row::Row;
+use crate::session::SessionPool;
 use crate::sqlite::Readers;
 use crate::statement::{Built, Statement};
 use crate::transaction::{Inner, Transaction};
@@ -31,7 +32,7 @@ const TRUSTED_FOR: Duration = Duration::from_secs(10);
 const AHEAD: usize = 64;
 
 /// How long each statement may take that brings the tables up to date.
-const MIGRATION: Duration = Duration::from_secs(3600);
+pub(crate) const MIGRATION: Duration = Duration::from_secs(3600);
 
 /// Which of the databases it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -145,7 +146,7 @@ enum Pools {
         writer: Writer,
     },
     Postgres {
-        pools: OfEach<PgPool>,
+        pools: OfEach<SessionPool>,
         losses: Losses,
     },
 }
@@ -172,7 +173,7 @@ impl Losses {
     }
 
     fn note<T>(&self, result: Result<T, DataError>) -> Result<T, DataError> {
-        if let Err(DataError::Lost(_)) = result {
+        if let Err(DataError::Lost(_) | DataError::Silent(_)) = result {
             self.last.fetch_max(self.now(), Ordering::Relaxed);
         }
         result
@@ -220,8 +221,9 @@ macro_rules! reads {
                     reader.done(result)
                 }
                 Pools::Postgres { pools, losses } => {
-                    let pool = pools.of(self.pool);
-                    losses.note(Connection::PostgresPool(pool).$call(built).await)
+                    let mut session = losses.note(pools.of(self.pool).session().await)?;
+                    let result = session.connection()?.$call(built).await;
+                    losses.note(session.done(result))
                 }
             }
         })*
@@ -416,8 +418,9 @@ impl Database {
                 reader.done(result)
             }
             Pools::Postgres { pools, losses } => {
-                let pool = pools.of(self.pool);
-                losses.note(Connection::PostgresPool(pool).each_text(built, take).await)
+                let mut session = losses.note(pools.of(self.pool).session().await)?;
+                let result = session.connection()?.each_text(built, take).await;
+                losses.note(session.done(result))
             }
         }
     }
@@ -440,8 +443,9 @@ impl Database {
                 committed.map_err(lost).flatten().map(|()| rows)
             }
             Pools::Postgres { pools, losses } => {
-                let pool = pools.of(self.pool);
-                losses.note(Connection::PostgresPool(pool).execute(built).await)
+                let mut session = losses.note(pools.of(self.pool).session().await)?;
+                let result = session.connection()?.execute(built).await;
+                losses.note(session.done(result))
             }
         };
         self.tell(&[]);
@@ -458,7 +462,7 @@ impl Database {
             Pools::Sqlite { writer, .. } => Inner::Sqlite(writer.turn().await?),
             Pools::Postgres { pools, losses } => {
                 let pool = pools.of(self.pool);
-                let begin = async || losses.note(pool.begin().await.map_err(DataError::from));
+                let begin = async || losses.note(pool.begin().await);
                 // Nothing was done yet: another connection will do.
                 Inner::Postgres(match begin().await {
                     Err(DataError::Lost(_)) => begin().await?,
@@ -556,12 +560,14 @@ impl Pools {
         // The first one tries the address out.
         let losses = Losses::new();
         let pool = |options| Self::postgres_pool(&connect, options, losses.clone());
+        let sessions =
+            |options: PoolOptions| SessionPool::new(pool(options), options.statement_timeout);
         let devices = pool(options.devices);
         devices.acquire().await.map_err(open)?;
         let pools = OfEach {
-            devices,
-            people: pool(options.people),
-            guests: pool(options.guests),
+            devices: SessionPool::new(devices, options.devices.statement_timeout),
+            people: sessions(options.people),
+            guests: sessions(options.guests),
         };
         Ok(Pools::Postgres { pools, losses })
     }

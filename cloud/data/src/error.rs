@@ -91,6 +91,9 @@ pub enum DataError {
     /// The connection to the database was lost.
     #[error("the connection to the database was lost")]
     Lost(#[source] sqlx::Error),
+    /// The server of the database said nothing for so long, though its connection stands.
+    #[error("the database said nothing for {} s", .0.as_secs())]
+    Silent(std::time::Duration),
     /// A value of the request is none that the database can work with (PostgreSQL's class 22).
     #[error("a value of the request is out of range")]
     OutOfRange(#[source] sqlx::Error),

@@ -27,6 +27,7 @@ mod row;
 mod rules;
 mod schema;
 pub mod sealed;
+mod session;
 pub mod setting;
 mod sqlite;
 mod statement;

@@ -14,7 +14,7 @@ pub(crate) use declared::{foreign_key_name, unique_name};
 use present::{Present, PresentColumn};
 use resources::Model;
 
-use crate::database::{Database, Dialect};
+use crate::database::{Database, Dialect, MIGRATION};
 use crate::error::DataError;
 use crate::letter_case;
 use crate::setting;
@@ -81,6 +81,7 @@ pub(crate) async fn alone(transaction: &mut Transaction) -> Result<(), DataError
         transaction
             .script("SET LOCAL statement_timeout = 0")
             .await?;
+        transaction.allow(MIGRATION);
         let lock = Built::new("SELECT 1 FROM pg_advisory_xact_lock($1)", [LOCK.into()]);
         transaction.row(&lock).await?;
     }

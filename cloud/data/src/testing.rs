@@ -10,8 +10,11 @@
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use futures::FutureExt;
+use sqlx::Connection as _;
+use sqlx::postgres::PgConnection;
 
 use crate::connection::Connection;
 use crate::database::{Database, Dialect, Options};
@@ -192,48 +195,49 @@ const LOCK: i64 = 0x7465_6d70;
 /// making them anew.
 async fn make(server: &str, name: &str) {
     let template = format!("test_template_{}", crate::schema::digest());
-    let pool = one_connection(server).await;
+    let mut administrator = administrator(server).await;
     let lock = format!("SELECT pg_advisory_lock({LOCK})");
-    let run = async |statement: String| {
-        let connection = Connection::PostgresPool(&pool);
-        connection
-            .script(statement)
-            .await
-            .expect("the right to make databases");
-    };
-    run(lock).await;
+    run(&mut administrator, lock).await;
     let there = crate::statement::sql("SELECT datname::text FROM pg_database WHERE datname = ?")
         .with(template.as_str())
         .built(Dialect::Postgres);
-    let there = Connection::PostgresPool(&pool)
+    let there = Connection::Postgres(&mut administrator, PATIENCE)
         .texts(there)
         .await
         .expect("an answer");
     if there.is_empty() {
         // Under another name until it is whole.
         let making = format!("{template}_{}", random_name());
-        run(format!("CREATE DATABASE {making}")).await;
+        run(&mut administrator, format!("CREATE DATABASE {making}")).await;
         open(&with_database(server, &making)).await.close().await;
-        run(format!("ALTER DATABASE {making} RENAME TO {template}")).await;
+        let rename = format!("ALTER DATABASE {making} RENAME TO {template}");
+        run(&mut administrator, rename).await;
     }
-    run(format!("SELECT pg_advisory_unlock({LOCK})")).await;
-    run(format!("CREATE DATABASE {name} TEMPLATE {template}")).await;
-    pool.close().await;
+    let unlock = format!("SELECT pg_advisory_unlock({LOCK})");
+    run(&mut administrator, unlock).await;
+    let copy = format!("CREATE DATABASE {name} TEMPLATE {template}");
+    run(&mut administrator, copy).await;
+    let _ = administrator.close().await;
 }
 
 async fn administer(server: &str, statement: String) {
-    let pool = one_connection(server).await;
-    let connection = Connection::PostgresPool(&pool);
-    connection
-        .script(statement)
-        .await
-        .expect("the right to drop databases");
-    pool.close().await;
+    let mut administrator = administrator(server).await;
+    run(&mut administrator, statement).await;
+    let _ = administrator.close().await;
 }
 
-async fn one_connection(server: &str) -> sqlx::PgPool {
-    let options = sqlx::postgres::PgPoolOptions::new().max_connections(1);
-    options.connect(server).await.expect("the server")
+/// How long the server may take to make or drop a database, or another test to make the template.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+async fn run(administrator: &mut PgConnection, statement: String) {
+    Connection::Postgres(administrator, PATIENCE)
+        .script(statement)
+        .await
+        .expect("the right to make and drop databases");
+}
+
+async fn administrator(server: &str) -> PgConnection {
+    PgConnection::connect(server).await.expect("the server")
 }
 
 /// The address of another database of the same server.

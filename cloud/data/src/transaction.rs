@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use sqlx::Postgres;
-
 use crate::connection::Connection;
 use crate::database::{Database, Dialect};
 use crate::effect::Effect;
 use crate::error::DataError;
 use crate::row::Row;
+use crate::session::Session;
 use crate::statement::Statement;
 use crate::writer::Turn;
 
@@ -24,7 +23,7 @@ pub struct Transaction {
 
 pub(crate) enum Inner {
     Sqlite(Turn),
-    Postgres(sqlx::Transaction<'static, Postgres>),
+    Postgres(Session),
 }
 
 impl Transaction {
@@ -48,8 +47,24 @@ impl Transaction {
     fn connection(&mut self) -> Result<Connection<'_>, DataError> {
         Ok(match &mut self.inner {
             Inner::Sqlite(turn) => Connection::Sqlite(turn.connection()?),
-            Inner::Postgres(transaction) => Connection::Postgres(transaction),
+            Inner::Postgres(session) => session.connection()?,
         })
+    }
+
+    /// The result of a statement of this transaction.
+    fn noted<T>(&mut self, result: Result<T, DataError>) -> Result<T, DataError> {
+        let result = match &mut self.inner {
+            Inner::Sqlite(_) => result,
+            Inner::Postgres(session) => session.done(result),
+        };
+        self.database.noted(result)
+    }
+
+    /// Gives each of its statements so much time, whatever others have. (SQLite's writer has its own limit.)
+    pub(crate) fn allow(&mut self, limit: Duration) {
+        if let Inner::Postgres(session) = &mut self.inner {
+            session.allow(limit);
+        }
     }
 
     /// The first value of each row, as text.
@@ -62,7 +77,7 @@ impl Transaction {
     ) -> Result<Vec<Option<String>>, DataError> {
         let built = statement.built(self.dialect());
         let result = self.connection()?.texts(built).await;
-        self.database.noted(result)
+        self.noted(result)
     }
 
     /// All rows.
@@ -72,7 +87,7 @@ impl Transaction {
     pub async fn rows(&mut self, statement: &impl Statement) -> Result<Vec<Row>, DataError> {
         let built = statement.built(self.dialect());
         let result = self.connection()?.rows(built).await;
-        self.database.noted(result)
+        self.noted(result)
     }
 
     /// The first row.
@@ -82,7 +97,7 @@ impl Transaction {
     pub async fn row(&mut self, statement: &impl Statement) -> Result<Option<Row>, DataError> {
         let built = statement.built(self.dialect());
         let result = self.connection()?.row(built).await;
-        self.database.noted(result)
+        self.noted(result)
     }
 
     /// How many rows it changed.
@@ -92,7 +107,7 @@ impl Transaction {
     pub async fn execute(&mut self, statement: &impl Statement) -> Result<u64, DataError> {
         let built = statement.built(self.dialect());
         let result = self.connection()?.execute(built).await;
-        self.database.noted(result)
+        self.noted(result)
     }
 
     /// The numbers of the first column.
@@ -126,7 +141,7 @@ impl Transaction {
     /// Statements of ours, several at once, without parameters.
     pub(crate) async fn script(&mut self, text: impl Into<String>) -> Result<(), DataError> {
         let result = self.connection()?.script(text.into()).await;
-        self.database.noted(result)
+        self.noted(result)
     }
 
     /// Somebody waits for this: they are told once the transaction is committed.
@@ -142,7 +157,7 @@ impl Transaction {
     ///
     /// # Errors
     /// Why it failed; then nothing is changed, unless the connection was lost
-    /// ([`DataError::Lost`]), when nobody knows.
+    /// ([`DataError::Lost`]) or the server said nothing ([`DataError::Silent`]), when nobody knows.
     pub async fn commit(mut self) -> Result<(), DataError> {
         let effects = std::mem::take(&mut self.effects);
         crate::generation::raise(&mut self, &effects).await?;
@@ -154,15 +169,12 @@ impl Transaction {
         let committed = tokio::spawn(async move {
             let result = match inner {
                 Inner::Sqlite(turn) => turn.commit().await,
-                Inner::Postgres(transaction) => {
-                    let result = transaction.commit().await;
-                    database.noted(result.map_err(DataError::from))
-                }
+                Inner::Postgres(session) => database.noted(session.commit().await),
             };
             match &result {
                 Ok(()) => database.tell(&effects),
                 // The changes may be there, or be made in a moment: whoever remembers what was looks again.
-                Err(DataError::Lost(_)) => {
+                Err(DataError::Lost(_) | DataError::Silent(_)) => {
                     database.tell(&effects);
                     tokio::spawn(async move {
                         tokio::time::sleep(SETTLED).await;
@@ -186,7 +198,7 @@ impl Transaction {
     pub async fn rollback(self) -> Result<(), DataError> {
         match self.inner {
             Inner::Sqlite(turn) => turn.rollback().await,
-            Inner::Postgres(transaction) => transaction.rollback().await?,
+            Inner::Postgres(session) => session.rollback().await?,
         }
         Ok(())
     }

@@ -68,6 +68,12 @@ impl From<DataError> for Refusal {
                         .to_owned(),
                 )
             }
+            error @ DataError::Silent(_) => {
+                tracing::warn!("{error}");
+                Refusal::Unavailable(format!(
+                    "{error}, and whether a change was made is not known; look, and try again"
+                ))
+            }
             error @ DataError::Contended(_) => Refusal::Unavailable(error.to_string()),
             error @ (DataError::OutOfRange(_)
             | DataError::TooLarge(_)

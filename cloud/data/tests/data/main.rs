@@ -10,4 +10,6 @@ mod fuzz;
 mod lost_commit;
 mod query;
 mod schema;
+mod silent_server;
+mod way;
 mod write;
