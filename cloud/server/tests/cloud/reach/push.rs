@@ -27,12 +27,21 @@ async fn connected(
     fleet: i64,
 ) -> (Known, mpsc::UnboundedReceiver<(String, Value)>) {
     let device = known(cloud, ann, fleet).await;
+    let receiver = online(cloud, ann, &device).await;
+    (device, receiver)
+}
+
+async fn online(
+    cloud: &Cloud,
+    ann: &Signed<'_>,
+    device: &Known,
+) -> mpsc::UnboundedReceiver<(String, Value)> {
     let (router, mut receiver) = told();
-    connect(cloud, &device, router).await;
+    connect(cloud, device, router).await;
     until_connected(ann, device.id, true).await;
     // That there is something to run at all came while it was away.
     next(&mut receiver).await;
-    (device, receiver)
+    receiver
 }
 
 pub(crate) async fn next(
@@ -54,9 +63,15 @@ async fn the_devices_that_a_change_concerns_are_told_to_look_and_no_others() {
         let ann = cloud.sign_in().await;
         let fleet = ann.fleet("pump", "raspberrypi4-64").await;
         let elsewhere = ann.fleet("fans", "raspberrypi4-64").await;
-        let (one, mut one_hears) = connected(&cloud, &ann, fleet).await;
-        let (_, mut other_hears) = connected(&cloud, &ann, fleet).await;
-        let (_, mut stranger_hears) = connected(&cloud, &ann, elsewhere).await;
+        let one = known(&cloud, &ann, fleet).await;
+        let other = known(&cloud, &ann, fleet).await;
+        let stranger = known(&cloud, &ann, elsewhere).await;
+        // Once this one is told, nobody is told any more of the devices that were made before it: else those that
+        // connect meanwhile would be told of that, and that they are back.
+        let _last = connected(&cloud, &ann, elsewhere).await;
+        let mut one_hears = online(&cloud, &ann, &one).await;
+        let mut other_hears = online(&cloud, &ann, &other).await;
+        let mut stranger_hears = online(&cloud, &ann, &stranger).await;
 
         variable(&ann, "device", one.id, "A").await;
         let (address, body) = next(&mut one_hears).await;
