@@ -2,11 +2,12 @@
 //! its own, and would otherwise compile the same plugins and guests again.
 //!
 //! A compiled file's name holds the digest of its component, of the compiler's settings and of what is in it, so
-//! what is kept can be no other than what a test would compile.
+//! what is kept can be no other than what a test would compile. A device runs what was compiled with its own key alone,
+//! so that the devices of all tests have the same one.
 
-use std::fs;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::{fs, io, process};
 
 use crate::layout::distribution;
 
@@ -15,9 +16,27 @@ pub(crate) fn bring(state_dir: &Path) {
     let folder = state_dir.join("compiled");
     let mut private = fs::DirBuilder::new();
     let made = private.recursive(true).mode(0o700).create(&folder);
-    if made.is_ok() {
+    if made.is_ok() && make_key().is_ok() && fs::hard_link(key(), folder.join("key")).is_ok() {
         link_all(&kept(), &folder);
     }
+}
+
+fn key() -> PathBuf {
+    kept().join("key")
+}
+
+/// The test that is first makes it.
+fn make_key() -> io::Result<()> {
+    if key().is_file() {
+        return Ok(());
+    }
+    fs::create_dir_all(kept())?;
+    let new = kept().join(format!("new-key-{}", process::id()));
+    // Its length is the cache's; nobody guards anything by a key of tests.
+    fs::write(&new, [0x5a; 64])?;
+    fs::set_permissions(&new, fs::Permissions::from_mode(0o600))?;
+    let _ = fs::hard_link(&new, key());
+    fs::remove_file(new)
 }
 
 /// Keeps what this test compiled.

@@ -96,6 +96,9 @@ pub trait Device: Send + Sync + 'static {
     /// What the device counts.
     fn tally(&self) -> DeviceTally;
 
+    /// The walls around processes that run foreign code.
+    fn confinement(&self) -> BoxFuture<'_, Confinement>;
+
     /// What is wrong with the device, one sentence each; nothing when it is healthy (6.7).
     fn problems(&self) -> Vec<String>;
 
@@ -208,6 +211,39 @@ pub struct PluginTally {
     pub faults: u64,
     /// What all calls took, until their answer was there.
     pub time: Duration,
+}
+
+/// The walls around processes that run foreign code, beside the sandbox of WebAssembly.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Confinement {
+    /// Whether the policy refuses to start such a process where a wall is missing.
+    pub required: bool,
+    /// The compiler as it last ran, and each service on the wasm engine that runs.
+    pub processes: Vec<ConfinedProcess>,
+}
+
+/// One such process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfinedProcess {
+    /// `compiler`, or `service` with the name of its container.
+    pub process: String,
+    /// The walls that stand.
+    pub in_force: Vec<String>,
+    /// The walls that do not.
+    pub missing: Vec<MissingWall>,
+    /// Of the walls that stand, those that this system has a lower form of.
+    pub lower: Vec<MissingWall>,
+}
+
+/// A wall that does not stand as it should.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MissingWall {
+    /// Which.
+    pub wall: String,
+    /// What the system lacks, or said.
+    pub reason: String,
 }
 
 /// What the device knows of itself that changes rarely.

@@ -20,8 +20,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::connection::ClientConnection;
 use crate::device::{
-    Device, DeviceTally, Endpoints, Facts, Found, LogEvent, PluginRoutes, PluginTally, Request,
-    Requester, Response, SetTargetError,
+    ConfinedProcess, Confinement, Device, DeviceTally, Endpoints, Facts, Found, LogEvent,
+    MissingWall, PluginRoutes, PluginTally, Request, Requester, Response, SetTargetError,
 };
 use crate::{App, Body, DevicePlan, Events, LocalModeAuth, Settings, answer};
 use std::sync::Arc;
@@ -199,6 +199,23 @@ impl Device for FakeDevice {
     ) -> BoxFuture<'_, Result<(), LockRefusal>> {
         self.given_back.lock().unwrap().push((app, service));
         std::future::ready(self.lock_refusal.clone().map_or(Ok(()), Err)).boxed()
+    }
+
+    fn confinement(&self) -> BoxFuture<'_, Confinement> {
+        let compiler = ConfinedProcess {
+            process: "compiler".to_owned(),
+            in_force: vec!["user".to_owned()],
+            missing: vec![MissingWall {
+                wall: "files".to_owned(),
+                reason: "no Landlock".to_owned(),
+            }],
+            lower: Vec::new(),
+        };
+        let confinement = Confinement {
+            required: true,
+            processes: vec![compiler],
+        };
+        futures::future::ready(confinement).boxed()
     }
 
     fn tally(&self) -> DeviceTally {

@@ -53,8 +53,8 @@ pub use app::{App, Settings};
 pub use axum::body::Body;
 pub use bounds::GRACE;
 pub use device::{
-    Device, DeviceTally, Endpoints, Facts, Found, LogEvent, PluginRoutes, PluginTally, Request,
-    Requester, Response, SetTargetError,
+    ConfinedProcess, Confinement, Device, DeviceTally, Endpoints, Facts, Found, LogEvent,
+    MissingWall, PluginRoutes, PluginTally, Request, Requester, Response, SetTargetError,
 };
 pub use events::{
     ApplyBegin, ApplyEnd, Audience, Download, EventType, Events, Happening, LockWait, PluginFault,

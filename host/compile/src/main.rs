@@ -28,6 +28,9 @@ struct Arguments {
     /// The most CPU time that is used, in seconds.
     #[arg(long, default_value_t = 120)]
     cpu_seconds: u64,
+    /// Compiles nothing where a wall around this process is missing.
+    #[arg(long)]
+    require_confinement: bool,
 }
 
 fn main() -> ExitCode {
@@ -41,8 +44,17 @@ fn main() -> ExitCode {
 }
 
 fn compile(arguments: &Arguments) -> anyhow::Result<()> {
-    confine::give_up_privileges().context("cannot give up privileges")?;
-    confine::limit(arguments.memory_bytes, arguments.cpu_seconds).context("cannot set limits")?;
+    let report = confine::confine(
+        arguments.memory_bytes,
+        arguments.cpu_seconds,
+        arguments.require_confinement,
+    )?;
+    // The first line of what it says, before a byte of the component is read.
+    eprintln!(
+        "{}{}",
+        sandbox::WALLS,
+        serde_json::to_string(&report).context("failed to write which walls stand")?
+    );
     let mut wasm = Vec::new();
     let limit = arguments.wasm_bytes;
     std::io::stdin()

@@ -11,7 +11,8 @@ use rustix::process::{
 pub enum Bound {
     /// Bytes of address space.
     AddressSpace(u64),
-    /// Seconds of CPU time; the process is killed then.
+    /// Seconds of CPU time. A signal of its own ends the process then, so that whoever waits for it knows why; a second
+    /// one that cannot be caught comes [`LAST_WORDS`] later.
     CpuSeconds(u64),
     /// Bytes of a core dump.
     CoreDump(u64),
@@ -22,6 +23,9 @@ pub enum Bound {
     /// Threads and processes of its user, all together.
     Processes(u64),
 }
+
+/// Seconds of CPU time between the two signals of [`Bound::CpuSeconds`].
+const LAST_WORDS: u64 = 2;
 
 impl Bound {
     fn resource(self) -> (Resource, u64) {
@@ -37,13 +41,17 @@ impl Bound {
 
     fn put_on(self) -> Result<(), String> {
         let (resource, most) = self.resource();
+        let last = match self {
+            Bound::CpuSeconds(_) => most.saturating_add(LAST_WORDS),
+            _ => most,
+        };
         // One that is lower already is left so: raising it takes rights, and nobody asked for more.
-        let most = getrlimit(resource)
+        let last = getrlimit(resource)
             .maximum
-            .map_or(most, |now| now.min(most));
+            .map_or(last, |now| now.min(last));
         let limit = Rlimit {
-            current: Some(most),
-            maximum: Some(most),
+            current: Some(most.min(last)),
+            maximum: Some(last),
         };
         setrlimit(resource, limit).map_err(|error| format!("failed to set {self:?}: {error}"))
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use confinement::Report;
 use futures::stream::BoxStream;
 use model::{
     Branding, Container, ContainerId, DeviceUuid, EngineImageId, EngineKind, Image, ImageRef,
@@ -55,6 +56,15 @@ impl Scope {
     }
 }
 
+/// A service behind the engine's own walls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfinedService {
+    /// The name of its container.
+    pub container: String,
+    /// Which walls stand.
+    pub walls: Report,
+}
+
 /// A place where services run. One suite of tests holds for every implementation.
 #[async_trait]
 pub trait Engine: Send + Sync {
@@ -63,6 +73,12 @@ pub trait Engine: Send + Sync {
 
     /// Asks the engine who it is; the cheapest call that proves it answers.
     async fn info(&self) -> Result<EngineInfo, EngineError>;
+
+    /// The services that run behind walls that this engine puts up, with what came of it. None where the engine is
+    /// another program.
+    async fn confined_services(&self) -> Result<Vec<ConfinedService>, EngineError> {
+        Ok(Vec::new())
+    }
 
     /// All images that are here; see [`Scope`] for whose they are.
     async fn images(&self) -> Result<Vec<Image>, EngineError>;

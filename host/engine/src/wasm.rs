@@ -32,8 +32,8 @@ use tokio::task::AbortHandle;
 use tokio_stream::wrappers::BroadcastStream;
 
 use crate::{
-    ContainerSpec, Created, Disk, Engine, EngineError, EngineEvent, EngineInfo, LogLine, LogsFrom,
-    NetworkSpec, PullProgress, RegistryAuth, Scope, VolumeSpec,
+    ConfinedService, ContainerSpec, Created, Disk, Engine, EngineError, EngineEvent, EngineInfo,
+    LogLine, LogsFrom, NetworkSpec, PullProgress, RegistryAuth, Scope, VolumeSpec,
 };
 
 mod addresses;
@@ -54,6 +54,7 @@ mod strays;
 mod unsupported;
 mod users;
 mod volumes;
+mod walls;
 
 use folders::Folders;
 pub use users::UserRange;
@@ -200,6 +201,10 @@ impl Engine for Wasm {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             api_version: String::new(),
         })
+    }
+
+    async fn confined_services(&self) -> Result<Vec<ConfinedService>, EngineError> {
+        self.walls().await
     }
 
     async fn images(&self) -> Result<Vec<Image>, EngineError> {

@@ -23,7 +23,7 @@ pub struct Blueprint {
 }
 
 /// A folder of the host that a plugin sees.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FolderView {
     /// Where it is.
     pub host: PathBuf,

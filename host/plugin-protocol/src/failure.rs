@@ -45,6 +45,8 @@ pub enum Failure {
     BodyIncomplete(String),
     /// There is no room for the call.
     Busy(Bound),
+    /// The process that runs the plugin ended meanwhile.
+    Lost,
 }
 
 impl Failure {
@@ -53,7 +55,10 @@ impl Failure {
     pub fn is_the_plugins(&self) -> bool {
         !matches!(
             self,
-            Failure::BodyTooLarge { .. } | Failure::BodyIncomplete(_) | Failure::Busy(_)
+            Failure::BodyTooLarge { .. }
+                | Failure::BodyIncomplete(_)
+                | Failure::Busy(_)
+                | Failure::Lost
         )
     }
 
@@ -65,7 +70,7 @@ impl Failure {
                 StatusCode::INTERNAL_SERVER_ERROR
             }
             Failure::Cpu { .. } | Failure::Wall { .. } => StatusCode::GATEWAY_TIMEOUT,
-            Failure::BadAnswer(_) => StatusCode::BAD_GATEWAY,
+            Failure::BadAnswer(_) | Failure::Lost => StatusCode::BAD_GATEWAY,
             Failure::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Failure::BodyIncomplete(_) => StatusCode::BAD_REQUEST,
             Failure::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
@@ -105,6 +110,9 @@ impl Failure {
                 )
             }
             Failure::BodyIncomplete(what) => format!("the request's body is incomplete: {what}"),
+            Failure::Lost => {
+                format!("plugin `{plugin}` was cut short: the process that runs it ended")
+            }
             Failure::Busy(bound) => format!("there is no room for plugin `{plugin}` now: {bound}"),
         }
     }

@@ -2,7 +2,7 @@
 //! another process: nothing that it says is believed further than what the plugin was granted whose word it is.
 
 use std::any::Any;
-use std::path::PathBuf;
+use std::fs::File;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub trait GuestRuntime: Send + Sync + 'static {
     /// Opens the compiled code in this file, which is as it came from the compiler.
     ///
     /// An error is for code that does not load: of another version, or for another processor.
-    fn open(&self, file: PathBuf) -> BoxFuture<'static, Result<Arc<dyn GuestCode>, String>>;
+    fn open(&self, file: File) -> BoxFuture<'static, Result<Arc<dyn GuestCode>, String>>;
 
     /// How many instances can be there at a time.
     fn slots(&self) -> usize;

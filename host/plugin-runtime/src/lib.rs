@@ -28,7 +28,8 @@ mod spares;
 mod ticker;
 mod wasi;
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
@@ -88,10 +89,11 @@ impl Runtime {
 }
 
 impl GuestRuntime for Runtime {
-    fn open(&self, file: PathBuf) -> BoxFuture<'static, Result<Arc<dyn GuestCode>, String>> {
+    fn open(&self, file: File) -> BoxFuture<'static, Result<Arc<dyn GuestCode>, String>> {
         let shared = Arc::clone(&self.shared);
         let open = move || {
-            let component = sandbox::deserialize(&shared.pool.engine, &file)
+            let code = read(&file).map_err(|error| format!("cannot be read: {error}"))?;
+            let component = sandbox::deserialize_bytes(&shared.pool.engine, &code)
                 .map_err(|error| format!("{error:#}"))?;
             Ok(Arc::new(Code::new(shared, component)) as Arc<dyn GuestCode>)
         };
@@ -118,4 +120,12 @@ impl GuestRuntime for Runtime {
         }
         problems
     }
+}
+
+/// The whole file, wherever others that have it open have read to.
+fn read(file: &File) -> std::io::Result<Vec<u8>> {
+    let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+    let mut content = vec![0; length];
+    file.read_exact_at(&mut content, 0)?;
+    Ok(content)
 }

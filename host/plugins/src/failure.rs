@@ -30,6 +30,7 @@ pub(crate) fn log(failure: &Failure, plugin: &str) {
         Failure::NotReady(what) => {
             tracing::warn!(plugin, "{message}: {}", one_line(what, LONGEST));
         }
+        Failure::Lost => tracing::warn!(plugin, "{message}"),
         Failure::Busy(_) => tracing::info!(plugin, "{message}"),
         failure if failure.is_the_plugins() => tracing::warn!(plugin, "{message}"),
         _ => tracing::debug!(plugin, "{message}"),

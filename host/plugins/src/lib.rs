@@ -22,6 +22,7 @@ mod call;
 mod capability;
 mod claims;
 mod config;
+mod confinement_rule;
 mod embed;
 mod failure;
 mod file_record;
@@ -65,6 +66,7 @@ pub use config::{
     AppLocks, Cloud, CloudRefusal, DEFAULT_SLOTS, DataError, Device, HeldLocks, HostName,
     HostNameError, Identity, LocksError, NoCloud, PluginData, PluginsConfig,
 };
+pub use confinement_rule::ConfinementRule;
 pub use embed::{EmbedError, embed_signature};
 pub use limits::{DEFAULTS, Limits, MOST};
 pub use manifest::{Action, INTERFACE, Manifest, ManifestError, Need, Route, SECTION};

@@ -1,6 +1,6 @@
 //! One version of a plugin, ready to be called: checked, compiled and linked.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -221,7 +221,7 @@ impl Workshop {
     pub(crate) async fn compiled(&self, digest: &str) -> Option<Arc<dyn GuestCode>> {
         let file = self.cache.find_file(digest, sandbox::Profile::Plugin);
         let file = file.await?;
-        match self.runtime.open(file.clone()).await {
+        match self.open(&file).await {
             Ok(code) => Some(code),
             Err(reason) => {
                 tracing::info!("`{}` does not load: {reason}", file.display());
@@ -246,13 +246,18 @@ impl Workshop {
         let compiled = cache
             .compile_file(&source, sandbox::Profile::Plugin)
             .await?;
-        match self.runtime.open(compiled.clone()).await {
+        match self.open(&compiled).await {
             Ok(code) => Ok(code),
             Err(reason) => {
                 cache.discard(compiled).await;
                 Err(cache.unusable(&source, reason).into())
             }
         }
+    }
+
+    async fn open(&self, compiled: &Path) -> Result<Arc<dyn GuestCode>, String> {
+        let file = File::open(compiled).map_err(|error| format!("cannot be opened: {error}"))?;
+        self.runtime.open(file).await
     }
 
     /// Makes a component with this manifest ready to be called with these grants.

@@ -24,6 +24,9 @@
 //! # files = [{ host = "mnt/boot/splash", guest = "/splash", create = true }]
 //! limits = { memory_mib = 8 }
 //!
+//! # above all tables: refuse services, and compile nothing, where a wall around their processes is missing
+//! # require_confinement = true
+//!
 //! [bounds]
 //! memory_mib = 128            # of all plugins' calls together, in place of an eighth of the board's memory
 //!
@@ -79,6 +82,9 @@ pub(crate) struct PolicyFiles {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OwnerPolicy {
+    /// Whether nothing foreign is run where a wall around it is missing.
+    #[serde(default)]
+    require_confinement: bool,
     #[serde(default)]
     plugins: BTreeMap<String, Grants>,
     /// The keys of plugins' makers.
@@ -277,6 +283,22 @@ impl Policy {
             owner,
             stock,
         })
+    }
+
+    /// What the policy in this file says of missing walls; nothing is required where there is none.
+    pub(crate) fn requires_confinement(file: &Path, anybodys: bool) -> Result<bool, PolicyError> {
+        if file.exists() && !anybodys {
+            owners::check(file)?;
+        }
+        let Some(text) = read_text(file)? else {
+            return Ok(false);
+        };
+        let parsed: Result<OwnerPolicy, _> = toml::from_str(&text);
+        let owner = parsed.map_err(|source| PolicyError::Parse {
+            path: file.to_owned(),
+            source: Box::new(source),
+        })?;
+        Ok(owner.require_confinement)
     }
 
     /// The memory that all plugins have together, in bytes, where the owner says.

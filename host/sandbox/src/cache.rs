@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use confinement::Report;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared, WeakShared};
 use sha2::{Digest as _, Sha256};
@@ -13,6 +14,8 @@ use tokio::sync::Semaphore;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
+use crate::child::Compiler;
+use crate::code_key::CodeKey;
 use crate::entries::UnfinishedFile;
 use crate::failures::{self, Conditions};
 use crate::{CompileError, Limits, Profile, child, deserialize, entries};
@@ -77,11 +80,16 @@ pub fn digest(wasm: &[u8]) -> String {
 
 struct Inner {
     folder: PathBuf,
+    key: CodeKey,
     compiler: PathBuf,
     limits: Limits,
     /// Turns to compile plugins, and turns to compile services.
     plugins: Semaphore,
     services: Semaphore,
+    /// Whether nothing is compiled where a wall around the compiler is missing; asked each time.
+    requires_confinement: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
+    /// The walls that the compiler was behind when it last ran.
+    walls: Mutex<Option<Report>>,
     /// What is being compiled now, by what its file's name begins with.
     running: Mutex<HashMap<String, WeakShared<Compilation>>>,
 }
@@ -89,6 +97,26 @@ struct Inner {
 type Compilation = BoxFuture<'static, Result<(), CompileError>>;
 
 impl Inner {
+    fn requires_confinement(&self) -> bool {
+        self.requires_confinement.get().is_some_and(|rule| rule())
+    }
+
+    /// Notes which walls the compiler was behind, and says so where one is missing and was not said to be.
+    fn note_walls(&self, walls: Option<Report>) {
+        let mut known = self.walls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(walls) = walls
+            && known.as_ref() != Some(&walls)
+        {
+            if !walls.missing.is_empty() {
+                tracing::warn!(
+                    "walls around the compiler are missing here: {}",
+                    walls.missing_in_words()
+                );
+            }
+            *known = Some(walls);
+        }
+    }
+
     fn turns(&self, profile: Profile) -> &Semaphore {
         match profile {
             Profile::Plugin => &self.plugins,
@@ -110,20 +138,42 @@ impl Cache {
     ) -> Result<Cache, CompileError> {
         let folder = folder.into();
         entries::open_folder(&folder)?;
+        let key = CodeKey::open(&folder)?;
         let turns = || Semaphore::new(limits.at_once.max(1));
         let (plugins, services) = (turns(), turns());
         let running = Mutex::default();
         let shared = Inner {
             folder,
+            key,
             compiler: compiler.into(),
             limits,
             plugins,
             services,
+            requires_confinement: OnceLock::new(),
+            walls: Mutex::default(),
             running,
         };
         Ok(Cache {
             shared: Arc::new(shared),
         })
+    }
+
+    /// From now on nothing is compiled where a wall around the compiler is missing and `required` says so, which is
+    /// asked each time. Said once.
+    #[must_use]
+    pub fn requiring_confinement(
+        self,
+        required: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> Cache {
+        let _ = self.shared.requires_confinement.set(Box::new(required));
+        self
+    }
+
+    /// The walls that the compiler was behind when it last ran; `None` where it has not run yet.
+    #[must_use]
+    pub fn compiler_walls(&self) -> Option<Report> {
+        let walls = self.shared.walls.lock();
+        walls.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The path of the compiled form of `wasm`, compiling it if it is not there or no longer loads
@@ -281,7 +331,8 @@ impl Cache {
             limits,
             ..
         } = &*self.shared;
-        let conditions = Conditions::new(compiler, limits, &source.edition);
+        let requires_confinement = self.shared.requires_confinement();
+        let conditions = Conditions::new(compiler, limits, &source.edition, requires_confinement);
         if let Some(past) = failures::recall(folder, stem, &conditions) {
             return Err(CompileError::FailedBefore {
                 again_in: past.again_in,
@@ -295,25 +346,29 @@ impl Cache {
 
     /// The file that was compiled under `stem`, held against the digest in its name. Damaged ones are removed.
     async fn sound_file(&self, stem: &str) -> Option<PathBuf> {
-        let (folder, stem) = (self.shared.folder.clone(), stem.to_owned());
+        let (cache, stem) = (self.shared.clone(), stem.to_owned());
         let found = tokio::task::spawn_blocking(move || {
-            entries::find(&folder, &stem).into_iter().find(|path| {
-                let is_sound = matches!(entries::is_sound(path, &stem), Ok(true));
-                if !is_sound {
-                    tracing::info!("`{}` is damaged", path.display());
-                    let _ = fs::remove_file(path);
-                }
-                is_sound
-            })
+            entries::find(&cache.folder, &stem)
+                .into_iter()
+                .find(|path| {
+                    let is_sound = matches!(entries::is_sound(&cache.key, path), Ok(true));
+                    if !is_sound {
+                        tracing::info!(
+                            "`{}` is damaged, or was not compiled on this device",
+                            path.display()
+                        );
+                        let _ = fs::remove_file(path);
+                    }
+                    is_sound
+                })
         });
         found.await.ok().flatten()
     }
 
     /// The component that was compiled under `stem`. Files that cannot be used are removed.
     async fn found(&self, stem: &str, engine: &Engine) -> Lookup {
-        let (folder, stem, engine) = (self.shared.folder.clone(), stem.to_owned(), engine.clone());
-        // All of it is read, so that no damaged code is run.
-        let found = tokio::task::spawn_blocking(move || load_sound(&folder, &stem, &engine));
+        let (cache, stem, engine) = (self.shared.clone(), stem.to_owned(), engine.clone());
+        let found = tokio::task::spawn_blocking(move || load_sound(&cache, &stem, &engine));
         found.await.unwrap_or(Lookup::None)
     }
 
@@ -366,17 +421,13 @@ enum Lookup {
     None,
 }
 
-fn load_sound(folder: &Path, stem: &str, engine: &Engine) -> Lookup {
+fn load_sound(cache: &Inner, stem: &str, engine: &Engine) -> Lookup {
     let mut refused = Lookup::None;
-    for path in entries::find(folder, stem) {
-        let reason = match entries::is_sound(&path, stem) {
-            Ok(true) => match deserialize(engine, &path) {
-                Ok(component) => return Lookup::Sound(path, component),
-                // Of another version of this program, or for another processor.
-                Err(error) => format!("{error:#}"),
-            },
-            Ok(false) => format!("`{}` is damaged", path.display()),
-            Err(error) => format!("failed to read `{}`: {error}", path.display()),
+    for path in entries::find(&cache.folder, stem) {
+        let reason = match deserialize::checked(engine, &cache.key, &path) {
+            Ok(component) => return Lookup::Sound(path, component),
+            // It is damaged or forged, or of another version of this program, or for another processor.
+            Err(error) => format!("{error:#}"),
         };
         let _ = fs::remove_file(&path);
         refused = Lookup::Refused(reason);
@@ -398,9 +449,15 @@ async fn compile(
         return Ok(());
     }
     let begun = std::time::Instant::now();
-    let mut output = UnfinishedFile::create(&cache.folder, &stem)?;
-    let (compiler, limits) = (&cache.compiler, &cache.limits);
-    child::compile(compiler, limits, profile, &name, &wasm, &mut output).await?;
+    let mut output = UnfinishedFile::create(&cache.folder, &cache.key, &stem)?;
+    let compiler = Compiler {
+        program: &cache.compiler,
+        limits: &cache.limits,
+        profile,
+        requires_confinement: cache.requires_confinement(),
+    };
+    let walls = child::compile(compiler, &name, &wasm, &mut output).await?;
+    cache.note_walls(walls);
     tracing::info!(
         "compiled `{name}`: {} bytes of wasm to {} of native code in {} ms",
         wasm.len(),

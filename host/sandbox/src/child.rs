@@ -10,6 +10,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use confinement::Report;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
@@ -79,17 +80,34 @@ const MESSAGE: u64 = 4 << 10;
 /// How much of the compiled code is in memory at a time, in bytes.
 const PIECE: usize = 64 << 10;
 
-/// Compiles `wasm` in a child, and writes the compiled code to `output` as it comes. `name` is for messages.
+/// What a line begins with by which the compiler says which walls it is behind.
+pub const WALLS: &str = "walls: ";
+
+/// The compiler, and how it is run.
+pub(crate) struct Compiler<'a> {
+    pub(crate) program: &'a Path,
+    pub(crate) limits: &'a Limits,
+    pub(crate) profile: Profile,
+    /// Whether it compiles nothing where a wall around it is missing.
+    pub(crate) requires_confinement: bool,
+}
+
+/// Compiles `wasm` in a child, and writes the compiled code to `output` as it comes. `name` is for messages. Answers the
+/// walls that the child was behind, where it said so.
 ///
 /// Dropping the future kills the child.
 pub(crate) async fn compile(
-    compiler: &Path,
-    limits: &Limits,
-    profile: Profile,
+    compiler: Compiler<'_>,
     name: &str,
     wasm: &[u8],
     output: &mut UnfinishedFile,
-) -> Result<(), CompileError> {
+) -> Result<Option<Report>, CompileError> {
+    let Compiler {
+        program: compiler,
+        limits,
+        profile,
+        requires_confinement,
+    } = compiler;
     let not_run = |error| CompileError::NoCompiler {
         path: compiler.to_owned(),
         source: Arc::new(error),
@@ -99,6 +117,7 @@ pub(crate) async fn compile(
         .args(["--wasm-bytes", &limits.wasm.to_string()])
         .args(["--memory-bytes", &limits.memory.to_string()])
         .args(["--cpu-seconds", &limits.cpu.as_secs().max(1).to_string()])
+        .args(requires_confinement.then_some("--require-confinement"))
         .env_clear()
         .current_dir("/")
         .stdin(Stdio::piped())
@@ -135,7 +154,7 @@ pub(crate) async fn compile(
         });
     };
 
-    let reason = String::from_utf8_lossy(&message).trim().to_owned();
+    let (walls, reason) = walls_and_reason(&message);
     let status = status.map_err(not_run)?;
     written?;
     if output.size > limits.output {
@@ -164,7 +183,17 @@ pub(crate) async fn compile(
             reason,
         });
     }
-    Ok(())
+    Ok(walls)
+}
+
+/// The walls by the first line of what the child said, where it names them, and the rest.
+fn walls_and_reason(message: &[u8]) -> (Option<Report>, String) {
+    let text = String::from_utf8_lossy(message);
+    let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+    match first.strip_prefix(WALLS) {
+        Some(walls) => (serde_json::from_str(walls).ok(), rest.trim().to_owned()),
+        None => (None, text.trim().to_owned()),
+    }
 }
 
 /// Writes what comes to `output`, until the end or until it has `limit` bytes.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::{
     DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
 };
@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use sha2::{Digest as _, Sha256};
 use tokio::io::AsyncWriteExt as _;
 
 use crate::CompileError;
+use crate::code_key::{CodeKey, KeyedDigest};
 
 /// What a finished file's name ends in.
 const SUFFIX: &str = ".cwasm";
@@ -23,7 +23,13 @@ const UNFINISHED: &str = "unfinished-";
 /// How many unfinished files this process has made, so that no two have one name.
 static MADE: AtomicU64 = AtomicU64::new(0);
 
-/// Makes `folder` fit to hold native code: there, ours alone, and without unfinished files.
+/// How much of a file is in memory at a time while it is digested, in bytes.
+const PIECE: usize = 64 << 10;
+/// Others may write into such a folder, and cannot rename or remove what is ours in it.
+const STICKY: u32 = 0o1000;
+
+/// Makes `folder` fit to hold native code: there, ours alone, in folders in which nobody else can put another in its
+/// place, and without unfinished files.
 pub(crate) fn open_folder(folder: &Path) -> Result<(), CompileError> {
     let failed = |source| folder_error(folder, source);
     DirBuilder::new()
@@ -44,6 +50,7 @@ pub(crate) fn open_folder(folder: &Path) -> Result<(), CompileError> {
             we,
         });
     }
+    check_parents(folder, we)?;
     if meta.mode() & 0o777 != 0o700 {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).map_err(failed)?;
     }
@@ -64,6 +71,28 @@ fn remove_if_left(path: &Path) {
     }
 }
 
+/// Whoever can rename a folder on the way to `folder` decides what is found there.
+fn check_parents(folder: &Path, we: u32) -> Result<(), CompileError> {
+    let failed = |source| folder_error(folder, source);
+    let real = fs::canonicalize(folder).map_err(failed)?;
+    let our_group = rustix::process::getegid().as_raw();
+    for parent in real.ancestors().skip(1) {
+        let about = fs::metadata(parent).map_err(failed)?;
+        let by_group = about.mode() & 0o020 != 0 && ![0, our_group].contains(&about.gid());
+        let by_all = about.mode() & 0o002 != 0;
+        let is_writable = (by_group || by_all) && about.mode() & STICKY == 0;
+        if is_writable || ![0, we].contains(&about.uid()) {
+            return Err(CompileError::Parent {
+                folder: folder.to_owned(),
+                parent: parent.to_owned(),
+                owner: about.uid(),
+                mode: about.mode() & 0o7777,
+            });
+        }
+    }
+    Ok(())
+}
+
 /// What the names of compiled files of a component with this digest begin with: all that decides what is in them.
 pub(crate) fn stem(digest: &str, profile: &str, settings: &str) -> String {
     format!("{digest}-{profile}-{settings}")
@@ -81,23 +110,24 @@ pub(crate) fn find(folder: &Path, stem: &str) -> Vec<PathBuf> {
     ours.map(|name| folder.join(name)).collect()
 }
 
-/// Whether the file at `path` holds what its name says. Reads all of it.
-pub(crate) fn is_sound(path: &Path, stem: &str) -> io::Result<bool> {
+/// Whether the file at `path` was written by a cache that had this key, under this name. Reads all of it.
+pub(crate) fn is_sound(key: &CodeKey, path: &Path) -> io::Result<bool> {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let Some((stem, tag)) = name
+        .strip_suffix(SUFFIX)
+        .and_then(|name| name.rsplit_once('-'))
+    else {
+        return Ok(false);
+    };
     let mut file = File::open(path)?;
-    let mut hasher = begin(stem);
-    io::copy(&mut file, &mut hasher)?;
-    Ok(path.file_name() == Some(OsStr::new(&named(stem, hasher))))
-}
-
-fn begin(stem: &str) -> Sha256 {
-    let mut hasher = Sha256::new();
-    hasher.update(stem.as_bytes());
-    hasher.update([0]);
-    hasher
-}
-
-fn named(stem: &str, hasher: Sha256) -> String {
-    format!("{stem}-{}{SUFFIX}", hex::encode(hasher.finalize()))
+    let mut digest = key.digest(stem);
+    let mut piece = vec![0; PIECE];
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(digest.is(tag)),
+            length => digest.update(piece.get(..length).unwrap_or_default()),
+        }
+    }
 }
 
 /// A compiled file that is being written. It goes with this, unless it was finished.
@@ -105,14 +135,18 @@ pub(crate) struct UnfinishedFile {
     path: PathBuf,
     stem: String,
     file: tokio::fs::File,
-    hasher: Sha256,
+    digest: KeyedDigest,
     /// Its length so far, in bytes.
     pub(crate) size: u64,
 }
 
 impl UnfinishedFile {
     /// An empty one in `folder`, of what is compiled under `stem`.
-    pub(crate) fn create(folder: &Path, stem: &str) -> Result<UnfinishedFile, CompileError> {
+    pub(crate) fn create(
+        folder: &Path,
+        key: &CodeKey,
+        stem: &str,
+    ) -> Result<UnfinishedFile, CompileError> {
         loop {
             let number = MADE.fetch_add(1, Ordering::Relaxed);
             let name = format!("{UNFINISHED}{}-{number}", std::process::id());
@@ -123,7 +157,7 @@ impl UnfinishedFile {
                         path,
                         stem: stem.to_owned(),
                         file: file.into(),
-                        hasher: begin(stem),
+                        digest: key.digest(stem),
                         size: 0,
                     });
                 }
@@ -136,19 +170,20 @@ impl UnfinishedFile {
 
     /// Adds to its end.
     pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<(), CompileError> {
-        self.hasher.update(bytes);
+        self.digest.update(bytes);
         self.size += bytes.len() as u64;
         let written = self.file.write_all(bytes).await;
         written.map_err(|error| folder_error(&self.path, error))
     }
 
     /// Gives it the name that it is found by: wholly or not at all, also after a power cut. The name's last part is a
-    /// digest of the bytes and of the rest of the name, so that a file that was damaged, or took the name of another
-    /// component's, is not run.
+    /// keyed digest of the bytes and of the rest of the name, so that a file that was damaged, took the name of another
+    /// component's, or was never written here, is not run.
     pub(crate) async fn finish(mut self) -> Result<PathBuf, CompileError> {
+        let tag = self.digest.clone().in_words();
         let target = self
             .path
-            .with_file_name(named(&self.stem, self.hasher.clone()));
+            .with_file_name(format!("{}-{tag}{SUFFIX}", self.stem));
         let written = async {
             self.file.flush().await?;
             self.file.sync_all().await?;
@@ -246,8 +281,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let left = folder.path().join(format!("{UNFINISHED}7-0"));
         fs::write(&left, "half").unwrap();
-        let one = UnfinishedFile::create(folder.path(), "a").unwrap();
-        let other = UnfinishedFile::create(folder.path(), "a").unwrap();
+        let key = CodeKey::open(folder.path()).unwrap();
+        let one = UnfinishedFile::create(folder.path(), &key, "a").unwrap();
+        let other = UnfinishedFile::create(folder.path(), &key, "a").unwrap();
         assert_ne!(one.path, other.path);
         open_folder(folder.path()).unwrap();
         assert!(one.path.exists() && other.path.exists() && !left.exists());

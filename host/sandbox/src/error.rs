@@ -26,6 +26,22 @@ pub enum CompileError {
         /// Who we are.
         we: u32,
     },
+    /// Somebody else can put another folder in the place of the folder of compiled files.
+    #[error(
+        "the folder of compiled files `{}` stands in `{}`, which others can change (it belongs to user {owner}, with mode \
+         {mode:o}): take another state folder, or have that one belong to root and be written by nobody else",
+        folder.display(), parent.display()
+    )]
+    Parent {
+        /// The folder.
+        folder: PathBuf,
+        /// The one above it.
+        parent: PathBuf,
+        /// Whose that is.
+        owner: u32,
+        /// Its mode.
+        mode: u32,
+    },
     /// The component's own file cannot be read.
     #[error("cannot read `{}`", path.display())]
     Read {

@@ -25,8 +25,14 @@ const LONGEST: usize = 8 << 10;
 pub(crate) struct Conditions(String);
 
 impl Conditions {
-    /// The compiler as it is now, the limits, and what the component's owner has done to have it tried again.
-    pub(crate) fn new(compiler: &Path, limits: &Limits, edition: &str) -> Conditions {
+    /// The compiler as it is now, the limits, what the component's owner has done to have it tried again, and whether
+    /// the compiler has to be confined.
+    pub(crate) fn new(
+        compiler: &Path,
+        limits: &Limits,
+        edition: &str,
+        requires_confinement: bool,
+    ) -> Conditions {
         let mut hasher = DefaultHasher::new();
         if let Ok(meta) = fs::metadata(compiler) {
             (meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec()).hash(&mut hasher);
@@ -41,6 +47,7 @@ impl Conditions {
             folder: _,
         } = limits;
         (wasm, output, memory, cpu, wall, edition).hash(&mut hasher);
+        requires_confinement.hash(&mut hasher);
         Conditions(format!("{:016x}", hasher.finish()))
     }
 }

@@ -12,6 +12,7 @@
 
 mod cache;
 mod child;
+mod code_key;
 #[cfg(feature = "compiler")]
 mod compiler;
 mod deserialize;
@@ -19,11 +20,12 @@ mod entries;
 mod error;
 mod failures;
 mod profile;
+mod proposals;
 
 pub use cache::{Cache, Source, digest};
-pub use child::Limits;
+pub use child::{Limits, WALLS};
 #[cfg(feature = "compiler")]
 pub use compiler::precompile;
-pub use deserialize::deserialize;
+pub use deserialize::{deserialize, deserialize_bytes};
 pub use error::CompileError;
 pub use profile::{PLUGIN_MEMORY, Profile, UnknownProfile, engine_config};

@@ -9,6 +9,8 @@ use std::str::FromStr;
 
 use wasmtime::Config;
 
+use crate::proposals;
+
 /// What a component is compiled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Profile {
@@ -75,6 +77,7 @@ pub fn engine_config(profile: Profile) -> Config {
         // For other programs' unwinders only: our own traces do without it, and registering it is
         // what makes loading slow where there are many components.
         .native_unwind_info(false);
+    proposals::restrict(&mut config);
     match profile {
         Profile::Plugin => {
             config

@@ -52,12 +52,12 @@ impl Fixture {
             .await
     }
 
-    /// All but what is remembered of failures.
+    /// The compiled files, and what else is there beside the key and what is remembered of failures.
     fn files(&self) -> Vec<String> {
         let mut names: Vec<_> = fs::read_dir(self.folder.path().join("compiled"))
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .filter(|name| !name.ends_with(".failed"))
+            .filter(|name| !name.ends_with(".failed") && name != "key")
             .collect();
         names.sort();
         names
@@ -361,6 +361,129 @@ async fn chaos4_a_file_under_another_components_name_is_not_run() {
     let again = fixture.compiled(&component(1)).await.unwrap();
     assert_eq!(fs::read(again).unwrap(), first);
     assert_eq!(fixture.files().len(), 2);
+}
+
+/// The name of the file, and its content under the digest that anybody can compute: what a forger has who can write
+/// into the folder and cannot read the key.
+fn forged(sound: &Path, content: &[u8]) -> PathBuf {
+    use sha2::{Digest as _, Sha256};
+    let of_sound = name(sound);
+    let (stem, _) = of_sound.rsplit_once('-').unwrap();
+    let mut digest = Sha256::new();
+    digest.update(stem.as_bytes());
+    digest.update([0]);
+    digest.update(content);
+    let forged = sound.with_file_name(format!("{stem}-{}.cwasm", hex::encode(digest.finalize())));
+    fs::write(&forged, content).unwrap();
+    forged
+}
+
+#[tokio::test]
+async fn item4_compiled_code_that_this_device_did_not_write_is_not_run() {
+    let fixture = cache_with(Limits::default());
+    let one = fixture.compiled(&component(1)).await.unwrap();
+    let first = fs::read(&one).unwrap();
+    // What another device has compiled of the same component, though it is the same to the last byte.
+    let elsewhere = cache_with(Limits::default());
+    let other = elsewhere.compiled(&component(1)).await.unwrap();
+    assert_eq!(fs::read(&other).unwrap(), first);
+    assert_ne!(name(&other), name(&one), "each has a key of its own");
+    fs::remove_file(&one).unwrap();
+    let brought = one.with_file_name(name(&other));
+    fs::copy(&other, &brought).unwrap();
+    assert!(sandbox::deserialize(&fixture.engine, &brought).is_err());
+    assert_eq!(fixture.compiled(&component(1)).await.unwrap(), one);
+    assert!(!brought.exists(), "it is removed");
+
+    // Another component's code, with a digest without the key.
+    let two = elsewhere.compiled(&component(2)).await.unwrap();
+    fs::remove_file(&one).unwrap();
+    let forged = forged(&one, &fs::read(&two).unwrap());
+    assert!(sandbox::deserialize(&fixture.engine, &forged).is_err());
+    assert_eq!(fixture.compiled(&component(1)).await.unwrap(), one);
+    assert_eq!(fs::read(&one).unwrap(), first);
+    assert_eq!(fixture.files().len(), 1);
+}
+
+#[tokio::test]
+async fn item4_the_key_of_compiled_code_is_its_users_alone_and_lasts() {
+    let fixture = cache_with(Limits::default());
+    let folder = fixture.folder.path().join("compiled");
+    let key = folder.join("key");
+    let one = fixture.compiled(&component(1)).await.unwrap();
+    let about = fs::metadata(&key).unwrap();
+    assert_eq!(
+        (about.len(), about.permissions().mode() & 0o777),
+        (64, 0o600)
+    );
+    let again = || Cache::new(&folder, compiler(), Limits::default()).unwrap();
+    let compiled = async |cache: Cache| {
+        let wasm = component(1);
+        let compiled = cache.compiled("some.wasm", &wasm, Profile::Plugin, &fixture.engine);
+        compiled.await.unwrap()
+    };
+    let inode = fs::metadata(&one).unwrap().ino();
+    assert_eq!(compiled(again()).await, one);
+    assert_eq!(
+        fs::metadata(&one).unwrap().ino(),
+        inode,
+        "it is not compiled again"
+    );
+
+    // One that others could have read or written counts no longer.
+    let bytes = fs::read(&key).unwrap();
+    type Harm = fn(&Path, &[u8]);
+    let harms: [Harm; 4] = [
+        |key, _| fs::set_permissions(key, fs::Permissions::from_mode(0o640)).unwrap(),
+        |key, bytes| fs::write(key, &bytes[1..]).unwrap(),
+        |key, _| fs::remove_file(key).unwrap(),
+        |key, bytes| {
+            let elsewhere = key.with_file_name("elsewhere");
+            fs::write(&elsewhere, bytes).unwrap();
+            fs::remove_file(key).unwrap();
+            std::os::unix::fs::symlink(&elsewhere, key).unwrap();
+        },
+    ];
+    for (number, harm) in harms.into_iter().enumerate() {
+        let before = fs::read(&key).unwrap();
+        harm(&key, &before);
+        compiled(again()).await;
+        let about = fs::symlink_metadata(&key).unwrap();
+        assert!(about.is_file(), "{number}");
+        assert_eq!(about.permissions().mode() & 0o777, 0o600, "{number}");
+        assert_ne!(fs::read(&key).unwrap(), before, "{number}");
+    }
+    assert_ne!(fs::read(&key).unwrap(), bytes);
+}
+
+#[test]
+fn l6_a_folder_below_one_that_others_can_write_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let above = folder.path().join("above");
+    let state = above.join("state/compiled");
+    let open = || Cache::new(&state, compiler(), Limits::default()).map(drop);
+    let set = |mode| fs::set_permissions(&above, fs::Permissions::from_mode(mode)).unwrap();
+    open().unwrap();
+    set(0o777);
+    let error = open().unwrap_err().to_string();
+    let said = format!("stands in `{}`, which others can change", above.display());
+    assert!(error.contains(&said), "{error}");
+    // As in `/tmp`: nobody renames what is another's.
+    set(0o1777);
+    open().unwrap();
+    set(0o755);
+    open().unwrap();
+    if rustix::process::geteuid().is_root() {
+        set(0o775);
+        std::os::unix::fs::chown(&above, None, Some(65534)).unwrap();
+        assert!(matches!(open(), Err(CompileError::Parent { .. })));
+        set(0o755);
+        std::os::unix::fs::chown(&above, Some(65534), None).unwrap();
+        assert!(matches!(
+            open(),
+            Err(CompileError::Parent { owner: 65534, .. })
+        ));
+    }
 }
 
 fn name(path: &Path) -> String {

@@ -92,7 +92,7 @@ pub(crate) struct Configuration {
     /// By the plugin's name; handed on as it is.
     pub(crate) plugins: toml::Table,
     /// The program that runs components, beside this one.
-    pub(crate) wasm_runner: PathBuf,
+    pub(crate) wasm_program: PathBuf,
     /// The program that compiles components, beside this one.
     pub(crate) compiler: PathBuf,
 }
@@ -236,7 +236,7 @@ fn merge(flags: Flags, file: File, program: &Path) -> Result<Configuration> {
         log: flags.log.or(file.log).unwrap_or_else(|| "info".into()),
         branding: file.branding,
         plugins: file.plugins,
-        wasm_runner: bin.join("supervisor-wasm"),
+        wasm_program: bin.join("supervisor-wasm"),
         compiler: bin.join("supervisor-compile"),
     })
 }
@@ -382,7 +382,7 @@ mod tests {
             Path::new("/opt/dist/bin/supervisor-compile")
         );
         assert_eq!(
-            configuration.wasm_runner,
+            configuration.wasm_program,
             Path::new("/opt/dist/bin/supervisor-wasm")
         );
         let address = "127.0.0.1:48484".parse().unwrap();

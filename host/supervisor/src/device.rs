@@ -21,6 +21,7 @@ use crate::cloud::Cloud;
 use crate::facts::{Board, DeviceFacts, host_name};
 use crate::firewall::FirewallState;
 use crate::power::Power;
+use crate::walls::Walls;
 use crate::{happenings, outlook};
 
 /// The name of a device that was not given one (device behaviour 6.6).
@@ -41,6 +42,7 @@ pub(crate) struct RunningDevice {
     pub(crate) events: Events,
     pub(crate) store: Store,
     pub(crate) firewall: FirewallState,
+    pub(crate) walls: Walls,
 }
 
 impl api::Device for RunningDevice {
@@ -158,6 +160,10 @@ impl api::Device for RunningDevice {
 
     fn events(&self) -> &Events {
         &self.events
+    }
+
+    fn confinement(&self) -> BoxFuture<'_, api::Confinement> {
+        self.walls.now().boxed()
     }
 
     fn problems(&self) -> Vec<String> {

@@ -9,6 +9,7 @@ use engine::docker::Docker;
 use engine::wasm::{Wasm, WasmConfig};
 use engine::{Disk, Engine, Engines, Scope};
 use model::EngineKind;
+use plugins::ConfinementRule;
 use sandbox::Cache;
 
 use crate::configuration::{Configuration, EngineChoice};
@@ -25,10 +26,11 @@ pub(crate) async fn choose(
     configuration: &Configuration,
     scope: Scope,
     cache: Cache,
+    rule: Arc<ConfinementRule>,
     addresses: &[SocketAddr],
 ) -> Result<Engines> {
     let wasm: Arc<dyn Engine> = Arc::new(
-        open_wasm(configuration, scope.clone(), cache, addresses)
+        open_wasm(configuration, scope.clone(), cache, rule, addresses)
             .await
             .context("failed to open the wasm engine")?,
     );
@@ -70,17 +72,18 @@ async fn open_wasm(
     configuration: &Configuration,
     scope: Scope,
     cache: Cache,
+    rule: Arc<ConfinementRule>,
     addresses: &[SocketAddr],
 ) -> Result<Wasm> {
     let config = WasmConfig {
         folder: configuration.state_dir.join("wasm"),
-        runner: configuration.wasm_runner.clone(),
+        runner: configuration.wasm_program.clone(),
         cache,
         api: addresses.iter().find_map(on_loopback),
         host_root: configuration.host_root.clone(),
         disk: Disk::default(),
         users: configuration.service_users,
-        requires_confinement: Arc::new(|| false),
+        requires_confinement: Arc::new(move || rule.is_required()),
     };
     Ok(Wasm::open(config, scope).await?)
 }

@@ -18,7 +18,6 @@ mod host_settings;
 mod listen_address;
 mod listeners;
 mod logging;
-mod memory;
 mod outlook;
 mod plugin_writes;
 mod plugins_list;
@@ -31,6 +30,7 @@ mod run_folder;
 mod systemd;
 mod target_policy;
 mod variables;
+mod walls;
 
 use std::process::ExitCode;
 
@@ -40,7 +40,7 @@ use clap::Parser;
 use crate::arguments::{ApiKeyCommand, Arguments, Command, Flags, PluginsCommand};
 
 fn main() -> ExitCode {
-    memory::share_heaps();
+    heap::share_heaps();
     let done = match Arguments::parse().command {
         Command::Run(flags) => run(*flags),
         Command::ApiKey(ApiKeyCommand::Show(flags)) => api_key::show(*flags),

@@ -14,7 +14,7 @@ use crate::arguments::Flags;
 use crate::configuration::{self, Configuration};
 use crate::facts::{Board, memory_of_board};
 use crate::host::Host;
-use crate::{address, run};
+use crate::{address, run, walls};
 
 /// How long the running supervisor may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(35);
@@ -69,6 +69,8 @@ fn of_folders(configuration: &Configuration) -> Result<Value> {
         &configuration.compiler,
         sandbox::Limits::of_board(memory_of_board()),
     )?;
+    let rule = walls::rule(configuration);
+    let cache = cache.requiring_confinement(move || rule.is_required());
     let mut configuration = configuration.clone();
     configuration.state_dir = scratch.path().to_owned();
     let board = Board::read(&configuration.device_type, &configuration.host_root);
@@ -80,7 +82,7 @@ fn of_folders(configuration: &Configuration) -> Result<Value> {
             &configuration,
             &Host::new(&configuration),
             cache,
-            run::plugin_runtime()?,
+            run::plugin_runtime(&configuration),
             run::PluginParts {
                 data: Arc::new(Idle),
                 device: Arc::new(NotRunning(board)),

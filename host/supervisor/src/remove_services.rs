@@ -12,7 +12,7 @@ use futures::future::join_all;
 use store::{Opened, Store};
 
 use crate::arguments::{Flags, Removal};
-use crate::{configuration, engines};
+use crate::{configuration, engines, walls};
 
 /// Stops and removes the device's services and networks; with [`Removal::all`] its volumes and the
 /// images that it pulled too.
@@ -40,7 +40,14 @@ pub(crate) fn remove(flags: Flags, removal: &Removal) -> Result<()> {
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let engines = engines::choose(&configuration, scope, cache, &[]).await?;
+        let engines = engines::choose(
+            &configuration,
+            scope,
+            cache,
+            walls::rule(&configuration),
+            &[],
+        )
+        .await?;
         let images = if removal.all {
             store.image_records()?
         } else {

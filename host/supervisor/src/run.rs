@@ -11,7 +11,7 @@ use engine::Scope;
 use model::compose::{DeviceFacts as ServiceFacts, HostFacts};
 use os::Firewall;
 use plugin_protocol::GuestRuntime;
-use plugin_runtime::{Resources, Runtime};
+use plugin_worker::{WorkerConfig, WorkerRuntime};
 use plugins::PluginsConfig;
 use reconcile::{Limits, Moments, Reconciler, ReconcilerConfig};
 use store::{Opened, Store};
@@ -35,7 +35,8 @@ use crate::power::Power;
 use crate::registry_account;
 use crate::run_folder::RunFolder;
 use crate::variables::Variables;
-use crate::{engines, happenings, listeners, memory, systemd, target_policy};
+use crate::walls::{self, Walls};
+use crate::{engines, happenings, listeners, systemd, target_policy};
 
 /// Threads that run tasks. A device has other things to do, and each thread costs memory.
 const WORKERS: usize = 2;
@@ -123,7 +124,7 @@ async fn device(configuration: &Configuration) -> Result<Ending> {
         api::Settings {
             branding: configuration.branding.clone(),
             host_names: configuration.host_names.clone(),
-            return_memory: Some(memory::return_unused),
+            return_memory: Some(heap::return_unused),
         },
         parts.device.clone(),
         Arc::new(parts.endpoints.clone()),
@@ -217,19 +218,28 @@ impl Parts {
             &configuration.compiler,
             sandbox::Limits::of_board(memory_of_board()),
         )?;
+        let rule = walls::rule(configuration);
+        let of_compiler = rule.clone();
+        let cache = cache.requiring_confinement(move || of_compiler.is_required());
         let scope = Scope {
             device: store.device_uuid().clone(),
             former: store.former_uuids()?,
             exclusive: configuration.exclusive,
             branding: branding.clone(),
         };
-        let engines = engines::choose(configuration, scope, cache.clone(), addresses).await?;
+        let engines =
+            engines::choose(configuration, scope, cache.clone(), rule.clone(), addresses).await?;
         let engines = match registry_account::of(&host.config_json, store, membership.access()) {
             Some((registry, account)) => engines.with_account(registry, account),
             None => engines,
         };
         let has_docker = engines::has_docker(&engines);
 
+        let walls = Walls {
+            rule,
+            cache: cache.clone(),
+            engines: engines.clone(),
+        };
         let host_facts = HostFacts {
             engine_socket: engines::docker_socket(configuration, &engines),
             board_revision: board.revision.clone(),
@@ -312,12 +322,13 @@ impl Parts {
             power,
             store: store.clone(),
             firewall,
+            walls,
         });
         let endpoints = PluginEndpoints::start(plugins_config(
             configuration,
             host,
             cache,
-            plugin_runtime()?,
+            plugin_runtime(configuration),
             PluginParts {
                 data: Arc::new(PluginData::new(store.clone())),
                 device: device.clone(),
@@ -365,17 +376,13 @@ pub(crate) struct PluginParts {
     pub(crate) cloud: Arc<dyn plugins::Cloud>,
 }
 
-/// Where plugins run.
-///
-/// # Errors
-/// Where the wasm engine does not start.
-pub(crate) fn plugin_runtime() -> Result<Arc<dyn GuestRuntime>> {
-    let runtime = Runtime::new(Resources {
+/// Where plugins run: in a process of their own, without rights. Runs in a tokio runtime.
+pub(crate) fn plugin_runtime(configuration: &Configuration) -> Arc<dyn GuestRuntime> {
+    Arc::new(WorkerRuntime::start(WorkerConfig {
+        program: configuration.wasm_program.clone(),
         slots: plugins::DEFAULT_SLOTS,
         memory: plugins::memory_of_board(memory_of_board()),
-        return_memory: Some(memory::return_unused),
-    })?;
-    Ok(Arc::new(runtime))
+    }))
 }
 
 /// What the plugins are started with, here and for `supervisor plugins list`.

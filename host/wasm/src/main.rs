@@ -3,6 +3,8 @@
 //! It holds nothing of the supervisor: no API, no store, no link to the cloud, and no key. Whoever breaks out of
 //! a component finds what it takes to run components, and nothing else.
 
+mod plugins;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -17,10 +19,13 @@ enum Command {
         #[arg(long)]
         record: PathBuf,
     },
+    /// Runs plugins, for the supervisor at the other end of its standard input
+    Plugins(plugins::Arguments),
 }
 
 fn main() -> ExitCode {
     match Command::parse() {
         Command::WasmService { record } => wasm_runner::run(&record),
+        Command::Plugins(arguments) => plugins::run(&arguments),
     }
 }

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
-use tests::{Supervisor, guest, service, target, until};
+use tests::{Supervisor, children_of, distribution, guest, service, target, until};
 
-const CAPABILITIES: [&str; 9] = [
+pub(crate) const CAPABILITIES: [&str; 9] = [
     "device",
     "store",
     "led",
@@ -33,9 +33,11 @@ async fn device_with(component: &[u8], configuration: &str) -> (Supervisor, Temp
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("plugins")).unwrap();
     fs::write(folder.path().join("plugins/acme.wasm"), &file).unwrap();
+    let stock = distribution().join("plugins/device_info.wasm");
+    fs::copy(stock, folder.path().join("plugins/device_info.wasm")).unwrap();
     let policy = format!(
         "[plugins.acme]\nsha256 = [\"{}\"]\ngrants = {CAPABILITIES:?}\nroutes = [\"/v3/acme/*\"]\n\
-         provides = [\"identify\"]\n",
+         provides = [\"identify\"]\n[plugins.device-info]\ngrants = [\"device\"]\n",
         hex::encode(Sha256::digest(&file))
     );
     fs::write(folder.path().join("policy.toml"), policy).unwrap();
@@ -56,7 +58,7 @@ fn component() -> Vec<u8> {
 }
 
 /// `component` with a custom section at its end.
-fn with_section(component: &[u8], name: &str, content: &[u8]) -> Vec<u8> {
+pub(crate) fn with_section(component: &[u8], name: &str, content: &[u8]) -> Vec<u8> {
     let mut section = Vec::new();
     leb128(&mut section, name.len());
     section.extend(name.as_bytes());
@@ -135,6 +137,91 @@ async fn m5_no_text_of_a_plugin_is_a_line_of_the_log_and_it_writes_no_more_than_
     // Twenty calls of 2,000 lines each.
     assert!((100..1_000).contains(&by_the_plugin), "{by_the_plugin}");
     assert!(log.contains("lines of this call were not written"), "{log}");
+}
+
+/// What may be left of hostile calls, in KiB, of everything that the device does meanwhile as well.
+const MAX_LEFT_KIB: u64 = 24 << 10;
+
+/// What the kernel says of the supervisor's own memory and that of its children, in KiB.
+fn memory(device: &Supervisor) -> u64 {
+    let processes = std::iter::once(device.pid()).chain(children_of(device.pid()));
+    let anonymous = |pid: i32| -> Option<u64> {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let mut lines = status.lines();
+        let line = lines.find_map(|line| line.strip_prefix("RssAnon:"))?;
+        line.trim().trim_end_matches(" kB").parse().ok()
+    };
+    processes.filter_map(anonymous).sum()
+}
+
+/// One row for each word of "a plugin that traps, loops, floods or blocks costs the others nothing".
+#[tokio::test]
+async fn item3_a_plugin_that_traps_loops_floods_or_blocks_costs_the_others_nothing() {
+    let (device, _folder) = device_with(&component(), "").await;
+    let others = [
+        "/ping",
+        "/v1/device",
+        "/v2/local/device-info",
+        "/v2/device/name",
+    ];
+    // Once, so that what is made at the first call is there.
+    for path in others.iter().chain(&["/v3/acme/hello"]) {
+        assert_eq!(device.get(path).await.status, 200, "{path}");
+    }
+    let before = memory(&device);
+    for (word, calls) in [
+        ("traps", &["panic", "stack", "exit", "trap-in-stream"][..]),
+        ("loops", &["spin", "spin-in-stream", "many-tasks"]),
+        (
+            "floods",
+            &[
+                "memory",
+                "huge-body",
+                "many-headers",
+                "huge-header",
+                "long-error",
+                "log",
+            ],
+        ),
+        ("blocks", &["sleep?ms=600000", "hold?mib=8&ms=600000"]),
+    ] {
+        let mut hostile = Vec::new();
+        for what in calls {
+            for _ in 0..4 {
+                let request = device.request("GET", &format!("/v3/acme/{what}"));
+                // Its answer is nobody's matter; that one comes in time is.
+                hostile.push(tokio::spawn(async move {
+                    if let Ok(answer) = request.send().await {
+                        let _ = answer.bytes().await;
+                    }
+                }));
+            }
+        }
+        for _ in 0..10 {
+            for path in others {
+                let answer = device.get(path).await;
+                assert_eq!(answer.status, 200, "{word}: {path}: {answer:?}");
+            }
+        }
+        for call in hostile {
+            call.await.unwrap();
+        }
+        assert_eq!(device.get("/v3/acme/hello").await.text, "hello", "{word}");
+    }
+    until("the memory to be given back", || async {
+        let left = memory(&device).saturating_sub(before);
+        match left < MAX_LEFT_KIB {
+            true => Ok(()),
+            false => Err(format!("{left} KiB are still held")),
+        }
+    })
+    .await;
+    let report = device.json("/v3/plugins").await;
+    let plugins = report["plugins"].as_array().unwrap().iter();
+    for plugin in plugins {
+        let is_the_offender = plugin["name"] == "acme";
+        assert_eq!(plugin["failures"] != 0, is_the_offender, "{plugin}");
+    }
 }
 
 /// The key that the service `web` of app 1 was given, by way of what it prints.

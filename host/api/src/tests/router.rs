@@ -213,7 +213,16 @@ async fn what_is_no_core_route_is_a_plugins() {
     let plugins = device.json("/v3/plugins").await;
     assert_eq!(
         plugins,
-        json!({"status": "success", "version": env!("CARGO_PKG_VERSION"), "plugins": [{"name": "greet"}]})
+        json!({
+            "status": "success", "version": env!("CARGO_PKG_VERSION"), "plugins": [{"name": "greet"}],
+            "confinement": {
+                "required": true,
+                "processes": [{
+                    "process": "compiler", "inForce": ["user"], "lower": [],
+                    "missing": [{"wall": "files", "reason": "no Landlock"}],
+                }],
+            },
+        })
     );
 }
 

@@ -7,13 +7,14 @@ use serde_json::Value;
 
 use crate::answer;
 use crate::app::Api;
+use crate::device::Confinement;
 use crate::operation::{Answer, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
 
 pub(crate) const ROUTES: &[Route] = &[Route {
     method: Method::GET,
     path: "/v3/plugins",
-    summary: "the plugins with their routes, grants, state and calls",
+    summary: "the plugins with their routes, grants, state and calls, and the walls around foreign code",
     operation: Operation::answering(&[Answer::json("the plugins", schema::<Plugins>)]),
     handler: Handler::Later(|api, _| Box::pin(plugins(api))),
 }];
@@ -30,6 +31,8 @@ struct Plugins {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schemars(default)]
     allow_unpinned: bool,
+    /// The walls around the processes that run foreign code.
+    confinement: Confinement,
     /// One object for each. `state` is `running`, `loading`, `other-board` or `refused`.
     #[schemars(with = "Vec<serde_json::Map<String, Value>>")]
     plugins: Value,
@@ -41,6 +44,7 @@ async fn plugins(api: Api) -> Outcome {
         status: "success",
         version: env!("CARGO_PKG_VERSION"),
         allow_unpinned: api.endpoints.allow_unpinned(),
+        confinement: api.device.confinement().await,
         plugins: api.endpoints.report(),
     }))
 }

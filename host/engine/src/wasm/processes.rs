@@ -22,7 +22,7 @@ use wasm_runner::{ALREADY_SERVED, Backoff, READY, starts_again};
 use super::containers::KILLED;
 use super::readable::readable;
 use super::record::{ContainerRecord, read_state};
-use super::{Shared, Wasm, strays};
+use super::{Shared, Wasm, strays, walls};
 use crate::{EngineError, EngineEvent};
 
 /// How long a process has to say that its service runs.
@@ -191,6 +191,7 @@ impl Wasm {
             message => return Err(failed(io::Error::other(message.to_owned()))),
         }
         let state = self.blocking(move |_| Ok(read_state(&folder))).await?;
+        walls::note_missing(&record.name, state.confinement.as_ref());
         state
             .process
             .ok_or_else(|| failed(io::Error::other("its process did not say which one it is")))

@@ -10,7 +10,9 @@ use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use os::{Journal, Rehearsal};
+use plugin_protocol::GuestRuntime;
 use plugin_runtime::{Resources, Runtime};
+use plugin_worker::{WorkerConfig, WorkerRuntime};
 use plugins::{
     Body, CallerScope, Device, Found, Identity, Manifest, PluginReport, Plugins, PluginsConfig,
 };
@@ -45,24 +47,27 @@ fn target_folder() -> PathBuf {
         .to_owned()
 }
 
-fn compiler() -> PathBuf {
+/// A program of the layout.
+fn program(name: &str) -> PathBuf {
     let dist = std::env::var_os("SUPERVISOR_DIST").map(PathBuf::from);
     let candidates = match dist {
-        Some(dist) => vec![dist.join("bin/supervisor-compile")],
+        Some(dist) => vec![dist.join("bin").join(name)],
         None => ["dist/bin", "compiler", "release"]
-            .map(|folder| target_folder().join(folder).join("supervisor-compile"))
+            .map(|folder| target_folder().join(folder).join(name))
             .into(),
     };
     candidates
         .into_iter()
         .find(|path| path.is_file())
-        .expect("no compiler: run this through `cargo xtask test`")
+        .unwrap_or_else(|| panic!("no `{name}`: run this through `cargo xtask test`"))
 }
 
 /// One cache for all tests, so that each guest is compiled once; in cargo's folder for such, which stays.
 fn cache() -> Cache {
     static CACHE: OnceLock<Cache> = OnceLock::new();
-    CACHE.get_or_init(|| cache_with(compiler())).clone()
+    CACHE
+        .get_or_init(|| cache_with(program("supervisor-compile")))
+        .clone()
 }
 
 /// The same folder with another compiler.
@@ -164,6 +169,7 @@ pub(crate) struct Setup {
     allow_unpinned: bool,
     board: &'static str,
     slots: usize,
+    in_process: bool,
     breaks: Arc<AtomicBool>,
     /// Of the device before it was started again: a process opens it once.
     store: Option<Arc<store::Store>>,
@@ -188,6 +194,7 @@ pub(crate) fn setup() -> Setup {
         allow_unpinned: false,
         board: "acme-board2",
         slots: 16,
+        in_process: false,
         breaks: Arc::default(),
         store: None,
     }
@@ -307,6 +314,12 @@ impl Setup {
         self
     }
 
+    /// With plugins in this process, where the clock can stand still for them as well.
+    pub(crate) fn in_process(mut self) -> Setup {
+        self.in_process = true;
+        self
+    }
+
     pub(crate) fn slots(mut self, slots: usize) -> Setup {
         self.slots = slots;
         self
@@ -327,13 +340,23 @@ impl Setup {
         let store = self
             .store
             .unwrap_or_else(|| Arc::new(store::Store::open(&state_dir).unwrap().store));
-        let resources = Resources {
-            slots: self.slots,
-            memory: 64 << 20,
-            return_memory: None,
+        let (slots, memory) = (self.slots, 64 << 20);
+        let runtime: Arc<dyn GuestRuntime> = if self.in_process {
+            let resources = Resources {
+                slots,
+                memory,
+                return_memory: None,
+            };
+            Arc::new(Runtime::new(resources).unwrap())
+        } else {
+            Arc::new(WorkerRuntime::start(WorkerConfig {
+                program: program("supervisor-wasm"),
+                slots,
+                memory,
+            }))
         };
         let config = PluginsConfig {
-            runtime: Arc::new(Runtime::new(resources).unwrap()),
+            runtime,
             plugin_dirs: vec![root.join("plugins"), root.join("later/more")],
             policy: root.join("policy.toml"),
             stock_plugins: root.join("stock-plugins.toml"),

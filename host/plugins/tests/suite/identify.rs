@@ -5,10 +5,13 @@ use std::path::PathBuf;
 
 use plugins::CallerScope;
 
-use crate::fixture::{ALL, Fixture, component, led, manifest, plugin, setup, shown};
+use crate::fixture::{ALL, Fixture, Setup, component, led, manifest, plugin, setup, shown};
 
 async fn device() -> (Fixture, PathBuf) {
-    let setup = setup();
+    device_of(setup()).await
+}
+
+async fn device_of(setup: Setup) -> (Fixture, PathBuf) {
     let act = led(&setup.root.path().join("leds"), "ACT");
     let config = format!(
         "[led-blink]\nled_folder = \"{}\"\n",
@@ -47,7 +50,7 @@ async fn the_led_blinks_and_is_restored_at_the_end() {
 /// Once the plugins are loaded the clock goes as fast as nobody works.
 #[tokio::test]
 async fn the_window_lasts_fifteen_seconds_from_the_latest_request() {
-    let (device, act) = device().await;
+    let (device, act) = device_of(setup().in_process()).await;
     tokio::time::pause();
     let begun = tokio::time::Instant::now();
     device.plugins.identify(CallerScope::DeviceKey);
@@ -79,7 +82,7 @@ async fn the_window_lasts_fifteen_seconds_from_the_latest_request() {
 /// A plugin that imports the action runs the provider's, in an instance of the provider's own.
 #[tokio::test]
 async fn one_plugin_can_have_another_identify_the_device() {
-    let setup = setup();
+    let setup = setup().in_process();
     let act = led(&setup.root.path().join("host/sys/class/leds"), "ACT");
     let policy = crate::fixture::grant_all(&["a"]) + "[plugins.led-blink]\ngrants = [\"led\"]\n";
     let device = setup

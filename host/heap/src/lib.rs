@@ -1,4 +1,6 @@
-//! How the program's heap is kept: called first of all by `main`.
+//! How the heap of a program is kept that runs for long and is to be small.
+
+#![warn(missing_docs)]
 
 /// Heaps between which threads share.
 #[cfg(target_env = "gnu")]
@@ -6,7 +8,7 @@ const HEAPS: libc::c_int = 2;
 
 /// Has all threads share few heaps. glibc gives each thread one of its own, which keeps what the thread
 /// once freed: on an idle device a quarter of its anonymous memory.
-pub(crate) fn share_heaps() {
+pub fn share_heaps() {
     #[cfg(target_env = "gnu")]
     #[expect(unsafe_code, reason = "a setting of the C library")]
     // SAFETY: it takes two numbers, and `main` calls this before there is another thread.
@@ -18,7 +20,7 @@ pub(crate) fn share_heaps() {
 
 /// Gives back to the system what no heap uses any more. By itself glibc gives back only what is at a heap's
 /// end, and a large body leaves holes.
-pub(crate) fn return_unused() {
+pub fn return_unused() {
     #[cfg(target_env = "gnu")]
     #[expect(unsafe_code, reason = "a function of the C library that nothing wraps")]
     // SAFETY: it takes a number of bytes to keep, and may be called by any thread at any time.

@@ -1,0 +1,42 @@
+//! Which walls the processes of services are behind.
+
+use confinement::Report;
+
+use super::record::read_state;
+use super::{Shared, Wasm};
+use crate::{ConfinedService, EngineError};
+
+impl Wasm {
+    pub(super) async fn walls(&self) -> Result<Vec<ConfinedService>, EngineError> {
+        self.blocking(|shared| Ok(shared.walls())).await
+    }
+}
+
+impl Shared {
+    /// Of the services that run, each with what its process said.
+    fn walls(&self) -> Vec<ConfinedService> {
+        let records = self.container_records().into_iter();
+        let ours = records.filter(|record| self.scope.covers(&record.config.labels));
+        ours.filter_map(|record| {
+            let state = read_state(&self.folders.container(&record.id));
+            let walls = state.confinement.clone().filter(|_| state.is_served())?;
+            Some(ConfinedService {
+                container: record.name,
+                walls,
+            })
+        })
+        .collect()
+    }
+}
+
+/// Says in the log which walls a service that was started does without.
+pub(super) fn note_missing(container: &str, walls: Option<&Report>) {
+    if let Some(walls) = walls
+        && !walls.missing.is_empty()
+    {
+        tracing::warn!(
+            "the container `{container}` runs without walls that are missing here: {}",
+            walls.missing_in_words()
+        );
+    }
+}

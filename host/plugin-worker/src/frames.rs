@@ -1,0 +1,226 @@
+//! Messages on a stream: a length, a kind, and so many bytes.
+
+use std::future::poll_fn;
+use std::io::{Error, ErrorKind, Result};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::io::AsyncRead;
+use tokio_util::io::poll_read_buf;
+
+use crate::wire::PIECE;
+
+/// The length and the kind, in bytes.
+const HEAD: usize = 5;
+
+/// What a frame holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A message.
+    Message,
+    /// A piece of a body.
+    Piece,
+    /// A body's end.
+    End,
+    /// A body broke off; a message says why.
+    Broken,
+}
+
+impl Kind {
+    fn of(byte: u8) -> Result<Kind> {
+        match byte {
+            0 => Ok(Kind::Message),
+            1 => Ok(Kind::Piece),
+            2 => Ok(Kind::End),
+            3 => Ok(Kind::Broken),
+            other => Err(invalid(format!("{other} is no kind of frame"))),
+        }
+    }
+}
+
+/// One frame.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub(crate) kind: Kind,
+    pub(crate) content: Bytes,
+}
+
+/// Frames as they come, none longer than what was said.
+pub(crate) struct FrameReader<R> {
+    source: R,
+    most: usize,
+    buffer: BytesMut,
+}
+
+impl<R: AsyncRead + Unpin> FrameReader<R> {
+    pub(crate) fn new(source: R, most: usize) -> FrameReader<R> {
+        FrameReader {
+            source,
+            most,
+            buffer: BytesMut::new(),
+        }
+    }
+
+    /// The next frame; none at the end.
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Frame>>> {
+        loop {
+            let missing = match self.buffer.split_at_checked(HEAD) {
+                None => HEAD,
+                Some((head, _)) => {
+                    let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
+                    if length > self.most {
+                        let most = self.most;
+                        let what = format!("a frame of {length} bytes, more than {most}");
+                        return Poll::Ready(Err(invalid(what)));
+                    }
+                    let kind = Kind::of(head[4])?;
+                    if self.buffer.len() >= HEAD + length {
+                        self.buffer.advance(HEAD);
+                        let content = self.buffer.split_to(length).freeze();
+                        return Poll::Ready(Ok(Some(Frame { kind, content })));
+                    }
+                    HEAD + length - self.buffer.len()
+                }
+            };
+            // Memory comes as bytes do, and not as they are promised.
+            self.buffer.reserve(missing.min(PIECE));
+            let source = Pin::new(&mut self.source);
+            match ready!(poll_read_buf(source, context, &mut self.buffer))? {
+                0 if self.buffer.is_empty() => return Poll::Ready(Ok(None)),
+                0 => return Poll::Ready(Err(ErrorKind::UnexpectedEof.into())),
+                _ => {}
+            }
+        }
+    }
+
+    /// As [`Self::poll_next`].
+    pub(crate) async fn next(&mut self) -> Result<Option<Frame>> {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    /// The next message; none at the end.
+    pub(crate) async fn message<T: DeserializeOwned>(&mut self) -> Result<Option<T>> {
+        match self.next().await? {
+            Some(Frame {
+                kind: Kind::Message,
+                content,
+            }) => Ok(Some(decode(&content)?)),
+            Some(Frame { kind, .. }) => Err(invalid(format!("{kind:?} in place of a message"))),
+            None => Ok(None),
+        }
+    }
+}
+
+/// Frames to be written at once.
+#[derive(Debug, Default)]
+pub(crate) struct Frames(Vec<u8>);
+
+impl Frames {
+    pub(crate) fn message<T: Serialize>(message: &T) -> Result<Frames> {
+        let mut frames = Frames::default();
+        frames.add_message(Kind::Message, message)?;
+        Ok(frames)
+    }
+
+    /// Why a body broke off.
+    pub(crate) fn broken<T: Serialize>(reason: &T) -> Result<Frames> {
+        let mut frames = Frames::default();
+        frames.add_message(Kind::Broken, reason)?;
+        Ok(frames)
+    }
+
+    /// A body, or a part of one, in pieces.
+    pub(crate) fn add_body(&mut self, body: &[u8]) {
+        for piece in body.chunks(PIECE) {
+            // No longer than PIECE.
+            self.add_head(Kind::Piece, u32::try_from(piece.len()).unwrap_or(0));
+            self.0.extend_from_slice(piece);
+        }
+    }
+
+    pub(crate) fn add_end(&mut self) {
+        self.add_head(Kind::End, 0);
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    fn add_head(&mut self, kind: Kind, length: u32) {
+        self.0.put_u32_le(length);
+        self.0.put_u8(kind as u8);
+    }
+
+    fn add_message<T: Serialize>(&mut self, kind: Kind, message: &T) -> Result<()> {
+        let start = self.0.len();
+        self.add_head(kind, 0);
+        let frames = postcard::to_extend(message, std::mem::take(&mut self.0));
+        self.0 = frames.map_err(|error| invalid(error.to_string()))?;
+        let length = self.0.len() - start - HEAD;
+        let length = u32::try_from(length).map_err(|_| invalid("a message over 4 GiB".into()))?;
+        if let Some(head) = self.0.get_mut(start..start + 4) {
+            head.copy_from_slice(&length.to_le_bytes());
+        }
+        Ok(())
+    }
+}
+
+/// The message in these bytes, all of them.
+pub(crate) fn decode<T: DeserializeOwned>(content: &[u8]) -> Result<T> {
+    match postcard::take_from_bytes(content) {
+        Ok((message, [])) => Ok(message),
+        Ok((_, rest)) => Err(invalid(format!("{} bytes after a message", rest.len()))),
+        Err(error) => Err(invalid(format!("no message: {error}"))),
+    }
+}
+
+pub(crate) fn invalid(what: String) -> Error {
+    Error::new(ErrorKind::InvalidData, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn read(bytes: &[u8]) -> (Vec<(Kind, Vec<u8>)>, Option<ErrorKind>) {
+        let mut reader = FrameReader::new(bytes, 100);
+        let mut frames = Vec::new();
+        loop {
+            match reader.next().await {
+                Ok(Some(frame)) => frames.push((frame.kind, frame.content.to_vec())),
+                Ok(None) => return (frames, None),
+                Err(error) => return (frames, Some(error.kind())),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn frames_come_as_they_were_written() {
+        let mut frames = Frames::message(&("a", 1_u32)).unwrap();
+        frames.add_body(b"body");
+        frames.add_end();
+        let (read, error) = read(frames.bytes()).await;
+        assert_eq!(error, None);
+        assert_eq!(decode::<(String, u32)>(&read[0].1).unwrap().0, "a");
+        assert_eq!(read[1], (Kind::Piece, b"body".to_vec()));
+        assert_eq!(read[2], (Kind::End, Vec::new()));
+    }
+
+    #[tokio::test]
+    async fn h4_what_a_hostile_end_writes_is_refused() {
+        for (bytes, expected) in [
+            (&[101, 0, 0, 0, 1][..], ErrorKind::InvalidData),
+            (&[255, 255, 255, 255, 0], ErrorKind::InvalidData),
+            (&[0, 0, 0, 0, 4], ErrorKind::InvalidData),
+            (&[2, 0, 0, 0, 1, 7], ErrorKind::UnexpectedEof),
+            (&[2, 0], ErrorKind::UnexpectedEof),
+        ] {
+            assert_eq!(read(bytes).await.1, Some(expected), "{bytes:?}");
+        }
+        assert!(decode::<String>(&[200, 200, 200, 200, 1]).is_err());
+        assert!(decode::<u8>(&[1, 2]).is_err());
+    }
+}

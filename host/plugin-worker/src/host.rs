@@ -1,0 +1,122 @@
+//! The host's end: a runtime whose guests run in another process.
+
+mod call;
+mod entry;
+mod host_calls;
+mod plugin;
+mod process;
+mod session;
+mod supervision;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use plugin_protocol::{FolderView, GuestCode, GuestRuntime};
+
+use plugin::RemoteCode;
+use supervision::Worker;
+
+/// What workers are started with.
+#[derive(Debug, Clone)]
+pub struct WorkerConfig {
+    /// The program `supervisor-wasm`.
+    pub program: PathBuf,
+    /// How many instances can be there at a time in one worker.
+    pub slots: usize,
+    /// The memory of all instances of one worker together, in bytes.
+    pub memory: usize,
+}
+
+/// A runtime in processes without rights: one for all plugins without folders, and one for those of the same folders,
+/// which can reach these and no others.
+pub struct WorkerRuntime {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    config: WorkerConfig,
+    main: Arc<Worker>,
+    of_folders: Mutex<HashMap<Vec<FolderView>, Weak<Worker>>>,
+    memory: AtomicUsize,
+}
+
+impl WorkerRuntime {
+    /// Starts a worker. Runs in a tokio runtime.
+    #[must_use]
+    pub fn start(config: WorkerConfig) -> WorkerRuntime {
+        let memory = config.memory;
+        WorkerRuntime {
+            shared: Arc::new(Shared {
+                main: Worker::start(config.clone(), Vec::new(), memory),
+                config,
+                of_folders: Mutex::default(),
+                memory: AtomicUsize::new(memory),
+            }),
+        }
+    }
+}
+
+impl Shared {
+    /// The worker of plugins that see these folders.
+    fn worker(&self, folders: &[FolderView]) -> Arc<Worker> {
+        if folders.is_empty() {
+            return Arc::clone(&self.main);
+        }
+        let mut workers = lock(&self.of_folders);
+        workers.retain(|_, worker| worker.strong_count() > 0);
+        if let Some(worker) = workers.get(folders).and_then(Weak::upgrade) {
+            return worker;
+        }
+        let memory = self.memory.load(Relaxed);
+        let worker = Worker::start(self.config.clone(), folders.to_vec(), memory);
+        workers.insert(folders.to_vec(), Arc::downgrade(&worker));
+        worker
+    }
+
+    fn workers(&self) -> Vec<Arc<Worker>> {
+        let others = lock(&self.of_folders);
+        let others = others.values().filter_map(Weak::upgrade);
+        std::iter::once(Arc::clone(&self.main))
+            .chain(others)
+            .collect()
+    }
+}
+
+impl GuestRuntime for WorkerRuntime {
+    fn open(&self, file: File) -> BoxFuture<'static, Result<Arc<dyn GuestCode>, String>> {
+        let shared = Arc::clone(&self.shared);
+        async move {
+            let code = RemoteCode::open(shared, file).await?;
+            Ok(Arc::new(code) as Arc<dyn GuestCode>)
+        }
+        .boxed()
+    }
+
+    fn slots(&self) -> usize {
+        self.shared.config.slots
+    }
+
+    fn set_memory(&self, bytes: usize) {
+        self.shared.memory.store(bytes, Relaxed);
+        for worker in self.shared.workers() {
+            worker.set_memory(bytes);
+        }
+    }
+
+    fn problems(&self) -> Vec<String> {
+        let workers = self.shared.workers();
+        workers
+            .iter()
+            .filter_map(|worker| worker.problem())
+            .collect()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

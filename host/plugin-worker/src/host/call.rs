@@ -1,0 +1,289 @@
+//! One call of a plugin in a worker.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures::future::poll_fn;
+use http_body::{Body, Frame as BodyFrame};
+use plugin_protocol::text::{LONGEST, cut, one_line};
+use plugin_protocol::{
+    ActionAnswer, ActionCall, AnswerBody, AnswerHead, Failure, GuestAnswer, GuestError,
+    GuestRequest, JournalAnswer, Outcome, RequestBody, RequestStream, Serving,
+};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::unix::OwnedWriteHalf;
+use tokio::task::JoinHandle;
+
+use super::entry::PluginEntry;
+use super::host_calls::instance_of;
+use super::plugin::RemotePlugin;
+use super::session::{Conversation, Session};
+use crate::frames::{Frame, Frames, Kind, decode};
+use crate::wire::{AnswerKind, BodyHead, Note, Question, Reply};
+
+/// A call that is under way. Dropping it gives it up, and lets go of what its instance holds.
+struct Call {
+    entry: Arc<PluginEntry>,
+    session: Arc<Session>,
+    call: u64,
+    /// Writes the request's body.
+    pump: Option<JoinHandle<()>>,
+    is_over: bool,
+}
+
+impl Call {
+    fn begin(plugin: &RemotePlugin, session: &Arc<Session>, serving: &Serving) -> Call {
+        plugin.entry.begin(serving.clone());
+        Call {
+            entry: Arc::clone(&plugin.entry),
+            session: Arc::clone(session),
+            call: serving.call,
+            pump: None,
+            is_over: false,
+        }
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        if let Some(pump) = &self.pump {
+            pump.abort();
+        }
+        if !self.is_over {
+            self.session.note(Note::Cancel { call: self.call });
+        }
+        self.entry.end(self.call);
+    }
+}
+
+pub(super) async fn call(
+    plugin: &RemotePlugin,
+    serving: Serving,
+    GuestRequest { head, body }: GuestRequest,
+) -> Result<Outcome, Failure> {
+    let leased = plugin.session().await?;
+    let session = Arc::clone(&leased.0);
+    let mut call = Call::begin(plugin, &session, &serving);
+    let (body, stream) = match body {
+        RequestBody::Empty => (BodyHead::Empty, None),
+        RequestBody::Whole(bytes) => (BodyHead::Whole(bytes), None),
+        RequestBody::Stream(stream) => (BodyHead::Stream, Some(stream)),
+    };
+    let question = Question::Call {
+        plugin: plugin.id(),
+        call: serving.call,
+        origin: serving.origin,
+        head,
+        body,
+    };
+    let begun = session.converse(serving.call, &question, None).await;
+    let Conversation {
+        mut reader,
+        mut write,
+        lease,
+    } = begun.map_err(lost)?;
+    if let Some(stream) = stream
+        && let Some(write) = write.take()
+    {
+        call.pump = Some(tokio::spawn(pump(stream, write)));
+    }
+    let reply = reader.message::<Reply>().await.map_err(lost)?;
+    let (status, headers, kind) = match reply {
+        Some(Reply::Answer {
+            status,
+            headers,
+            body,
+        }) => (status, headers, body),
+        Some(reply) => {
+            call.is_over = true;
+            return match reply {
+                Reply::Error(error) => Ok(Outcome::Error(GuestError {
+                    message: cut(error.message),
+                    ..error
+                })),
+                Reply::Failed(failure) => Err(bounded(failure)),
+                _ => Err(no_answer()),
+            };
+        }
+        None => return Err(Failure::Lost),
+    };
+    let head = AnswerHead::new(status, &headers)?;
+    let mut pieces = AnswerPieces {
+        conversation: Some(Conversation {
+            reader,
+            // Where there is no body to come its end is open until the call is over.
+            write,
+            lease,
+        }),
+        call,
+    };
+    let body = match kind {
+        AnswerKind::Empty => {
+            pieces.call.is_over = true;
+            AnswerBody::Whole(Vec::new())
+        }
+        AnswerKind::Whole => {
+            let bytes = pieces.whole(plugin.most_of_body()).await?;
+            AnswerBody::Whole(bytes)
+        }
+        AnswerKind::Stream => AnswerBody::Stream(Box::pin(pieces)),
+        AnswerKind::Journal {
+            instance,
+            reader,
+            used,
+        } => AnswerBody::Journal(JournalAnswer {
+            instance: instance_of(session.generation, instance),
+            reader,
+            used,
+            held: Box::new(pieces),
+        }),
+    };
+    Ok(Outcome::Answer(GuestAnswer { head, body }))
+}
+
+pub(super) async fn act(
+    plugin: &RemotePlugin,
+    serving: Serving,
+    action: ActionCall,
+) -> Result<ActionAnswer, Failure> {
+    let leased = plugin.session().await?;
+    let session = &leased.0;
+    let mut call = Call::begin(plugin, session, &serving);
+    let question = Question::Act {
+        plugin: plugin.id(),
+        call: serving.call,
+        origin: serving.origin,
+        action,
+    };
+    let begun = session.converse(serving.call, &question, None).await;
+    let mut conversation = begun.map_err(lost)?;
+    let reply = conversation.reader.message::<Reply>().await.map_err(lost)?;
+    call.is_over = reply.is_some();
+    match reply {
+        Some(Reply::Acted(answer)) => Ok(answer),
+        Some(Reply::Failed(failure)) => Err(bounded(failure)),
+        Some(_) => Err(no_answer()),
+        None => Err(Failure::Lost),
+    }
+}
+
+/// What a worker says that has ended, or that talks nonsense.
+fn lost(error: io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::InvalidData => {
+            Failure::BadAnswer(one_line(&format!("its worker said {error}"), LONGEST))
+        }
+        _ => Failure::Lost,
+    }
+}
+
+fn no_answer() -> Failure {
+    Failure::BadAnswer("its worker answered something else".to_owned())
+}
+
+/// What a worker says of a failure, cut to what is passed on.
+fn bounded(failure: Failure) -> Failure {
+    let line = |text: String| one_line(&text, LONGEST);
+    match failure {
+        Failure::Trap { what, trace } => Failure::Trap {
+            what: line(what),
+            trace: line(trace),
+        },
+        Failure::BadAnswer(what) => Failure::BadAnswer(line(what)),
+        Failure::NotReady(what) => Failure::NotReady(line(what)),
+        Failure::BodyIncomplete(what) => Failure::BodyIncomplete(line(what)),
+        others => others,
+    }
+}
+
+/// Writes a request's body until it ends, or nobody reads it any more.
+async fn pump(mut stream: RequestStream, mut write: OwnedWriteHalf) {
+    loop {
+        let piece = poll_fn(|context| stream.as_mut().poll_frame(context)).await;
+        let mut frames = Frames::default();
+        match piece {
+            Some(Ok(piece)) => {
+                if let Ok(piece) = piece.into_data() {
+                    frames.add_body(&piece);
+                }
+            }
+            // The worker takes the end of the socket for a body that broke off.
+            Some(Err(_)) => return,
+            None => {
+                frames.add_end();
+                let _ = write.write_all(frames.bytes()).await;
+                return;
+            }
+        }
+        if write.write_all(frames.bytes()).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The body of an answer, as it comes from the worker.
+struct AnswerPieces {
+    /// None once it has ended.
+    conversation: Option<Conversation>,
+    call: Call,
+}
+
+impl AnswerPieces {
+    /// All of it, of which no more than `most` bytes may come.
+    async fn whole(mut self, most: usize) -> Result<Vec<u8>, Failure> {
+        let mut whole = Vec::new();
+        let mut this = Pin::new(&mut self);
+        while let Some(piece) = poll_fn(|context| this.as_mut().poll_piece(context)).await {
+            let piece = piece?;
+            if whole.len() + piece.len() > most {
+                return Err(Failure::BadAnswer(format!("more than its {most} bytes")));
+            }
+            whole.extend_from_slice(&piece);
+        }
+        Ok(whole)
+    }
+
+    fn poll_piece(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Failure>>> {
+        let Some(conversation) = &mut self.conversation else {
+            return Poll::Ready(None);
+        };
+        let end = match ready!(conversation.reader.poll_next(context)) {
+            Ok(Some(Frame {
+                kind: Kind::Piece,
+                content,
+            })) => return Poll::Ready(Some(Ok(content))),
+            Ok(Some(Frame {
+                kind: Kind::End, ..
+            })) => None,
+            Ok(Some(Frame {
+                kind: Kind::Broken,
+                content,
+            })) => Some(decode::<Failure>(&content).map_or_else(lost, bounded)),
+            Ok(Some(_)) => Some(no_answer()),
+            Ok(None) => Some(Failure::Lost),
+            Err(error) => Some(lost(error)),
+        };
+        self.conversation = None;
+        self.call.is_over = true;
+        Poll::Ready(end.map(Err))
+    }
+}
+
+impl Body for AnswerPieces {
+    type Data = Bytes;
+    type Error = Failure;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<BodyFrame<Bytes>, Failure>>> {
+        let piece = ready!(self.poll_piece(context));
+        Poll::Ready(piece.map(|piece| piece.map(BodyFrame::data)))
+    }
+}

@@ -1,0 +1,83 @@
+//! A plugin, as what its worker says is held against it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+
+use plugin_protocol::{HostCalls, InstanceId, Serving};
+
+use super::lock;
+
+/// How many questions of one plugin are under way at a time.
+const ASKS: usize = 128;
+/// How many instances of a plugin are told apart that have called the host while they served one call. There is one.
+const INSTANCES_OF_CALL: usize = 8;
+
+/// A plugin of a worker's.
+pub(super) struct PluginEntry {
+    pub(super) host: Arc<dyn HostCalls>,
+    calls: Mutex<HashMap<u64, CallRecord>>,
+    asks: AtomicUsize,
+}
+
+/// A call that is under way.
+struct CallRecord {
+    serving: Serving,
+    /// The instances that have called the host and said that they serve it.
+    instances: Vec<InstanceId>,
+}
+
+impl PluginEntry {
+    pub(super) fn new(host: Arc<dyn HostCalls>) -> Arc<PluginEntry> {
+        Arc::new(PluginEntry {
+            host,
+            calls: Mutex::default(),
+            asks: AtomicUsize::new(0),
+        })
+    }
+
+    /// A call begins.
+    pub(super) fn begin(&self, serving: Serving) {
+        let record = CallRecord {
+            serving: serving.clone(),
+            instances: Vec::new(),
+        };
+        lock(&self.calls).insert(serving.call, record);
+    }
+
+    /// A call is over: what its instances hold goes, whether their worker says so or not.
+    pub(super) fn end(&self, call: u64) {
+        let ended = lock(&self.calls).remove(&call);
+        for instance in ended.into_iter().flat_map(|record| record.instances) {
+            self.host.end(instance);
+        }
+    }
+
+    /// The call that an instance says it serves, where it is under way; else none.
+    pub(super) fn serving(&self, call: u64, instance: InstanceId) -> Serving {
+        let mut calls = lock(&self.calls);
+        let Some(record) = calls.get_mut(&call) else {
+            return Serving::nothing();
+        };
+        if !record.instances.contains(&instance) && record.instances.len() < INSTANCES_OF_CALL {
+            record.instances.push(instance);
+        }
+        record.serving.clone()
+    }
+
+    /// Takes a place for a question; none where all are taken, which a worker that keeps to the rules does not come to.
+    pub(super) fn place(self: &Arc<Self>) -> Option<Place> {
+        let taken = self.asks.fetch_add(1, SeqCst);
+        let place = Place(Arc::clone(self));
+        (taken < ASKS).then_some(place)
+    }
+}
+
+/// A question's place.
+pub(super) struct Place(Arc<PluginEntry>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.asks.fetch_sub(1, SeqCst);
+    }
+}

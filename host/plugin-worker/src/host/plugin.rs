@@ -1,0 +1,197 @@
+//! Code and plugins in a worker, as the host has them.
+
+use std::fs::File;
+use std::os::fd::AsFd as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use plugin_protocol::{
+    ActionAnswer, ActionCall, Blueprint, ComponentFacts, Failure, GuestCode, GuestPlugin,
+    GuestRequest, HostCalls, Outcome, Serving,
+};
+use tokio::sync::Mutex;
+
+use super::entry::PluginEntry;
+use super::session::{Lease, Session};
+use super::supervision::Worker;
+use super::{Shared, call, lock};
+use crate::wire::{Note, Question, Reply};
+
+/// Numbers of code and of plugins, none given twice.
+fn next() -> u64 {
+    static LATEST: AtomicU64 = AtomicU64::new(0);
+    LATEST.fetch_add(1, SeqCst) + 1
+}
+
+/// A compiled file.
+struct CodeFile {
+    id: u64,
+    /// Open for as long as a worker may have to open it.
+    file: File,
+    shared: Arc<Shared>,
+}
+
+impl Drop for CodeFile {
+    fn drop(&mut self) {
+        for worker in self.shared.workers() {
+            if let Some(session) = worker.current() {
+                session.note(Note::Forget { code: self.id });
+            }
+        }
+    }
+}
+
+/// A component in a worker.
+pub(super) struct RemoteCode {
+    code: Arc<CodeFile>,
+    facts: ComponentFacts,
+}
+
+impl RemoteCode {
+    /// Has the worker of plugins without folders open it.
+    pub(super) async fn open(shared: Arc<Shared>, file: File) -> Result<RemoteCode, String> {
+        let session = shared.main.session().await?;
+        let code = CodeFile {
+            id: next(),
+            file,
+            shared,
+        };
+        let question = Question::Open { code: code.id };
+        let reply = session.0.ask(&question, Some(code.file.as_fd())).await;
+        match reply.map_err(|error| error.to_string())? {
+            Some(Reply::Opened(facts)) => Ok(RemoteCode {
+                code: Arc::new(code),
+                facts,
+            }),
+            Some(Reply::Refused(reason)) => Err(reason),
+            Some(_) => Err("the process that runs plugins answered something else".to_owned()),
+            None => Err("the process that runs plugins ended over it".to_owned()),
+        }
+    }
+}
+
+impl GuestCode for RemoteCode {
+    fn facts(&self) -> &ComponentFacts {
+        &self.facts
+    }
+
+    fn plugin(&self, blueprint: Blueprint, host: Arc<dyn HostCalls>) -> Arc<dyn GuestPlugin> {
+        let worker = self.code.shared.worker(&blueprint.folders);
+        let entry = PluginEntry::new(host);
+        let loadable = Arc::new(Loadable {
+            id: next(),
+            code: Arc::clone(&self.code),
+            blueprint,
+            loaded: AtomicU64::new(0),
+            loading: Mutex::default(),
+        });
+        lock(&worker.registry).insert(loadable.id, Arc::downgrade(&entry));
+        lock(&worker.plugins).insert(loadable.id, Arc::downgrade(&loadable));
+        if let Some(session) = worker.current() {
+            let loadable = Arc::clone(&loadable);
+            tokio::spawn(async move {
+                // A call of it says why it cannot be loaded.
+                let _ = loadable.load(&session).await;
+            });
+        }
+        Arc::new(RemotePlugin {
+            loadable,
+            entry,
+            worker,
+        })
+    }
+}
+
+/// What it takes to have a plugin in a worker.
+pub(super) struct Loadable {
+    pub(super) id: u64,
+    code: Arc<CodeFile>,
+    pub(super) blueprint: Blueprint,
+    /// The generation of the process that has it; 0 for none.
+    loaded: AtomicU64,
+    /// Held by who has it loaded.
+    loading: Mutex<()>,
+}
+
+impl Loadable {
+    /// Has the process load it, where it has not.
+    pub(super) async fn load(&self, session: &Arc<Session>) -> Result<(), Failure> {
+        if self.loaded.load(SeqCst) == session.generation {
+            return Ok(());
+        }
+        let _loading = self.loading.lock().await;
+        if self.loaded.load(SeqCst) == session.generation {
+            return Ok(());
+        }
+        let question = Question::Load {
+            plugin: self.id,
+            code: self.code.id,
+            blueprint: self.blueprint.clone(),
+        };
+        let reply = session.ask(&question, Some(self.code.file.as_fd())).await;
+        match reply {
+            Ok(Some(Reply::Done)) => {
+                self.loaded.store(session.generation, SeqCst);
+                Ok(())
+            }
+            Ok(Some(Reply::Refused(reason))) => Err(Failure::NotReady(reason)),
+            _ => Err(Failure::Lost),
+        }
+    }
+}
+
+/// A plugin in a worker.
+pub(super) struct RemotePlugin {
+    loadable: Arc<Loadable>,
+    pub(super) entry: Arc<PluginEntry>,
+    worker: Arc<Worker>,
+}
+
+impl RemotePlugin {
+    pub(super) fn id(&self) -> u64 {
+        self.loadable.id
+    }
+
+    /// The most bytes of a body.
+    pub(super) fn most_of_body(&self) -> usize {
+        self.loadable.blueprint.limits.body
+    }
+
+    /// A process that has it.
+    pub(super) async fn session(&self) -> Result<Lease, Failure> {
+        let session = self.worker.session().await.map_err(Failure::NotReady)?;
+        self.loadable.load(&session.0).await?;
+        Ok(session)
+    }
+}
+
+impl GuestPlugin for RemotePlugin {
+    fn call(
+        &self,
+        serving: Serving,
+        request: GuestRequest,
+    ) -> BoxFuture<'_, Result<Outcome, Failure>> {
+        call::call(self, serving, request).boxed()
+    }
+
+    fn act(
+        &self,
+        serving: Serving,
+        call: ActionCall,
+    ) -> BoxFuture<'_, Result<ActionAnswer, Failure>> {
+        call::act(self, serving, call).boxed()
+    }
+}
+
+impl Drop for RemotePlugin {
+    fn drop(&mut self) {
+        let plugin = self.id();
+        lock(&self.worker.registry).remove(&plugin);
+        lock(&self.worker.plugins).remove(&plugin);
+        if let Some(session) = self.worker.current() {
+            session.note(Note::Unload { plugin });
+        }
+    }
+}

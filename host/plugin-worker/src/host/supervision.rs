@@ -1,0 +1,352 @@
+//! Keeps a worker going: started, watched, and started again.
+
+use std::collections::HashMap;
+use std::io::{Error, Result};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::{Duration, Instant};
+
+use plugin_protocol::{FolderView, PATIENCE};
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+
+use super::host_calls::{self, Registry};
+use super::plugin::Loadable;
+use super::process::{self, Process};
+use super::session::{Lease, Session};
+use super::{WorkerConfig, lock};
+use crate::wire::{Question, Reply};
+
+/// How often a worker that has something to do is asked whether it is there.
+const PULSE: Duration = Duration::from_secs(1);
+/// How long it may take to answer before it counts as hung: it has less of the processor than others.
+const HUNG: Duration = Duration::from_secs(5);
+/// How long a process of plugins with folders may be unused before it ends.
+const IDLE: Duration = Duration::from_secs(60);
+/// A worker that lasts no longer than this is not started again at once for ever.
+const SHORT: Duration = Duration::from_secs(2);
+/// How many such are started again at once.
+const AT_ONCE: u32 = 3;
+/// The first wait before the next, which doubles, and the last.
+const WAIT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
+
+/// A worker, whichever process it is now.
+pub(super) struct Worker {
+    config: WorkerConfig,
+    folders: Vec<FolderView>,
+    memory: AtomicUsize,
+    session: watch::Sender<Option<Arc<Session>>>,
+    /// Told when somebody wants a process: one of plugins with folders is there only while it is used.
+    wanted: Arc<Demand>,
+    pub(super) registry: Arc<Registry>,
+    /// The plugins that are loaded again with each process.
+    pub(super) plugins: Mutex<HashMap<u64, Weak<Loadable>>>,
+    /// Why there is no process.
+    problem: Mutex<Option<String>>,
+    keeping: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Worker {
+    /// Runs in a tokio runtime.
+    pub(super) fn start(
+        config: WorkerConfig,
+        folders: Vec<FolderView>,
+        memory: usize,
+    ) -> Arc<Worker> {
+        let worker = Arc::new(Worker {
+            config,
+            folders,
+            memory: AtomicUsize::new(memory),
+            session: watch::Sender::new(None),
+            wanted: Arc::default(),
+            registry: Arc::default(),
+            plugins: Mutex::default(),
+            problem: Mutex::default(),
+            keeping: Mutex::default(),
+        });
+        let wanted = (!worker.folders.is_empty()).then(|| Arc::clone(&worker.wanted));
+        let keeping = tokio::spawn(keep(Arc::downgrade(&worker), wanted));
+        *lock(&worker.keeping) = Some(keeping);
+        worker
+    }
+
+    /// The process that is there, or is about to be.
+    pub(super) async fn session(&self) -> std::result::Result<Lease, String> {
+        let mut sessions = self.session.subscribe();
+        let waiting = async {
+            let _waiter = self.wanted.waiter();
+            loop {
+                let session = sessions.borrow_and_update().clone();
+                let Some(session) = session else {
+                    sessions.changed().await.ok()?;
+                    continue;
+                };
+                // From here on it does not end for want of something to do, unless it was about to.
+                let lease = Lease::new(&session);
+                let now = self.current();
+                let is_current = now.is_some_and(|now| Arc::ptr_eq(&now, &session));
+                if is_current && self.has_folders_of(&session).await {
+                    return Some(lease);
+                }
+                drop(lease);
+                if is_current {
+                    sessions.changed().await.ok()?;
+                }
+            }
+        };
+        let waited = tokio::time::timeout(PATIENCE, waiting).await;
+        waited.ok().flatten().ok_or_else(|| {
+            let problem = self.problem();
+            problem.unwrap_or_else(|| "the process that runs plugins is not there".to_owned())
+        })
+    }
+
+    /// Whether the folders are those that the process can reach. Where they are others, one that has nothing else to do
+    /// makes room for another.
+    async fn has_folders_of(&self, session: &Session) -> bool {
+        if self.folders.is_empty() {
+            return true;
+        }
+        let is_same = process::folder_states(self.folders.clone()).await == session.folders;
+        if !is_same && session.open.load(Ordering::SeqCst) == 1 {
+            session.retired.notify_one();
+            return false;
+        }
+        true
+    }
+
+    /// The process that is there now.
+    pub(super) fn current(&self) -> Option<Arc<Session>> {
+        self.session.borrow().clone()
+    }
+
+    pub(super) fn set_memory(&self, bytes: usize) {
+        let before = self.memory.swap(bytes, Ordering::SeqCst);
+        if before != bytes
+            && let Some(session) = self.current()
+        {
+            tokio::spawn(async move {
+                let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+                // A worker that ends is told when it is started again.
+                let _ = session.ask(&Question::Memory(bytes), None).await;
+            });
+        }
+    }
+
+    pub(super) fn problem(&self) -> Option<String> {
+        lock(&self.problem).clone()
+    }
+
+    async fn start_process(&self) -> Result<Process> {
+        static LATEST: AtomicU64 = AtomicU64::new(0);
+        let generation = LATEST.fetch_add(1, Ordering::SeqCst) + 1;
+        let memory = self.memory.load(Ordering::SeqCst);
+        let config = WorkerConfig {
+            memory,
+            ..self.config.clone()
+        };
+        process::start(&config, &self.folders, generation).await
+    }
+
+    /// Has the plugins loaded into a process that has just begun.
+    fn load_all(&self, session: &Arc<Session>) {
+        let plugins: Vec<_> = lock(&self.plugins)
+            .values()
+            .filter_map(Weak::upgrade)
+            .collect();
+        for plugin in plugins {
+            let session = Arc::clone(session);
+            tokio::spawn(async move {
+                // A call of it says why it cannot be loaded.
+                let _ = plugin.load(&session).await;
+            });
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if let Some(keeping) = lock(&self.keeping).take() {
+            keeping.abort();
+        }
+    }
+}
+
+/// Who waits for a process.
+#[derive(Default)]
+struct Demand {
+    waiters: AtomicUsize,
+    told: Notify,
+}
+
+struct Waiter<'a>(&'a Demand);
+
+impl Demand {
+    fn waiter(&self) -> Waiter<'_> {
+        self.waiters.fetch_add(1, Ordering::SeqCst);
+        self.told.notify_one();
+        Waiter(self)
+    }
+
+    /// Waits until somebody waits.
+    async fn there(&self) {
+        while self.waiters.load(Ordering::SeqCst) == 0 {
+            self.told.notified().await;
+        }
+    }
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        self.0.waiters.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Starts a process whenever there is none, or none and somebody has `wanted` one, for as long as there is the worker.
+async fn keep(worker: Weak<Worker>, wanted: Option<Arc<Demand>>) {
+    let mut short_lived = 0;
+    let mut reported = false;
+    loop {
+        if let Some(wanted) = &wanted {
+            wanted.there().await;
+        }
+        let Some(of) = worker.upgrade() else { return };
+        let begun = Instant::now();
+        let why = match of.start_process().await {
+            Ok(process) => {
+                *lock(&of.problem) = None;
+                if !process.walls.missing.is_empty() && !reported {
+                    let missing = process.walls.missing_in_words();
+                    tracing::warn!("the process that runs plugins lacks walls: {missing}");
+                    reported = true;
+                }
+                let registry = Arc::clone(&of.registry);
+                of.session.send_replace(Some(Arc::clone(&process.session)));
+                of.load_all(&process.session);
+                // Whoever lets go of the worker ends this here.
+                drop(of);
+                let end = until_end(process, registry, wanted.is_some(), &worker).await;
+                let Some(of) = worker.upgrade() else { return };
+                of.session.send_replace(None);
+                match end {
+                    End::Idle => {
+                        short_lived = 0;
+                        continue;
+                    }
+                    End::Lost(why) => {
+                        tracing::error!(
+                            "the process that runs plugins ended: {why}; starting it again"
+                        );
+                        why
+                    }
+                }
+            }
+            Err(error) => {
+                tracing::error!("the process that runs plugins does not start: {error}");
+                error.to_string()
+            }
+        };
+        short_lived = if begun.elapsed() < SHORT {
+            short_lived + 1
+        } else {
+            0
+        };
+        if short_lived >= AT_ONCE {
+            if let Some(of) = worker.upgrade() {
+                let problem = format!("the process that runs plugins does not last: {why}");
+                *lock(&of.problem) = Some(problem);
+            }
+            let doubled = 1_u32 << (short_lived - AT_ONCE).min(10);
+            tokio::time::sleep(WAIT.0.saturating_mul(doubled).min(WAIT.1)).await;
+        }
+    }
+}
+
+/// How a process ended.
+enum End {
+    /// It had nothing to do.
+    Idle,
+    /// It should not have; why.
+    Lost(String),
+}
+
+/// Until the process has ended, or has to be ended.
+async fn until_end(
+    process: Process,
+    registry: Arc<Registry>,
+    ends_idle: bool,
+    worker: &Weak<Worker>,
+) -> End {
+    let Process {
+        mut child,
+        session,
+        host_calls,
+        walls: _,
+    } = process;
+    let serving = host_calls::serve(session.generation, registry, host_calls);
+    let end = tokio::select! {
+        status = child.wait() => {
+            return End::Lost(match status {
+                Ok(status) => status.to_string(),
+                Err(error) => error.to_string(),
+            });
+        }
+        served = serving => End::Lost(match served {
+            Ok(()) => "it let go of its host".to_owned(),
+            Err(error) => format!("it broke the rules: {error}"),
+        }),
+        error = pulse(&session) => End::Lost(format!("it hung: {error}")),
+        () = idle(&session, worker), if ends_idle => End::Idle,
+    };
+    // One that ended by itself says so first on its sockets.
+    match child.try_wait() {
+        Ok(Some(status)) => End::Lost(status.to_string()),
+        _ => {
+            let _ = child.kill().await;
+            end
+        }
+    }
+}
+
+/// Until nobody has used the process for a while, or its folders are others, and nobody can use it any more.
+async fn idle(session: &Arc<Session>, worker: &Weak<Worker>) {
+    loop {
+        let is_idle = || session.open.load(Ordering::SeqCst) == 0;
+        tokio::select! {
+            () = session.retired.notified() => {}
+            () = tokio::time::sleep(IDLE) => {
+                if session.used.swap(false, Ordering::SeqCst) || !is_idle() {
+                    continue;
+                }
+            }
+        }
+        if let Some(worker) = worker.upgrade() {
+            worker.session.send_replace(None);
+        }
+        // Whoever had it before that has it until the end.
+        while !is_idle() {
+            session.closed.notified().await;
+        }
+        return;
+    }
+}
+
+/// Asks the worker again and again whether it is there, while it has something to do; ends when it is not.
+async fn pulse(session: &Arc<Session>) -> Error {
+    loop {
+        if session.open.load(Ordering::SeqCst) == 0 {
+            session.opened.notified().await;
+        }
+        tokio::time::sleep(PULSE).await;
+        if session.open.load(Ordering::SeqCst) == 0 {
+            continue;
+        }
+        let pinged = tokio::time::timeout(HUNG, session.ask(&Question::Ping, None)).await;
+        match pinged {
+            Ok(Ok(Some(Reply::Done))) => {}
+            Ok(Ok(_)) => return Error::other("it did not answer"),
+            Ok(Err(error)) => return error,
+            Err(_) => return Error::other(format!("no answer for {} s", HUNG.as_secs())),
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! One question of the host's, and its answer.
+
+use std::future::poll_fn;
+use std::io::{Error, ErrorKind, Result};
+use std::os::fd::OwnedFd;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Body, Frame as BodyFrame};
+use plugin_protocol::{
+    AnswerBody, AnswerStream, Blueprint, Failure, GuestAnswer, GuestCode, GuestPlugin,
+    GuestRequest, Outcome, RequestBody, RequestHead, Serving,
+};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+
+use super::{Worker, lock};
+use crate::frames::{Frame, FrameReader, Frames, Kind};
+use crate::wire::{AnswerKind, BodyHead, MOST_OF_HOST, MOST_OF_WORKER, Question, Reply};
+
+/// The socket of one.
+pub(super) struct Conversation {
+    pub(super) reader: FrameReader<OwnedReadHalf>,
+    pub(super) write: OwnedWriteHalf,
+}
+
+impl Conversation {
+    pub(super) async fn write(&mut self, frames: &Frames) -> Result<()> {
+        self.write.write_all(frames.bytes()).await
+    }
+
+    async fn reply(&mut self, reply: &Reply) -> Result<()> {
+        let frames = bounded(reply)?;
+        self.write(&frames).await
+    }
+}
+
+/// The reply, or where it is longer than the host takes, that it is.
+fn bounded(reply: &Reply) -> Result<Frames> {
+    let frames = Frames::message(reply)?;
+    let length = frames.bytes().len();
+    if length <= MOST_OF_WORKER {
+        return Ok(frames);
+    }
+    let what = format!("it has {length} bytes, more than {MOST_OF_WORKER}");
+    Frames::message(&Reply::Failed(Failure::BadAnswer(what)))
+}
+
+/// The stream whose descriptor came with a note.
+pub(super) fn stream_of(descriptor: Option<OwnedFd>) -> Result<UnixStream> {
+    let missing = || Error::new(ErrorKind::InvalidData, "a socket is missing");
+    let stream = std::os::unix::net::UnixStream::from(descriptor.ok_or_else(missing)?);
+    stream.set_nonblocking(true)?;
+    UnixStream::from_std(stream)
+}
+
+impl Worker {
+    pub(super) async fn converse(&self, descriptors: Vec<OwnedFd>) -> Result<()> {
+        let mut descriptors = descriptors.into_iter();
+        let (read, write) = stream_of(descriptors.next())?.into_split();
+        let mut reader = FrameReader::new(read, MOST_OF_HOST);
+        let Some(question) = reader.message::<Question>().await? else {
+            return Ok(());
+        };
+        let mut conversation = Conversation { reader, write };
+        let reply = match question {
+            Question::Hello { .. } => Reply::Refused("this is no beginning".to_owned()),
+            Question::Ping => Reply::Done,
+            Question::Memory(bytes) => {
+                let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+                self.runtime.set_memory(bytes);
+                Reply::Done
+            }
+            Question::Open { code } => match self.open(code, descriptors.next()).await {
+                Ok(code) => Reply::Opened(code.facts().clone()),
+                Err(reason) => Reply::Refused(reason),
+            },
+            Question::Load {
+                plugin,
+                code,
+                blueprint,
+            } => match self.load(plugin, code, blueprint, descriptors.next()).await {
+                Ok(()) => Reply::Done,
+                Err(reason) => Reply::Refused(reason),
+            },
+            Question::Act {
+                plugin,
+                call,
+                origin,
+                action,
+            } => match self.plugin(plugin) {
+                Ok(plugin) => match plugin.act(Serving { origin, call }, action).await {
+                    Ok(answer) => Reply::Acted(answer),
+                    Err(failure) => Reply::Failed(failure),
+                },
+                Err(failure) => Reply::Failed(failure),
+            },
+            Question::Call {
+                plugin,
+                call,
+                origin,
+                head,
+                body,
+            } => {
+                let serving = Serving { origin, call };
+                return self.call(conversation, plugin, serving, (head, body)).await;
+            }
+        };
+        conversation.reply(&reply).await
+    }
+
+    fn plugin(&self, plugin: u64) -> std::result::Result<Arc<dyn GuestPlugin>, Failure> {
+        let plugin = lock(&self.plugins).get(&plugin).cloned();
+        plugin.ok_or_else(|| Failure::NotReady("it is not loaded".to_owned()))
+    }
+
+    async fn open(
+        &self,
+        code: u64,
+        file: Option<OwnedFd>,
+    ) -> std::result::Result<Arc<dyn GuestCode>, String> {
+        if let Some(code) = self.code(code) {
+            return Ok(code);
+        }
+        let file = file.ok_or_else(|| "its file did not come with it".to_owned())?;
+        let opened = self.runtime.open(file.into()).await?;
+        lock(&self.codes).insert(code, Arc::clone(&opened));
+        Ok(opened)
+    }
+
+    async fn load(
+        &self,
+        plugin: u64,
+        code: u64,
+        blueprint: Blueprint,
+        file: Option<OwnedFd>,
+    ) -> std::result::Result<(), String> {
+        let code = self.open(code, file).await?;
+        let loaded = code.plugin(blueprint, self.host.of_plugin(plugin));
+        lock(&self.plugins).insert(plugin, loaded);
+        Ok(())
+    }
+
+    async fn call(
+        &self,
+        conversation: Conversation,
+        plugin: u64,
+        serving: Serving,
+        (head, body): (RequestHead, BodyHead),
+    ) -> Result<()> {
+        let Conversation { reader, mut write } = conversation;
+        // Kept open until the answer is written: who closes it has left.
+        let (body, _reader) = match body {
+            BodyHead::Empty => (RequestBody::Empty, Some(reader)),
+            BodyHead::Whole(bytes) => (RequestBody::Whole(bytes), Some(reader)),
+            BodyHead::Stream => {
+                let pieces = RequestPieces {
+                    reader: Some(reader),
+                };
+                (RequestBody::Stream(Box::pin(pieces)), None)
+            }
+        };
+        let called = match self.plugin(plugin) {
+            Ok(plugin) => plugin.call(serving, GuestRequest { head, body }).await,
+            Err(failure) => Err(failure),
+        };
+        match called {
+            Ok(Outcome::Answer(answer)) => answered(&mut write, answer).await,
+            Ok(Outcome::Error(error)) => {
+                let frames = bounded(&Reply::Error(error))?;
+                write.write_all(frames.bytes()).await
+            }
+            Err(failure) => {
+                let frames = bounded(&Reply::Failed(failure))?;
+                write.write_all(frames.bytes()).await
+            }
+        }
+    }
+}
+
+/// Writes an answer with its body.
+async fn answered(write: &mut OwnedWriteHalf, answer: GuestAnswer) -> Result<()> {
+    let GuestAnswer { head, body } = answer;
+    let headers = head.headers.iter();
+    let headers = headers.map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().into()));
+    let reply = |body| Reply::Answer {
+        status: head.status.as_u16(),
+        headers: headers.collect(),
+        body,
+    };
+    match body {
+        AnswerBody::Whole(bytes) if bytes.is_empty() => {
+            let frames = bounded(&reply(AnswerKind::Empty))?;
+            write.write_all(frames.bytes()).await
+        }
+        AnswerBody::Whole(bytes) => {
+            let mut frames = bounded(&reply(AnswerKind::Whole))?;
+            frames.add_body(&bytes);
+            frames.add_end();
+            drop(bytes);
+            write.write_all(frames.bytes()).await
+        }
+        AnswerBody::Stream(stream) => {
+            let frames = bounded(&reply(AnswerKind::Stream))?;
+            write.write_all(frames.bytes()).await?;
+            pieces(write, stream).await
+        }
+        AnswerBody::Journal(journal) => {
+            let frames = bounded(&reply(AnswerKind::Journal {
+                instance: journal.instance,
+                reader: journal.reader,
+                used: journal.used,
+            }))?;
+            write.write_all(frames.bytes()).await?;
+            // The reader is the instance's until the host has taken it, and gives the call up.
+            let _held = journal.held;
+            std::future::pending().await
+        }
+    }
+}
+
+/// Writes a body as it is made.
+async fn pieces(write: &mut OwnedWriteHalf, mut stream: AnswerStream) -> Result<()> {
+    loop {
+        let piece = poll_fn(|context| stream.as_mut().poll_frame(context)).await;
+        let mut frames = Frames::default();
+        match piece {
+            Some(Ok(piece)) => {
+                if let Ok(piece) = piece.into_data() {
+                    frames.add_body(&piece);
+                }
+            }
+            Some(Err(failure)) => {
+                let frames = Frames::broken(&failure)?;
+                return write.write_all(frames.bytes()).await;
+            }
+            None => {
+                frames.add_end();
+                return write.write_all(frames.bytes()).await;
+            }
+        }
+        write.write_all(frames.bytes()).await?;
+    }
+}
+
+/// The pieces of a request's body, as they come from the host.
+struct RequestPieces {
+    /// None once they have ended.
+    reader: Option<FrameReader<OwnedReadHalf>>,
+}
+
+impl Body for RequestPieces {
+    type Data = Bytes;
+    type Error = String;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<std::result::Result<BodyFrame<Bytes>, String>>> {
+        let Some(reader) = &mut self.reader else {
+            return Poll::Ready(None);
+        };
+        let reason = match ready!(reader.poll_next(context)) {
+            Ok(Some(Frame {
+                kind: Kind::Piece,
+                content,
+            })) => return Poll::Ready(Some(Ok(BodyFrame::data(content)))),
+            Ok(Some(Frame {
+                kind: Kind::End, ..
+            })) => None,
+            Ok(_) => Some("it broke off".to_owned()),
+            Err(error) => Some(error.to_string()),
+        };
+        self.reader = None;
+        Poll::Ready(reason.map(Err))
+    }
+}

@@ -1,0 +1,106 @@
+//! Which proposals of WebAssembly components may use, beyond its first version.
+//!
+//! Each proposal is code of the compiler and of the runtime that an attacker can aim at. So those are on that the tools
+//! of docs/plugins.md and docs/wasm-services.md emit (for Rust, C and C++, Go, JavaScript and Python), and no others,
+//! whatever wasmtime has on by default. Compiled code says which were on, and loads into an engine of the same alone.
+
+use wasmtime::{Config, WasmFeatures};
+
+/// What components may use.
+///
+/// - What LLVM has compilers emit without being asked (its target `generic` and what it calls `lime1`): mutable globals,
+///   sign extension, conversions that saturate, several results, bulk memory, reference types, constants of several steps.
+/// - SIMD, which programs of C and Rust ask for and JavaScript's engine is built with.
+/// - Several memories: wasmtime itself writes the code between two components of one file with them.
+/// - The component model with its asynchronous functions and streams.
+pub(crate) const ALLOWED: WasmFeatures = WasmFeatures::FLOATS
+    .union(WasmFeatures::MUTABLE_GLOBAL)
+    .union(WasmFeatures::SATURATING_FLOAT_TO_INT)
+    .union(WasmFeatures::SIGN_EXTENSION)
+    .union(WasmFeatures::MULTI_VALUE)
+    .union(WasmFeatures::BULK_MEMORY)
+    .union(WasmFeatures::REFERENCE_TYPES)
+    .union(WasmFeatures::EXTENDED_CONST)
+    .union(WasmFeatures::SIMD)
+    .union(WasmFeatures::MULTI_MEMORY)
+    .union(WasmFeatures::COMPONENT_MODEL)
+    .union(WasmFeatures::CM_ASYNC);
+
+/// Switches everything else off.
+pub(crate) fn restrict(config: &mut Config) {
+    config.wasm_features(WasmFeatures::all().difference(ALLOWED), false);
+}
+
+/// The proposals that are off, in the words of whoever has to build without them.
+#[cfg(feature = "compiler")]
+const REFUSED: &[(&str, WasmFeatures)] = &[
+    ("threads", WasmFeatures::THREADS),
+    (
+        "shared-everything threads",
+        WasmFeatures::SHARED_EVERYTHING_THREADS,
+    ),
+    ("relaxed SIMD", WasmFeatures::RELAXED_SIMD),
+    ("tail calls", WasmFeatures::TAIL_CALL),
+    ("64-bit memories", WasmFeatures::MEMORY64),
+    ("wide arithmetic", WasmFeatures::WIDE_ARITHMETIC),
+    (
+        "typed function references",
+        WasmFeatures::FUNCTION_REFERENCES,
+    ),
+    ("garbage collection", WasmFeatures::GC),
+    (
+        "references to garbage-collected values",
+        WasmFeatures::GC_TYPES,
+    ),
+    ("exceptions", WasmFeatures::EXCEPTIONS),
+    ("legacy exceptions", WasmFeatures::LEGACY_EXCEPTIONS),
+    ("stack switching", WasmFeatures::STACK_SWITCHING),
+    ("custom page sizes", WasmFeatures::CUSTOM_PAGE_SIZES),
+    ("memory control", WasmFeatures::MEMORY_CONTROL),
+    ("custom descriptors", WasmFeatures::CUSTOM_DESCRIPTORS),
+    ("compact imports", WasmFeatures::COMPACT_IMPORTS),
+    (
+        "asynchronous functions with stacks of their own",
+        WasmFeatures::CM_ASYNC_STACKFUL,
+    ),
+    (
+        "further built-in functions of asynchronous components",
+        WasmFeatures::CM_MORE_ASYNC_BUILTINS,
+    ),
+    ("threads of components", WasmFeatures::CM_THREADING),
+    ("error contexts", WasmFeatures::CM_ERROR_CONTEXT),
+    (
+        "lists of a fixed length",
+        WasmFeatures::CM_FIXED_LENGTH_LISTS,
+    ),
+    ("garbage collection of components", WasmFeatures::CM_GC),
+    ("maps", WasmFeatures::CM_MAP),
+    ("64-bit components", WasmFeatures::CM64),
+    ("nested names", WasmFeatures::CM_NESTED_NAMES),
+    ("`implements`", WasmFeatures::CM_IMPLEMENTS),
+];
+
+/// Why a component that was refused needs what is off, in a sentence; `None` where that was not why.
+#[cfg(feature = "compiler")]
+pub(crate) fn needed_but_off(wasm: &[u8]) -> Option<String> {
+    let is_valid_with = |features| {
+        let mut validator = wasmparser::Validator::new_with_features(features);
+        validator.validate_all(wasm).is_ok()
+    };
+    let all = WasmFeatures::all();
+    if !is_valid_with(all) {
+        return None;
+    }
+    let needed: Vec<&str> = REFUSED
+        .iter()
+        .filter(|(_, proposal)| !is_valid_with(all.difference(*proposal)))
+        .map(|(name, _)| *name)
+        .collect();
+    match needed.as_slice() {
+        [] => None,
+        needed => Some(format!(
+            "it uses proposals of WebAssembly that are off on devices: {}; build it without them",
+            needed.join(", ")
+        )),
+    }
+}

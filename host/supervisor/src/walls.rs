@@ -1,0 +1,66 @@
+//! The walls around processes that run foreign code, as the policy wants them and as they are.
+
+use std::sync::Arc;
+
+use api::{ConfinedProcess, Confinement, MissingWall};
+use engine::Engines;
+use plugins::ConfinementRule;
+use sandbox::Cache;
+
+use crate::configuration::Configuration;
+
+/// What the policy says of missing walls.
+pub(crate) fn rule(configuration: &Configuration) -> Arc<ConfinementRule> {
+    Arc::new(ConfinementRule::new(
+        configuration.policy.clone(),
+        configuration.allow_unpinned,
+    ))
+}
+
+/// Those who know which walls stand.
+pub(crate) struct Walls {
+    pub(crate) rule: Arc<ConfinementRule>,
+    pub(crate) cache: Cache,
+    pub(crate) engines: Engines,
+}
+
+impl Walls {
+    /// As they are now.
+    pub(crate) async fn now(&self) -> Confinement {
+        let rule = Arc::clone(&self.rule);
+        let required = tokio::task::spawn_blocking(move || rule.is_required()).await;
+        let compiler = self.cache.compiler_walls();
+        let mut processes: Vec<ConfinedProcess> = compiler
+            .map(|walls| process("compiler".to_owned(), walls))
+            .into_iter()
+            .collect();
+        for engine in self.engines.all() {
+            // An engine that does not answer says so elsewhere.
+            for service in engine.confined_services().await.unwrap_or_default() {
+                let name = format!("service {}", service.container);
+                processes.push(process(name, service.walls));
+            }
+        }
+        Confinement {
+            required: required.unwrap_or(true),
+            processes,
+        }
+    }
+}
+
+fn process(process: String, walls: confinement::Report) -> ConfinedProcess {
+    let said = |walls: Vec<confinement::MissingWall>| {
+        let walls = walls.into_iter().map(|missing| MissingWall {
+            wall: missing.wall.name().to_owned(),
+            reason: missing.reason,
+        });
+        walls.collect()
+    };
+    let in_force = walls.in_force.iter();
+    ConfinedProcess {
+        process,
+        in_force: in_force.map(|wall| wall.name().to_owned()).collect(),
+        missing: said(walls.missing),
+        lower: said(walls.lower),
+    }
+}

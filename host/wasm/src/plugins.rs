@@ -1,0 +1,123 @@
+//! The process that runs plugins.
+//!
+//! It puts up its walls before it does anything else: from then on it is nobody, opens no socket and no file but those
+//! below the folders that its plugins were granted. What it works on comes as descriptors.
+
+use std::io;
+use std::os::fd::AsFd as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use confinement::{Bound, Bounds, Confinement, FileAccess, Identity, Report, Sockets, SystemCalls};
+use plugin_protocol::GuestRuntime;
+use plugin_runtime::{Resources, Runtime};
+use plugin_worker::Assignment;
+
+/// Behind the supervisor, which keeps 0: no call of a plugin is as urgent as an answer of the API.
+const NICENESS: i32 = 5;
+/// Ended before the supervisor when the machine's memory runs out: it is started again, and nothing is lost but calls.
+const OOM_SCORE: i64 = 500;
+/// Descriptors: sockets of calls, code, and files of plugins.
+const MAX_DESCRIPTORS: u64 = 4096;
+/// Threads of the worker's own user.
+const MAX_THREADS: u64 = 128;
+/// Threads that run plugins: one that is at work does not keep the others from their turn.
+const THREADS: usize = 2;
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// How many instances can be there at a time
+    #[arg(long)]
+    slots: usize,
+    /// The memory of all instances together, in bytes
+    #[arg(long)]
+    memory: usize,
+    /// The user to become; with --group
+    #[arg(long, requires = "group")]
+    user: Option<u32>,
+    /// The group to be in
+    #[arg(long)]
+    group: Option<u32>,
+    /// A folder to read
+    #[arg(long)]
+    read: Vec<PathBuf>,
+    /// A folder to read and write
+    #[arg(long)]
+    write: Vec<PathBuf>,
+}
+
+/// Works until the supervisor is gone.
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    match work(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whom it could tell is gone, or was told.
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn work(arguments: &Arguments) -> Result<()> {
+    let notes = io::stdin().as_fd().try_clone_to_owned()?;
+    heap::share_heaps();
+    let walls = confine(arguments);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(THREADS)
+        .enable_all()
+        .build()
+        .context("failed to start threads")?;
+    runtime.block_on(async {
+        let (walls, guests) = match walls {
+            Ok(walls) => (walls, guests(arguments)),
+            Err(error) => (Report::default(), Err(format!("{error:#}"))),
+        };
+        let served = plugin_worker::serve(Assignment {
+            notes,
+            walls,
+            runtime: guests,
+        });
+        Ok(served.await?)
+    })
+}
+
+fn guests(arguments: &Arguments) -> std::result::Result<Arc<dyn GuestRuntime>, String> {
+    let runtime = Runtime::new(Resources {
+        slots: arguments.slots,
+        memory: arguments.memory,
+        return_memory: Some(heap::return_unused),
+    });
+    match runtime {
+        Ok(runtime) => Ok(Arc::new(runtime)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Takes away all that plugins do not need.
+fn confine(arguments: &Arguments) -> Result<Report> {
+    let identity = arguments.user.zip(arguments.group);
+    let mut limits = vec![Bound::Descriptors(MAX_DESCRIPTORS), Bound::CoreDump(0)];
+    if identity.is_some() {
+        limits.push(Bound::Processes(MAX_THREADS));
+    }
+    let confinement = Confinement {
+        bounds: Bounds {
+            limits,
+            niceness: Some(NICENESS),
+            oom_score: Some(OOM_SCORE),
+        },
+        identity: identity.map(|(user, group)| Identity::new(user, group)),
+        files: Some(FileAccess {
+            read: arguments.read.clone(),
+            write: arguments.write.clone(),
+        }),
+        system_calls: Some(SystemCalls {
+            threads: true,
+            files: !arguments.read.is_empty() || !arguments.write.is_empty(),
+            sockets: Sockets::None,
+        }),
+    };
+    confinement
+        .apply()
+        .context("failed to confine the process that runs plugins")
+}

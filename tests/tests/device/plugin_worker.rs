@@ -1,0 +1,198 @@
+//! The process that runs plugins: what it is left with, and what it costs others where it dies or hangs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use rustix::process::{Pid, Signal, kill_process};
+use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
+use tests::{Answer, Supervisor, children_of, guest, until};
+
+use crate::hostile_plugins::{CAPABILITIES, with_section};
+
+/// The user of the process, where the supervisor is root.
+const USER: &str = "1900065536";
+
+/// A device with the component that does what its path says, as the plugins `acme` and `other`.
+async fn device() -> (Supervisor, TempDir) {
+    let component = fs::read(guest("plugin_guests")).unwrap();
+    let needs = CAPABILITIES.map(|name| format!("{{ name = \"{name}\", reason = \"r\" }}"));
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("plugins")).unwrap();
+    let mut policy = String::new();
+    for name in ["acme", "other"] {
+        let manifest = format!(
+            "name = \"{name}\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\ncapabilities = [{}]\n\
+             [limits]\nwall_ms = 600000\n[[routes]]\nmethod = \"GET\"\npath = \"/v3/{name}/:what\"\n",
+            needs.join(", ")
+        );
+        let file = with_section(&component, "platform:manifest", manifest.as_bytes());
+        fs::write(folder.path().join(format!("plugins/{name}.wasm")), &file).unwrap();
+        policy.push_str(&format!(
+            "[plugins.{name}]\nsha256 = [\"{}\"]\ngrants = {CAPABILITIES:?}\nroutes = [\"/v3/{name}/*\"]\n\
+             limits = {{ wall_ms = 600000 }}\n",
+            hex::encode(Sha256::digest(&file))
+        ));
+    }
+    fs::write(folder.path().join("policy.toml"), policy).unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let device = Supervisor::on_wasm()
+        .argument("--plugin-dir")
+        .argument(path("plugins"))
+        .argument("--policy")
+        .argument(path("policy.toml"))
+        .start()
+        .await;
+    (device, folder)
+}
+
+/// The processes of this supervisor that run plugins.
+fn workers(device: &Supervisor) -> Vec<i32> {
+    let runs_plugins = |pid: &i32| {
+        let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        command.split(|byte| *byte == 0).nth(1) == Some(b"plugins")
+    };
+    let children = children_of(device.pid()).into_iter();
+    children.filter(runs_plugins).collect()
+}
+
+/// The one that is there, or is about to be.
+async fn worker(device: &Supervisor) -> i32 {
+    until("the process that runs plugins is there", || async {
+        match workers(device)[..] {
+            [one] => Ok(one),
+            ref others => Err(format!("{others:?}")),
+        }
+    })
+    .await
+}
+
+fn signal(pid: i32, signal: Signal) {
+    kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+}
+
+/// Has `acme` be called, and meanwhile something done to the process that runs it; answers what came of the call.
+async fn called_while(device: &Supervisor, meanwhile: impl AsyncFnOnce()) -> Answer {
+    let call = device.get("/v3/acme/sleep?ms=600000");
+    let meanwhile = async {
+        until("the call is under way", || async {
+            let plugins = device.json("/v3/plugins").await;
+            match plugins["plugins"][0]["calls"].as_u64() {
+                Some(1) => Ok(()),
+                _ => Err(plugins.to_string()),
+            }
+        })
+        .await;
+        meanwhile().await;
+    };
+    let (answer, ()) = tokio::join!(call, meanwhile);
+    answer
+}
+
+/// The process is another one, and plugins and the API answer.
+async fn goes_on(device: &Supervisor, before: i32) {
+    assert_eq!(device.get("/ping").await.status, 200);
+    assert_eq!(device.get("/v3/other/hello").await.text, "hello");
+    assert_eq!(device.get("/v3/acme/hello").await.text, "hello");
+    assert_ne!(worker(device).await, before);
+}
+
+fn assert_cut_short(answer: &Answer) {
+    assert_eq!(answer.status, 502, "{answer:?}");
+    let message = answer.json()["message"].as_str().unwrap().to_owned();
+    assert_eq!(
+        message,
+        "plugin `acme` was cut short: the process that runs it ended"
+    );
+}
+
+#[tokio::test]
+async fn h4_the_process_that_runs_plugins_has_no_rights() {
+    let (device, _folder) = device().await;
+    assert_eq!(device.get("/v3/acme/hello").await.text, "hello");
+    let pid = worker(&device).await;
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let fields: BTreeMap<&str, Vec<&str>> = status
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, values)| (name, values.split_whitespace().collect()))
+        .collect();
+    assert_eq!(fields["NoNewPrivs"], ["1"]);
+    assert_eq!(fields["Seccomp"], ["2"]);
+    for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
+        assert_eq!(fields[set], ["0000000000000000"], "{set}");
+    }
+    if rustix::process::geteuid().is_root() {
+        assert_eq!(fields["CapBnd"], ["0000000000000000"]);
+        assert_eq!(fields["Uid"], [USER; 4]);
+        assert_eq!(fields["Gid"], [USER; 4]);
+        assert_eq!(fields["Groups"], Vec::<&str>::new());
+    }
+    // Nothing of what the supervisor has open is open in it: neither its database nor its listeners.
+    let open = fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+    let open: Vec<PathBuf> = open
+        .map(|entry| fs::read_link(entry.unwrap().path()).unwrap())
+        .collect();
+    let internet = ["tcp", "tcp6", "udp", "udp6"]
+        .map(|family| fs::read_to_string(format!("/proc/{pid}/net/{family}")).unwrap_or_default());
+    for path in open {
+        let path = path.to_string_lossy().into_owned();
+        match path.strip_prefix("socket:[") {
+            Some(inode) => {
+                let inode = format!(" {} ", inode.trim_end_matches(']'));
+                let is_of_internet = internet.iter().any(|table| table.contains(&inode));
+                assert!(!is_of_internet, "{path}");
+            }
+            // The first memories of components, of which instances have copies.
+            None => assert!(
+                path.starts_with("anon_inode:")
+                    || path.starts_with("/memfd:wasm-memory-image")
+                    || path == "/dev/null",
+                "{path}"
+            ),
+        }
+    }
+    let log = device.log();
+    assert!(!log.contains("lacks walls"), "{log}");
+}
+
+#[tokio::test]
+async fn h4_a_process_of_plugins_that_dies_is_started_again_and_its_calls_are_502s_that_name_the_plugin()
+ {
+    let (device, _folder) = device().await;
+    let before = worker(&device).await;
+    let answer = called_while(&device, async || signal(before, Signal::KILL)).await;
+    assert_cut_short(&answer);
+    goes_on(&device, before).await;
+    // Whoever killed it, the plugin is not to blame.
+    let plugins = device.json("/v3/plugins").await;
+    assert_eq!(plugins["plugins"][0]["failures"], 0);
+}
+
+#[tokio::test]
+async fn h4_a_process_of_plugins_that_hangs_is_started_again() {
+    let (device, _folder) = device().await;
+    let before = worker(&device).await;
+    let answer = called_while(&device, async || {
+        signal(before, Signal::STOP);
+        assert_eq!(device.get("/ping").await.status, 200);
+    })
+    .await;
+    assert_cut_short(&answer);
+    goes_on(&device, before).await;
+}
+
+#[tokio::test]
+async fn h4_the_process_that_runs_plugins_ends_with_its_supervisor() {
+    let (mut device, _folder) = device().await;
+    let pid = worker(&device).await;
+    device.kill().await;
+    until("the process is gone", || async {
+        match fs::read_to_string(format!("/proc/{pid}/stat")) {
+            Ok(stat) if !stat.contains(") Z ") => Err(stat),
+            _ => Ok(()),
+        }
+    })
+    .await;
+}

@@ -1,0 +1,136 @@
+//! The walls behind the sandbox: who is told which are missing, and what the policy makes of that.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+use tests::{Supervisor, distribution, guest, service, target, until};
+
+fn hello(component: &Path) -> Value {
+    let ticks = json!({"command": ["tick"]});
+    target(1, &[service("web", component, &ticks)])
+}
+
+async fn process(device: &Supervisor, name: &str) -> Option<Value> {
+    let report = device.json("/v3/plugins").await;
+    let processes = report["confinement"]["processes"].as_array().unwrap();
+    let mut found = processes.iter();
+    let found = found.find(|process| process["process"].as_str().unwrap().starts_with(name));
+    found.cloned()
+}
+
+fn missing(process: &Value) -> Vec<&str> {
+    let missing = process["missing"].as_array().unwrap().iter();
+    missing.map(|wall| wall["wall"].as_str().unwrap()).collect()
+}
+
+/// A program that runs the supervisor where there are no users but root, as in a container without rights.
+fn without_users(folder: &Path) -> PathBuf {
+    let program = folder.join("supervisor");
+    let text = format!(
+        "#!/bin/sh\nexec unshare --user --map-root-user {} \"$@\"\n",
+        distribution().join("bin/supervisor").display()
+    );
+    fs::write(&program, text).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    program
+}
+
+/// The component under a digest that nothing was compiled of before.
+fn stamped(component: &Path, folder: &Path) -> PathBuf {
+    // An empty custom section, named by the time.
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap();
+    let name = format!("{:032x}", now.as_nanos());
+    let file = folder.join(format!("{name}.wasm"));
+    let mut wasm = fs::read(component).unwrap();
+    wasm.extend([0, 33, 32]);
+    wasm.extend(name.as_bytes());
+    fs::write(&file, wasm).unwrap();
+    file
+}
+
+#[tokio::test]
+async fn item4_a_missing_wall_is_told_and_refused_where_the_policy_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = folder.path().join("policy.toml");
+    let shipped = fs::read_to_string(distribution().join("policy.toml")).unwrap();
+    let require = |required: bool| {
+        let text = format!("require_confinement = {required}\n{shipped}");
+        fs::write(folder.path().join("new"), text).unwrap();
+        fs::rename(folder.path().join("new"), &policy).unwrap();
+    };
+    require(false);
+    let device = Supervisor::on_wasm()
+        .program(without_users(folder.path()))
+        .argument("--policy")
+        .argument(policy.display().to_string())
+        .start()
+        .await;
+    let component = stamped(&guest("guest"), folder.path());
+    device.set_target(&hello(&component)).await;
+    device.until_applied().await;
+    for name in ["compiler", "service"] {
+        let process = process(&device, name).await.unwrap();
+        assert!(missing(&process).contains(&"user"), "{process}");
+        for wall in ["capabilities", "no-new-privileges", "bounds"] {
+            let in_force = process["inForce"].to_string();
+            assert!(in_force.contains(wall), "{wall}: {process}");
+        }
+    }
+    let log = device.log();
+    for said in [
+        "walls around the compiler are missing here: user (",
+        "runs without walls that are missing here: ",
+    ] {
+        assert!(log.contains(said), "{said}: {log}");
+    }
+    assert!(!is_required(&device).await);
+
+    // What runs goes on; what is started next, and what is compiled, is held to it.
+    require(true);
+    assert!(is_required(&device).await);
+    let another = stamped(&guest("guest"), folder.path());
+    device.set_target(&hello(&another)).await;
+    let refused = "the policy requires walls that are missing here: user (";
+    until("it to be refused", || async {
+        let log = device.log();
+        match log.contains(refused) {
+            true => Ok(()),
+            false => Err(log),
+        }
+    })
+    .await;
+    require(false);
+    device.until_applied().await;
+}
+
+#[tokio::test]
+async fn item4_walls_that_stand_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let device = Supervisor::on_wasm().start().await;
+    let component = stamped(&guest("guest"), folder.path());
+    device.set_target(&hello(&component)).await;
+    device.until_applied().await;
+    for name in ["compiler", "service"] {
+        let process = process(&device, name).await.unwrap();
+        for wall in [
+            "user",
+            "capabilities",
+            "no-new-privileges",
+            "bounds",
+            "system-calls",
+        ] {
+            let in_force = process["inForce"].to_string();
+            assert!(in_force.contains(wall), "{wall}: {process}");
+        }
+    }
+}
+
+async fn is_required(device: &Supervisor) -> bool {
+    let report = device.json("/v3/plugins").await;
+    report["confinement"]["required"].as_bool().unwrap()
+}
