@@ -198,11 +198,23 @@ impl Client {
         }
     }
 
-    /// The user gives the lock back once the device can do nothing but wait for that.
+    /// The user gives the lock back once the device can do nothing but wait for that. A kill at the same moment may have
+    /// left a copy in which it is still held: then it is given back again.
     async fn give_lock_back(&mut self, device: &Device, story: &Story) {
-        let Some(lock) = story.lock.as_ref().filter(|_| !self.lock_is_released) else {
+        let Some(lock) = story.lock.as_ref() else {
             return;
         };
+        if !self.lock_is_released {
+            self.wait_for_lock(device, story).await;
+        }
+        self.lock_is_released = true;
+        let file = device.image.locks().join(&lock.folder).join("updates.lock");
+        if std::fs::read(&file).is_ok_and(|held| held == b"a user's") {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+
+    async fn wait_for_lock(&self, device: &Device, story: &Story) {
         let settled_or_locked = |status: &DeviceStatus| {
             let mut waits = status.waiting_on.iter();
             !status.applying || waits.any(|reason| reason.contains("Lockfile"))
@@ -213,11 +225,6 @@ impl Client {
             let app = app.to_string();
             let of_app = disturbed.iter().find(|(_, of)| **of == app);
             assert_eq!(of_app, None, "it is locked");
-        }
-        self.lock_is_released = true;
-        let file = device.image.locks().join(&lock.folder).join("updates.lock");
-        if std::fs::read(&file).is_ok_and(|held| held == b"a user's") {
-            std::fs::remove_file(file).unwrap();
         }
     }
 
