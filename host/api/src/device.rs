@@ -219,7 +219,7 @@ pub struct PluginTally {
 pub struct Confinement {
     /// Whether the policy refuses to start such a process where a wall is missing.
     pub required: bool,
-    /// The compiler as it last ran, and each service on the wasm engine that runs.
+    /// The compiler as it last ran, the processes of plugins, and each service on the wasm engine that runs.
     pub processes: Vec<ConfinedProcess>,
 }
 
@@ -227,7 +227,7 @@ pub struct Confinement {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfinedProcess {
-    /// `compiler`, or `service` with the name of its container.
+    /// `compiler`, `plugins`, `plugins with` and their folders, or `service` with the name of its container.
     pub process: String,
     /// The walls that stand.
     pub in_force: Vec<String>,

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use confinement::Report;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use plugin_protocol::{FolderView, GuestCode, GuestRuntime};
@@ -22,7 +23,7 @@ use plugin::RemoteCode;
 use supervision::Worker;
 
 /// What workers are started with.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct WorkerConfig {
     /// The program `supervisor-wasm`.
     pub program: PathBuf,
@@ -30,6 +31,17 @@ pub struct WorkerConfig {
     pub slots: usize,
     /// The memory of all instances of one worker together, in bytes.
     pub memory: usize,
+    /// Whether none runs plugins where a wall around it is missing; asked each time that one is started. May block.
+    pub requires_confinement: Arc<dyn Fn() -> bool + Send + Sync>,
+}
+
+/// A worker's process, and the walls around it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerWalls {
+    /// The folders that it can reach.
+    pub folders: Vec<PathBuf>,
+    /// As it found them.
+    pub walls: Report,
 }
 
 /// A runtime in processes without rights: one for all plugins without folders, and one for those of the same folders,
@@ -58,6 +70,15 @@ impl WorkerRuntime {
                 memory: AtomicUsize::new(memory),
             }),
         }
+    }
+}
+
+impl WorkerRuntime {
+    /// The walls around each process that is there, or was last.
+    #[must_use]
+    pub fn walls(&self) -> Vec<WorkerWalls> {
+        let workers = self.shared.workers();
+        workers.iter().filter_map(|worker| worker.walls()).collect()
     }
 }
 

@@ -21,5 +21,5 @@ mod notes;
 mod wire;
 mod worker;
 
-pub use host::{WorkerConfig, WorkerRuntime};
+pub use host::{WorkerConfig, WorkerRuntime, WorkerWalls};
 pub use worker::{Assignment, serve};

@@ -70,7 +70,8 @@ fn of_folders(configuration: &Configuration) -> Result<Value> {
         sandbox::Limits::of_board(memory_of_board()),
     )?;
     let rule = walls::rule(configuration);
-    let cache = cache.requiring_confinement(move || rule.is_required());
+    let of_compiler = rule.clone();
+    let cache = cache.requiring_confinement(move || of_compiler.is_required());
     let mut configuration = configuration.clone();
     configuration.state_dir = scratch.path().to_owned();
     let board = Board::read(&configuration.device_type, &configuration.host_root);
@@ -82,7 +83,7 @@ fn of_folders(configuration: &Configuration) -> Result<Value> {
             &configuration,
             &Host::new(&configuration),
             cache,
-            run::plugin_runtime(&configuration),
+            run::plugin_runtime(&configuration, rule),
             run::PluginParts {
                 data: Arc::new(Idle),
                 device: Arc::new(NotRunning(board)),

@@ -12,7 +12,7 @@ use model::compose::{DeviceFacts as ServiceFacts, HostFacts};
 use os::Firewall;
 use plugin_protocol::GuestRuntime;
 use plugin_worker::{WorkerConfig, WorkerRuntime};
-use plugins::PluginsConfig;
+use plugins::{ConfinementRule, PluginsConfig};
 use reconcile::{Limits, Moments, Reconciler, ReconcilerConfig};
 use store::{Opened, Store};
 use tokio::signal::unix::{SignalKind, signal};
@@ -235,8 +235,10 @@ impl Parts {
         };
         let has_docker = engines::has_docker(&engines);
 
+        let plugin_runtime = plugin_runtime(configuration, rule.clone());
         let walls = Walls {
             rule,
+            plugins: plugin_runtime.clone(),
             cache: cache.clone(),
             engines: engines.clone(),
         };
@@ -328,7 +330,7 @@ impl Parts {
             configuration,
             host,
             cache,
-            plugin_runtime(configuration),
+            plugin_runtime,
             PluginParts {
                 data: Arc::new(PluginData::new(store.clone())),
                 device: device.clone(),
@@ -377,11 +379,15 @@ pub(crate) struct PluginParts {
 }
 
 /// Where plugins run: in a process of their own, without rights. Runs in a tokio runtime.
-pub(crate) fn plugin_runtime(configuration: &Configuration) -> Arc<dyn GuestRuntime> {
+pub(crate) fn plugin_runtime(
+    configuration: &Configuration,
+    rule: Arc<ConfinementRule>,
+) -> Arc<WorkerRuntime> {
     Arc::new(WorkerRuntime::start(WorkerConfig {
         program: configuration.wasm_program.clone(),
         slots: plugins::DEFAULT_SLOTS,
         memory: plugins::memory_of_board(memory_of_board()),
+        requires_confinement: Arc::new(move || rule.is_required()),
     }))
 }
 

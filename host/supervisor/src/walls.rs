@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use api::{ConfinedProcess, Confinement, MissingWall};
 use engine::Engines;
+use plugin_worker::{WorkerRuntime, WorkerWalls};
 use plugins::ConfinementRule;
 use sandbox::Cache;
 
@@ -20,6 +21,7 @@ pub(crate) fn rule(configuration: &Configuration) -> Arc<ConfinementRule> {
 /// Those who know which walls stand.
 pub(crate) struct Walls {
     pub(crate) rule: Arc<ConfinementRule>,
+    pub(crate) plugins: Arc<WorkerRuntime>,
     pub(crate) cache: Cache,
     pub(crate) engines: Engines,
 }
@@ -34,6 +36,15 @@ impl Walls {
             .map(|walls| process("compiler".to_owned(), walls))
             .into_iter()
             .collect();
+        for WorkerWalls { folders, walls } in self.plugins.walls() {
+            let folders = folders.iter().map(|folder| folder.display().to_string());
+            let folders: Vec<String> = folders.collect();
+            let name = match &folders[..] {
+                [] => "plugins".to_owned(),
+                folders => format!("plugins with {}", folders.join(", ")),
+            };
+            processes.push(process(name, walls));
+        }
         for engine in self.engines.all() {
             // An engine that does not answer says so elsewhere.
             for service in engine.confined_services().await.unwrap_or_default() {

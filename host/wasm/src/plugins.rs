@@ -72,12 +72,13 @@ fn work(arguments: &Arguments) -> Result<()> {
             Ok(walls) => (walls, guests(arguments)),
             Err(error) => (Report::default(), Err(format!("{error:#}"))),
         };
-        let served = plugin_worker::serve(Assignment {
+        // On a thread that runs tasks itself, so that what it begins need not wake another.
+        let served = tokio::spawn(plugin_worker::serve(Assignment {
             notes,
             walls,
             runtime: guests,
-        });
-        Ok(served.await?)
+        }));
+        Ok(served.await??)
     })
 }
 

@@ -12,7 +12,9 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http_body_util::BodyExt;
+use plugin_protocol::GuestRuntime;
 use plugin_runtime::{Resources, Runtime};
+use plugin_worker::{WorkerConfig, WorkerRuntime};
 use plugins::{CallerScope, DEFAULT_SLOTS, Found, Identity, Plugins, PluginsConfig};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -27,6 +29,8 @@ const PATH: &str = "/v2/device/name";
 /// Another plugin's.
 const OTHER: &str = "/v2/device/tags";
 const CALLS: usize = 3000;
+/// Of all instances together, in bytes.
+const MEMORY: usize = 128 << 20;
 /// Time for a spare to be made ready, and a used instance to be thrown away; many times what it takes.
 const BREATH: Duration = Duration::from_micros(250);
 const HTTP_TIME: Duration = Duration::from_secs(4);
@@ -34,14 +38,26 @@ const HTTP_TIME: Duration = Duration::from_secs(4);
 pub(crate) async fn measure() -> Result<Section> {
     let mut section = Section::new("A plugin call beside a native handler");
     let native = native_router();
-    let ready = PluginHost::start(DEFAULT_SLOTS).await?;
+    let ready = PluginHost::start(in_process(DEFAULT_SLOTS)?).await?;
     // Spares take half of the pool at most. Of two slots that is one, which the plugin called last has.
-    let fresh = PluginHost::start(2).await?;
+    let fresh = PluginHost::start(in_process(2)?).await?;
+    let on_device = PluginHost::start(in_worker()).await?;
 
     for (what, router, before, aim) in [
-        ("on a ready spare", ready.router(), None, "5 us at p50"),
         (
-            "on an instance made for it",
+            "on a ready spare, in process",
+            ready.router(),
+            None,
+            "5 us at p50",
+        ),
+        (
+            "on a ready spare, in the process of plugins",
+            on_device.router(),
+            None,
+            "45 us at p50",
+        ),
+        (
+            "on an instance made for it, in process",
             fresh.router(),
             Some(OTHER),
             "15 us at p50 (25 where the kernel has no PAGEMAP_SCAN)",
@@ -51,7 +67,7 @@ pub(crate) async fn measure() -> Result<Section> {
         let alternating = tokio::spawn(alternate(router, native.clone(), before));
         let (plugin, beside) = alternating.await??;
         section.add(
-            format!("call {what}, in process"),
+            format!("call {what}"),
             format!(
                 "{} at p50, {} at p99 ({} and {})",
                 added(plugin.p50(), beside.p50()),
@@ -68,7 +84,7 @@ pub(crate) async fn measure() -> Result<Section> {
         );
     }
 
-    let (plugin_server, native_server) = (serve(ready.router()).await?, serve(native).await?);
+    let (plugin_server, native_server) = (serve(on_device.router()).await?, serve(native).await?);
     for (what, pause, aim) in [
         ("250 us after another", BREATH, "10 us at p50"),
         ("right after another", Duration::ZERO, ""),
@@ -77,7 +93,7 @@ pub(crate) async fn measure() -> Result<Section> {
         let plugin = paced_load(plugin_server, PATH, 1, HTTP_TIME, pause).await?;
         let (beside, plugin) = (beside.latencies, plugin.latencies);
         section.add(
-            format!("call over HTTP, keep-alive, {what}"),
+            format!("call over HTTP, in the process of plugins, keep-alive, {what}"),
             format!(
                 "{} at p50, {} at p99 ({} and {})",
                 added(plugin.p50(), beside.p50()),
@@ -147,6 +163,26 @@ fn native_router() -> Router {
     Router::new().route(PATH, get(answer))
 }
 
+/// Plugins in this process.
+fn in_process(slots: usize) -> Result<Arc<dyn GuestRuntime>> {
+    let runtime = Runtime::new(Resources {
+        slots,
+        memory: MEMORY,
+        return_memory: None,
+    })?;
+    Ok(Arc::new(runtime))
+}
+
+/// Plugins where they are on a device.
+fn in_worker() -> Arc<dyn GuestRuntime> {
+    Arc::new(WorkerRuntime::start(WorkerConfig {
+        program: distribution().join("bin/supervisor-wasm"),
+        slots: DEFAULT_SLOTS,
+        memory: MEMORY,
+        requires_confinement: Arc::new(|| false),
+    }))
+}
+
 async fn serve(router: Router) -> Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
@@ -161,7 +197,7 @@ struct PluginHost {
 }
 
 impl PluginHost {
-    async fn start(slots: usize) -> Result<Self> {
+    async fn start(runtime: Arc<dyn GuestRuntime>) -> Result<Self> {
         let dist = distribution();
         let folders = tempfile::tempdir()?;
         let cache = sandbox::Cache::new(
@@ -170,13 +206,8 @@ impl PluginHost {
             sandbox::Limits::default(),
         )?;
         let store = store::Store::open(&folders.path().join("store"))?.store;
-        let runtime = Runtime::new(Resources {
-            slots,
-            memory: 128 << 20,
-            return_memory: None,
-        })?;
         let plugins = Plugins::start(PluginsConfig {
-            runtime: Arc::new(runtime),
+            runtime,
             plugin_dirs: vec![dist.join("plugins")],
             policy: dist.join("policy.toml"),
             stock_plugins: dist.join("stock-plugins.toml"),

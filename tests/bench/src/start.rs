@@ -60,6 +60,22 @@ pub(crate) async fn measure() -> Result<Section> {
         "",
         "15 MiB (the reference system: 120)",
     );
+    for pid in tests::children_of(i32::try_from(device.pid()?)?) {
+        let command = std::fs::read(format!("/proc/{pid}/cmdline"))?;
+        if command.split(|byte| *byte == 0).nth(1) == Some(b"plugins") {
+            let worker = memory(u32::try_from(pid)?)?;
+            section.add(
+                "resident memory of the process that runs plugins",
+                format!(
+                    "{} ({} of it anonymous)",
+                    mebibytes(worker.resident),
+                    mebibytes(worker.anonymous)
+                ),
+                "",
+                "24 MiB with the supervisor",
+            );
+        }
+    }
     for pid in services_of(&device.state()) {
         let service = memory(u32::try_from(pid)?)?;
         section.add(

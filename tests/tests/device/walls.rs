@@ -73,7 +73,7 @@ async fn item4_a_missing_wall_is_told_and_refused_where_the_policy_says_so() {
     let component = stamped(&guest("guest"), folder.path());
     device.set_target(&hello(&component)).await;
     device.until_applied().await;
-    for name in ["compiler", "service"] {
+    for name in ["compiler", "plugins", "service"] {
         let process = process(&device, name).await.unwrap();
         assert!(missing(&process).contains(&"user"), "{process}");
         for wall in ["capabilities", "no-new-privileges", "bounds"] {
@@ -115,7 +115,7 @@ async fn item4_walls_that_stand_are_told() {
     let component = stamped(&guest("guest"), folder.path());
     device.set_target(&hello(&component)).await;
     device.until_applied().await;
-    for name in ["compiler", "service"] {
+    for name in ["compiler", "plugins", "service"] {
         let process = process(&device, name).await.unwrap();
         for wall in [
             "user",

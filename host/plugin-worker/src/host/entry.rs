@@ -8,8 +8,9 @@ use plugin_protocol::{HostCalls, InstanceId, Serving};
 
 use super::lock;
 
-/// How many questions of one plugin are under way at a time.
-const ASKS: usize = 128;
+/// How many questions of one plugin are under way at a time: twice as many as a worker asks, since those that it has given
+/// up end a little later here.
+const ASKS: usize = 256;
 /// How many instances of a plugin are told apart that have called the host while they served one call. There is one.
 const INSTANCES_OF_CALL: usize = 8;
 
@@ -65,7 +66,7 @@ impl PluginEntry {
         record.serving.clone()
     }
 
-    /// Takes a place for a question; none where all are taken, which a worker that keeps to the rules does not come to.
+    /// Takes a place for a question; none where all are taken.
     pub(super) fn place(self: &Arc<Self>) -> Option<Place> {
         let taken = self.asks.fetch_add(1, SeqCst);
         let place = Place(Arc::clone(self));

@@ -83,8 +83,12 @@ impl Served {
                 if self.instances.len() >= INSTANCES {
                     return Err(invalid(format!("more than {INSTANCES} instances")));
                 }
-                let place = entry.place();
-                let place = place.ok_or_else(|| invalid("too many questions at a time".into()))?;
+                let Some(place) = entry.place() else {
+                    let answer = Err("it asks the host for too much at a time".to_owned());
+                    // Where no answer fits either, whoever asked waits until its time is over.
+                    let _ = self.answers.try_send(HostAnswer { id, answer });
+                    return Ok(());
+                };
                 let serving = entry.serving(call, instance);
                 let calls = self.instances.entry((plugin, instance));
                 let calls = calls.or_insert_with(|| InstanceCalls {

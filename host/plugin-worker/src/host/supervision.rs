@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
+use confinement::Report;
 use plugin_protocol::{FolderView, PATIENCE};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
@@ -14,7 +15,7 @@ use super::host_calls::{self, Registry};
 use super::plugin::Loadable;
 use super::process::{self, Process};
 use super::session::{Lease, Session};
-use super::{WorkerConfig, lock};
+use super::{WorkerConfig, WorkerWalls, lock};
 use crate::wire::{Question, Reply};
 
 /// How often a worker that has something to do is asked whether it is there.
@@ -41,6 +42,8 @@ pub(super) struct Worker {
     pub(super) registry: Arc<Registry>,
     /// The plugins that are loaded again with each process.
     pub(super) plugins: Mutex<HashMap<u64, Weak<Loadable>>>,
+    /// Those around its latest process.
+    walls: Mutex<Option<Report>>,
     /// Why there is no process.
     problem: Mutex<Option<String>>,
     keeping: Mutex<Option<JoinHandle<()>>>,
@@ -61,6 +64,7 @@ impl Worker {
             wanted: Arc::default(),
             registry: Arc::default(),
             plugins: Mutex::default(),
+            walls: Mutex::default(),
             problem: Mutex::default(),
             keeping: Mutex::default(),
         });
@@ -137,6 +141,15 @@ impl Worker {
         lock(&self.problem).clone()
     }
 
+    pub(super) fn walls(&self) -> Option<WorkerWalls> {
+        let walls = lock(&self.walls).clone()?;
+        let folders = self.folders.iter();
+        Some(WorkerWalls {
+            folders: folders.map(|folder| folder.host.clone()).collect(),
+            walls,
+        })
+    }
+
     async fn start_process(&self) -> Result<Process> {
         static LATEST: AtomicU64 = AtomicU64::new(0);
         let generation = LATEST.fetch_add(1, Ordering::SeqCst) + 1;
@@ -145,7 +158,20 @@ impl Worker {
             memory,
             ..self.config.clone()
         };
-        process::start(&config, &self.folders, generation).await
+        let process = process::start(&config, &self.folders, generation).await?;
+        let missing = process.walls.missing_in_words();
+        *lock(&self.walls) = Some(process.walls.clone());
+        if !missing.is_empty() {
+            let required = Arc::clone(&config.requires_confinement);
+            let required = tokio::task::spawn_blocking(move || required()).await;
+            if required.unwrap_or(true) {
+                return Err(Error::other(format!(
+                    "the policy requires walls that are missing here: {missing}; `require_confinement = false` in the \
+                     policy does without"
+                )));
+            }
+        }
+        Ok(process)
     }
 
     /// Has the plugins loaded into a process that has just begun.
@@ -242,7 +268,9 @@ async fn keep(worker: Weak<Worker>, wanted: Option<Arc<Demand>>) {
                 }
             }
             Err(error) => {
-                tracing::error!("the process that runs plugins does not start: {error}");
+                let problem = format!("the process that runs plugins does not start: {error}");
+                tracing::error!("{problem}");
+                *lock(&of.problem) = Some(problem);
                 error.to_string()
             }
         };

@@ -353,6 +353,7 @@ impl Setup {
                 program: program("supervisor-wasm"),
                 slots,
                 memory,
+                requires_confinement: Arc::new(|| false),
             }))
         };
         let config = PluginsConfig {
