@@ -15,7 +15,7 @@ use signed_targets::{Allowances, MOST_BYTES, SignedText, Statement, Unsignable};
 use crate::arguments::sign::Sign;
 use crate::ask;
 use crate::cloud::Cloud;
-use crate::commands::{releases, signing_key};
+use crate::commands::{releases, signing_key, variables};
 use crate::deploy::compose::Composition;
 use crate::failure::{Failure, Result};
 use crate::output::Output;
@@ -43,7 +43,14 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, sign: Sign) -> Result<()
         fleet.uuid, release.commit
     );
     let state: Value = cloud.get(&address).await?;
-    let target = target(&state, &fleet.uuid)?;
+    // The cloud's vendor chooses how names of settings begin, and so do the devices of that vendor.
+    let mut prefixes = variables::prefixes(cloud).await?.into_iter();
+    let branding = Branding {
+        env_prefix: prefixes.next().unwrap_or_default(),
+        aliases: prefixes.collect(),
+        ..Branding::default()
+    };
+    let target = target(&state, &fleet.uuid, &branding)?;
     let app = target
         .apps
         .values()
@@ -90,12 +97,11 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, sign: Sign) -> Result<()
 }
 
 /// What the cloud says that devices of the fleet are to run.
-fn target(state: &Value, fleet: &str) -> Result<TargetState> {
+fn target(state: &Value, fleet: &str, branding: &Branding) -> Result<TargetState> {
     let failed = || Failure::failed("the cloud's answer is no target that devices would take");
     // The state of any device of a fleet is found by the fleet's uuid.
     let uuid = fleet.parse().map_err(|error| failed().because(error))?;
-    TargetState::from_cloud_json(state, &uuid, &Branding::default())
-        .map_err(|error| failed().because(error))
+    TargetState::from_cloud_json(state, &uuid, branding).map_err(|error| failed().because(error))
 }
 
 fn allowances(sign: &Sign, now: Timestamp) -> Result<Allowances> {

@@ -14,7 +14,7 @@ fn app() -> TargetApp {
     let release = json!({ "id": 2, "services": { "web": service }, "volumes": { "data": {} } });
     let app = json!({ "id": 1, "name": "pump", "class": "fleet", "releases": { "c1": release } });
     let state = json!({ UUID: { "name": "pump", "config": {}, "apps": { UUID: app } } });
-    let target = target(&state, UUID).unwrap();
+    let target = target(&state, UUID, &Branding::default()).unwrap();
     target.apps.into_values().next().unwrap()
 }
 
