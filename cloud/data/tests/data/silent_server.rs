@@ -20,7 +20,9 @@ async fn on_the_way(test: impl AsyncFn(&Way, &Database)) {
             .with_statement_timeout(Duration::from_secs(1));
         // Longer than a statement and its grace.
         options.devices.wait = Duration::from_secs(8);
-        let database = Database::open(way.address(), &options).await.unwrap();
+        let database = Database::open(way.address(), &options)
+            .await
+            .expect("a database");
         test(&way, &database).await;
     })
     .await;
@@ -30,7 +32,7 @@ async fn on_the_way(test: impl AsyncFn(&Way, &Database)) {
 async fn answers(way: &Way, database: &Database) {
     way.set(Traffic::Flows);
     let rows = timeout(DEADLINE, database.rows(&sql(NUMBER))).await;
-    assert_eq!(rows.expect("a place in the pool").unwrap().len(), 1);
+    assert_eq!(rows.expect("a place in the pool").expect("rows").len(), 1);
 }
 
 #[tokio::test]

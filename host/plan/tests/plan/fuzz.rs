@@ -218,7 +218,7 @@ fn refused(errors: &TargetErrors) -> Result<(), TestCaseError> {
 }
 
 fn planned(target: &TargetState) -> Result<(), TestCaseError> {
-    let resolved = || resolve(target, &facts(), &Keys).expect("keys");
+    let resolved = || resolve(target, &facts(), &Keys).unwrap();
     let Resolved {
         desired,
         warnings,
