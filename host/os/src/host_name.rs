@@ -6,7 +6,10 @@ use crate::OsError;
 const LONGEST: usize = 64;
 
 /// What every part of the system takes as a static host name. Finer rules are the caller's.
-pub(crate) fn check(name: &str) -> Result<(), OsError> {
+///
+/// # Errors
+/// [`OsError::InvalidHostName`].
+pub fn check(name: &str) -> Result<(), OsError> {
     let is_label = |label: &str| {
         !label.is_empty()
             && !label.starts_with('-')

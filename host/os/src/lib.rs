@@ -22,6 +22,7 @@ pub use config_json::{ConfigJson, ConfigJsonError};
 pub use dbus::{DBus, system_bus_below};
 pub use error::OsError;
 pub use firewall::{Firewall, FirewallError, FirewallRules};
+pub use host_name::check as check_host_name;
 pub use host_os::{HostOs, UnitState};
 pub use journal::{Journal, JournalError, JournalOptions, JournalReader};
 pub use rehearsal::{Action, Rehearsal};

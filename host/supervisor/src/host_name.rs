@@ -36,6 +36,8 @@ impl HostName {
     /// `config.json` first: a host that is cut off in between gets the name at its next start. Where the
     /// running system does not take the name, `config.json` has the one before again.
     async fn rename(&self, name: String) -> anyhow::Result<()> {
+        // What is no name would stay in `config.json` where the power goes before the system refuses it.
+        os::check_host_name(&name)?;
         let (config, wanted) = (self.host.config_json.clone(), name.clone());
         let update = move |value: Option<Value>| {
             config.update(|map| match value {
@@ -99,6 +101,7 @@ fn read(file: &Path) -> io::Result<Option<String>> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::MetadataExt as _;
     use std::sync::Arc;
 
     use os::{ConfigJson, DBus, HostOs, Rehearsal};
@@ -129,10 +132,28 @@ mod tests {
         assert_eq!(name.get().await.unwrap().as_deref(), Some("gate-1"));
         let read = |path| serde_json::from_slice::<Value>(&fs::read(path).unwrap()).unwrap();
         assert_eq!(read(&config), json!({"hostname": "gate-1", "uuid": "7"}));
+    }
 
-        let refused = name.set("gate 2".to_owned()).await.unwrap_err();
-        assert!(matches!(refused, HostNameError::Invalid(_)), "{refused}");
-        assert_eq!(read(&config), json!({"hostname": "gate-1", "uuid": "7"}));
+    #[tokio::test]
+    async fn l1_what_is_no_name_never_reaches_config_json() {
+        let root = tempfile::tempdir().unwrap();
+        let name = host_name(root.path(), Arc::new(Rehearsal::new(root.path())));
+        let config = root.path().join("config.json");
+        fs::write(&config, r#"{"hostname":"gate-1"}"#).unwrap();
+        // It is replaced with each change, also with one that is undone.
+        let file = || fs::metadata(&config).unwrap().ino();
+        let before = file();
+        for wrong in [
+            "gate 2".to_owned(),
+            "a\nb".to_owned(),
+            "a".repeat(900 << 10),
+        ] {
+            let refused = name.set(wrong).await.unwrap_err();
+            assert!(matches!(refused, HostNameError::Invalid(_)), "{refused}");
+            assert_eq!(file(), before);
+        }
+        name.set("gate-2".to_owned()).await.unwrap();
+        assert_ne!(file(), before);
     }
 
     #[tokio::test]

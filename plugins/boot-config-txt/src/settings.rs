@@ -15,7 +15,7 @@ pub(crate) const REPEATED: [&str; 5] = [
 ];
 
 /// Keys that decide what is booted: a device that follows a wrong one is lost to whoever could put it right.
-const FORBIDDEN: [&str; 11] = [
+const FORBIDDEN: [&str; 19] = [
     "disable_commandline_tags",
     "cmdline",
     "kernel",
@@ -27,6 +27,16 @@ const FORBIDDEN: [&str; 11] = [
     "device_tree_address",
     "init_emmc_clock",
     "avoid_safe_mode",
+    // Where the firmware looks for all of them, what it is itself, and what runs before the kernel.
+    "os_prefix",
+    "overlay_prefix",
+    "start_file",
+    "fixup_file",
+    "armstub",
+    "device_tree",
+    "auto_initramfs",
+    // Another file, of which nothing is known here.
+    "include",
 ];
 
 /// What the firmware reads of a line, in bytes.
@@ -141,6 +151,28 @@ mod tests {
         let longest = "x".repeat(LINE - "a=".len());
         assert!(values("a", &longest).is_ok());
         assert!(values("a", &format!("{longest}x")).is_err());
+    }
+
+    #[test]
+    fn l4_what_decides_what_is_booted_is_not_the_targets_to_say() {
+        for key in [
+            "kernel",
+            "cmdline",
+            "initramfs",
+            "auto_initramfs",
+            "os_prefix",
+            "OVERLAY_PREFIX",
+            "armstub",
+            "start_file",
+            "fixup_file",
+            "device_tree",
+            "include",
+        ] {
+            assert!(is_forbidden(key), "{key}");
+        }
+        for key in ["gpu_mem", "dtoverlay", "device_tree_param", "start_x"] {
+            assert!(!is_forbidden(key), "{key}");
+        }
     }
 
     #[test]
