@@ -5,6 +5,7 @@
 //! connection  by listener, by peer          LISTENER_CONNECTIONS, PEER_CONNECTIONS
 //! head        its time, its length          HEAD_WITHIN, BUFFER
 //! body        bytes, values, time           SMALL_…, LARGE_…, SEND_WITHIN, TURN_WITHIN
+//! turn        of a client that sends many   LONG_TURN
 //! answer      while nothing of it is read   UNREAD_FOR, STREAM_UNREAD_FOR
 //! log         lines a second                REFUSED_LINES, OTHER_LINES
 //! streams     readers                       MAX_READERS of `events.rs` and `v2/local_logs.rs`
@@ -58,6 +59,8 @@ pub(crate) const UNREAD_FOR: Duration = if cfg!(test) {
 /// The same for an answer of which nobody knows how long it will be: logs, events (device behaviour 1.0,
 /// "Socket timeout").
 pub(crate) const STREAM_UNREAD_FOR: Duration = Duration::from_secs(15 * 60);
+/// How long an answer takes to make after which the connection lets others go first.
+pub(crate) const LONG_TURN: Duration = Duration::from_millis(1);
 /// What is left unread of a body is read and dropped for so long, and so much of it, in bytes.
 pub(crate) const REST_FOR: Duration = Duration::from_secs(5);
 pub(crate) const REST_UP_TO: usize = 64 << 20;

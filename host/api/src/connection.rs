@@ -6,6 +6,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -22,7 +23,7 @@ use tokio::sync::{OnceCell, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::bounds::{BUFFER, HEAD_WITHIN, KERNEL_BUFFER, STREAM_UNREAD_FOR};
+use crate::bounds::{BUFFER, HEAD_WITHIN, KERNEL_BUFFER, LONG_TURN, STREAM_UNREAD_FOR};
 use crate::device::Request;
 use crate::listener::{KeylessAccess, LocalModeAuth, LocalModeProcesses};
 use crate::peer_process;
@@ -139,7 +140,12 @@ pub(crate) async fn serve(
         async move {
             let mut request = with_rest(request);
             request.extensions_mut().insert(client.clone());
+            let began = Instant::now();
             let mut answer = app.answer(request).await;
+            if began.elapsed() > LONG_TURN {
+                // The next request of a client that sends many at once is there already: others come first.
+                tokio::task::yield_now().await;
+            }
             streams.store(answer.size_hint().exact().is_none(), Ordering::Relaxed);
             if answer.status() == StatusCode::UNAUTHORIZED {
                 // Whoever guesses keys, or floods, begins anew each time.

@@ -16,7 +16,8 @@ use crate::meter::Meter;
 use crate::plugin::Plugin;
 use crate::pool::{Pool, Slot};
 
-/// How many bytes a guest can hand to the host in one call beyond what its memory holds.
+/// How many bytes a guest can hand to the host in one call beyond the longest body of an answer, as the host holds
+/// them: a header of no length is 48.
 const HANDED_OVER: usize = 1 << 20;
 /// How many streams, tasks and resources an instance can have at a time.
 const HANDLES: usize = 1024;
@@ -50,8 +51,8 @@ impl Instance {
         let mut store = Store::new(&pool.engine, guest);
         store.limiter(|guest| &mut guest.memory);
         // What a guest hands over in one call is copied from its memory, where the same bytes can stand
-        // for a thousand strings.
-        store.set_hostcall_fuel(plugin.limits().memory.saturating_add(HANDED_OVER));
+        // for a thousand strings, while nothing of the guest runs that its limits could interrupt.
+        store.set_hostcall_fuel(plugin.limits().body.saturating_add(HANDED_OVER));
         store.set_max_component_handles(HANDLES);
         store.set_epoch_deadline(1);
         let looked = Arc::clone(&meter);

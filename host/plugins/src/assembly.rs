@@ -89,7 +89,7 @@ impl<'a> Assembly<'a> {
                     let other = Other {
                         manifest: Some(plugin.manifest.clone()),
                         digest: plugin.digest.clone(),
-                        standing: Standing::Refused(reason),
+                        standing: Standing::refused(reason),
                     };
                     self.others.insert(file, other);
                 }

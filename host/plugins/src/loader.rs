@@ -275,7 +275,7 @@ impl Loader {
                     if let Some(plugin) = loaded {
                         assembly.offer(file, Arc::clone(plugin));
                     } else if let Some(reason) = refused {
-                        let standing = Standing::Refused(reason.to_owned());
+                        let standing = Standing::refused(reason);
                         assembly.set_aside(file, record.other(standing));
                     } else if let Some(Ok(head)) = &record.head
                         && let Ok(manifest) = &head.manifest
@@ -296,7 +296,7 @@ impl Loader {
                     assembly.set_aside(file, record.other(Standing::OtherBoard));
                 }
                 Verdict::Refused(reason) => {
-                    assembly.set_aside(file, record.other(Standing::Refused(reason)));
+                    assembly.set_aside(file, record.other(Standing::refused(reason)));
                 }
             }
         }

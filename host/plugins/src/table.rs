@@ -11,6 +11,7 @@ use crate::manifest::{Action, Manifest};
 use crate::pins::Pin;
 use crate::report::{DescribedRoutes, PluginReport, PluginState, PluginTally, RouteReport};
 use crate::routes::{Lookup, Routes};
+use crate::text::{LONGEST, cut, one_line};
 
 /// Who serves what.
 pub(crate) struct Table {
@@ -63,6 +64,13 @@ pub(crate) enum Standing {
     OtherBoard,
     /// What is wrong with it.
     Refused(String),
+}
+
+impl Standing {
+    /// A reason may hold texts of the file, such as a line of its manifest or the names of its imports: some of them.
+    pub(crate) fn refused(reason: impl Into<String>) -> Standing {
+        Standing::Refused(cut(reason.into()))
+    }
 }
 
 impl Other {
@@ -283,7 +291,7 @@ pub(crate) fn log_change(file: &Path, before: Option<&Entry>, now: &Entry) {
             .as_ref()
             .map(|other| (other.digest.clone(), other.standing.clone()))
     };
-    let file = file.display();
+    let file = one_line(&file.display().to_string(), LONGEST);
     if let Some(plugin) = &now.serving
         && before.and_then(digest) != Some(Arc::as_ptr(plugin))
     {
@@ -302,11 +310,15 @@ pub(crate) fn log_change(file: &Path, before: Option<&Entry>, now: &Entry) {
         match &now_other.standing {
             Standing::Refused(reason) if now.serving.is_some() => {
                 tracing::error!(
-                    "plugin `{file}` does not load, its version before serves on: {reason}"
+                    "plugin `{file}` does not load, its version before serves on: {}",
+                    one_line(reason, LONGEST)
                 );
             }
             Standing::Refused(reason) => {
-                tracing::error!("plugin `{file}` does not load: {reason}");
+                tracing::error!(
+                    "plugin `{file}` does not load: {}",
+                    one_line(reason, LONGEST)
+                );
             }
             Standing::OtherBoard => tracing::info!("plugin `{file}` is for other boards"),
             Standing::Loading => tracing::debug!("plugin `{file}` is being loaded"),

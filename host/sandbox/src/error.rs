@@ -117,8 +117,9 @@ pub enum CompileError {
         /// What the error was, in a sentence.
         reason: String,
     },
-    /// The compiler's output does not load: it is of another version than this program.
-    #[error("the compiler's output for `{name}` does not load: {reason}; is `{}` of the same version as this program?", compiler.display())]
+    /// The compiler's output does not load: the component wants more than there is for any, or the compiler is of another
+    /// version than this program.
+    #[error("the compiler's output for `{name}` does not load: {reason} (where that is no limit: is `{}` of the same version as this program?)", compiler.display())]
     Unusable {
         /// The component's file.
         name: String,
