@@ -1,0 +1,9 @@
+;; Answers with a body that is longer than its limit, in many calls at once.
+;; at-once: 8
+;; answer: 502 plugin `body-too-long` gave a bad answer
+;; answer: 500 plugin `body-too-long` failed
+;; answer: 503 `body-too-long`
+
+(func (export "handle") (type $handle)
+  (drop (memory.grow (i32.const 200)))
+  (call $answer (i32.const 200) (i32.const 0) (i32.const 13000000)))

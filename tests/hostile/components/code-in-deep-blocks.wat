@@ -1,0 +1,4 @@
+;; Has a hundred thousand blocks in each other, to use up the stack of whoever compiles it.
+;; refused: its component does not export `platform:supervisor/handler`
+
+(component (core module (func <<100000 times block >><<100000 times end >>)))

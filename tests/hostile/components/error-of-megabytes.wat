@@ -1,0 +1,10 @@
+;; Fails with a message of 14 MB of characters that JSON writes with six times as many, four at once.
+;; at-once: 4
+;; answer: 500
+;; answer: 503 `error-of-megabytes`
+;; held: its words are cut to 4 KiB
+
+(func (export "handle") (type $handle)
+  (drop (memory.grow (i32.const 216)))
+  (memory.fill (i32.const 65536) (i32.const 1) (i32.const 14000000))
+  (call $error (i32.const 500) (i32.const 65536) (i32.const 14000000)))

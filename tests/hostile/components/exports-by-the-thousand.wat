@@ -1,0 +1,6 @@
+;; Exports fifty thousand functions beside the one that is called.
+;; refused: its component does not export `platform:supervisor/handler`
+
+(component (core module $m (func (export "f"))) (core instance $i (instantiate $m))
+  (func $f (canon lift (core func $i "f")))
+  <<50000 times (export "f%i" (func $f))>>)

@@ -1,0 +1,5 @@
+;; Is a folder, which cannot be read as a file is.
+;; file: folder
+;; refused: it is no file
+
+(component)

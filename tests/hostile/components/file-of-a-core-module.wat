@@ -1,0 +1,4 @@
+;; Is a core module, and no component.
+;; refused: a core module and not a component
+
+(module (func (export "handle")))

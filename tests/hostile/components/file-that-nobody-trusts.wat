@@ -1,0 +1,5 @@
+;; Lies in the plugin folder without a line of the policy.
+;; policy: none
+;; refused: pins no file of a plugin `file-that-nobody-trusts`
+
+(func (export "handle") (type $handle) call $ok)

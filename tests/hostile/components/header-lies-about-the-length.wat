@@ -1,0 +1,8 @@
+;; Says that its answer is longer than it is, so that the client waits for what never comes.
+;; answer: 200 ok
+;; held: the host says how long an answer is
+
+(data (i32.const 1200) "content-length")
+(data (i32.const 1220) "99999999")
+(func (export "handle") (type $handle)
+  (call $answer-with-header (i32.const 1200) (i32.const 14) (i32.const 1220) (i32.const 8)))

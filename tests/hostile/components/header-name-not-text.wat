@@ -1,0 +1,6 @@
+;; Names a header with bytes that are no text.
+;; answer: 500 plugin `header-name-not-text` failed
+
+(data (i32.const 1200) "\ff\fe\80")
+(func (export "handle") (type $handle)
+  (call $answer-with-header (i32.const 1200) (i32.const 3) (i32.const 1100) (i32.const 2)))

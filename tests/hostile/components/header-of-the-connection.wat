@@ -1,0 +1,7 @@
+;; Says how its answer is transferred, so that what it answers is read as something else (smuggling).
+;; answer: 502 the header `transfer-encoding` is not a plugin's to set
+
+(data (i32.const 1200) "transfer-encoding")
+(data (i32.const 1220) "chunked")
+(func (export "handle") (type $handle)
+  (call $answer-with-header (i32.const 1200) (i32.const 17) (i32.const 1220) (i32.const 7)))

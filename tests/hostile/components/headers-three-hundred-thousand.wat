@@ -1,0 +1,11 @@
+;; Answers with 300,000 headers of no length, each of which costs the host more than the plugin, sixteen at once.
+;; at-once: 16
+;; answer: 502 plugin `headers-three-hundred-thousand` gave a bad answer
+;; answer: 500 plugin `headers-three-hundred-thousand` failed
+;; answer: 503 `headers-three-hundred-thousand`
+;; answer: 504 `headers-three-hundred-thousand`
+
+(func (export "handle") (type $handle)
+  (drop (memory.grow (i32.const 100)))
+  (call $headers (i32.const 65536) (i32.const 300000))
+  call $ok)

@@ -1,0 +1,5 @@
+;; Is built for a version of the interface that nobody has yet.
+;; manifest: interface = "1.999.0"
+;; refused: 1.999.0
+
+(func (export "handle") (type $handle) call $ok)

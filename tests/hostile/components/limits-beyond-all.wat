@@ -1,0 +1,5 @@
+;; Gives itself more memory and time than the host gives anyone.
+;; manifest: limits = { memory_mib = 4000000000, cpu_ms = 4294967295 }
+;; refused: memory_mib
+
+(func (export "handle") (type $handle) call $ok)

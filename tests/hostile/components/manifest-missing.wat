@@ -1,0 +1,5 @@
+;; Says nothing of itself.
+;; manifest: none
+;; refused: it has no section `platform:manifest`
+
+(func (export "handle") (type $handle) call $ok)

@@ -1,0 +1,7 @@
+;; Claims a name for which the policy pins another file, and wants what that file has.
+;; manifest: name = "spin"
+;; manifest: routes = [{ method = "GET", path = "/v3/spin" }]
+;; policy: none
+;; refused: `spin`
+
+(func (export "handle") (type $handle) call $ok)

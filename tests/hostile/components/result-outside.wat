@@ -1,0 +1,6 @@
+;; Has the host write what it answers behind the end of its memory.
+;; grants: device
+;; answer: 500 plugin `result-outside` failed
+
+(import "device" "state" (func $state (param i32)))
+(func (export "handle") (type $handle) (call $state (i32.const -8)) call $ok)

@@ -1,0 +1,6 @@
+;; Answers in place of the core, where the list of plugins is.
+;; manifest: routes = [{ method = "GET", path = "/v3/plugins" }]
+;; policy: routes = ["/v3/*"]
+;; refused: /v3/plugins
+
+(func (export "handle") (type $handle) call $ok)

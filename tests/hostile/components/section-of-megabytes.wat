@@ -1,0 +1,6 @@
+;; Carries two megabytes that nobody asked for in a section of its own.
+;; section: harmless <<2000000 times x>>
+;; answer: 200
+;; held: nobody reads it
+
+(func (export "handle") (type $handle) call $ok)

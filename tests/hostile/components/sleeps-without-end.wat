@@ -1,0 +1,6 @@
+;; Wakes up again and again, each time at once, so that the host does nothing else than wake it.
+;; limits: wall_ms = 800
+;; answer: 504 plugin `sleeps-without-end`
+
+(import "timer" "sleep" (func $sleep (param i32)))
+(func (export "handle") (type $handle) (loop $again (call $sleep (i32.const 0)) (br $again)) unreachable)

@@ -1,0 +1,9 @@
+;; Asks for the state of the device in a loop, so that the host is busy and not the plugin.
+;; grants: device
+;; answer: 504 plugin `state-asked-for-ever` used more than its 300 ms of CPU time
+;; answer: 500 plugin `state-asked-for-ever` needed more than its 16 MiB of memory
+
+(import "device" "state" (func $state (param i32)))
+(func (export "handle") (type $handle)
+  (loop $again (global.set $free (i32.const 32768)) (call $state (i32.const 3000)) (br $again))
+  unreachable)

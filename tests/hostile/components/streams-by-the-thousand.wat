@@ -1,0 +1,5 @@
+;; Makes streams until the host has no more of them, and answers with none.
+;; answer: 500 `streams-by-the-thousand`
+
+(import "exports" "[stream-new-0]handle" (func $new (result i64)))
+(func (export "handle") (type $handle) (loop $more (drop (call $new)) (br $more)) unreachable)

@@ -1,0 +1,9 @@
+;; Grows a table instead of its memory, whose elements are the host's.
+;; answer: 500 `table-bomb`
+;; answer: 200
+;; held: tables have a bound as memory has
+
+(table $table 1 funcref)
+(func (export "handle") (type $handle)
+  (loop $more (br_if $more (i32.ne (table.grow $table (ref.null func) (i32.const 1000)) (i32.const -1))))
+  call $ok)

@@ -1,0 +1,9 @@
+;; Calls a function by its place in a table as one of another type.
+;; answer: 500 plugin `trap-indirect-call` failed
+
+(table $table 1 funcref)
+(elem (table $table) (i32.const 0) func $ok)
+(type $other (func (param i64 i64) (result i64)))
+(func (export "handle") (type $handle)
+  (drop (call_indirect $table (type $other) (i64.const 1) (i64.const 2) (i32.const 0)))
+  call $ok)

@@ -1,0 +1,164 @@
+//! A file of `components/` or `callers/`: its comment, taken apart, and what stands below it.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::repeats::written_out;
+
+/// What can be said in the comment of a file, as `key: value`.
+///
+/// Of both:
+/// - `answer: STATUS TEXT`: the answer, TEXT somewhere in it; of several lines each is allowed;
+/// - `log: TEXT`: somewhere in the log of the attack's time; `absent: TEXT`: nowhere in it, nor in an answer;
+/// - `held: WHY`: what is tried comes to nothing, and there is nobody to name;
+/// - `at-once: N`: so many callers at the same time.
+///
+/// Of components: see `component.rs` and `plugin_folder.rs`.
+const KEYS: [&str; 17] = [
+    "answer", "log", "absent", "held", "at-once", // of components
+    "refused", "world", "limits", "manifest", "policy", "grants", "body", "reader", "cut", "noise",
+    "file", "section",
+];
+
+/// One attack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attack {
+    /// The file's name without its ending.
+    pub name: String,
+    /// What it tries.
+    pub sentence: String,
+    /// What else its comment says.
+    said: Vec<(String, String)>,
+    /// What stands below the comment.
+    pub text: String,
+}
+
+impl Attack {
+    /// Takes a file apart, whose comment's lines begin with `mark`.
+    ///
+    /// # Errors
+    /// Where it says nothing of what it tries, or something that nobody understands.
+    pub fn parse(name: &str, content: &str, mark: &str) -> Result<Self> {
+        let mut sentence: Vec<&str> = Vec::new();
+        let mut said: Vec<(String, String)> = Vec::new();
+        let mut lines = content.lines();
+        let mut text = String::new();
+        for line in lines.by_ref() {
+            let Some(comment) = line.strip_prefix(mark) else {
+                text = format!("{line}\n");
+                break;
+            };
+            let comment = comment.trim();
+            let pair = comment
+                .split_once(':')
+                .map(|(key, value)| (key, value.trim()));
+            match pair {
+                Some((key, value)) if KEYS.contains(&key) => {
+                    said.push((key.to_owned(), written_out(value)?));
+                }
+                _ if said.is_empty() => sentence.push(comment),
+                _ => bail!("`{comment}` has to be one of {}", KEYS.join(", ")),
+            }
+        }
+        for line in lines {
+            text.push_str(line);
+            text.push('\n');
+        }
+        let sentence = sentence.join(" ");
+        if sentence.len() < 20 || !sentence.ends_with('.') {
+            bail!("it has to begin with a sentence on what it tries, and begins with `{sentence}`");
+        }
+        Ok(Attack {
+            name: name.to_owned(),
+            sentence,
+            said,
+            text,
+        })
+    }
+
+    /// All values of a key.
+    pub fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
+        let of_key =
+            move |(other, value): &'a (String, String)| (other == key).then_some(value.as_str());
+        self.said.iter().filter_map(of_key)
+    }
+
+    /// The first value of a key.
+    #[must_use]
+    pub fn first(&self, key: &str) -> Option<&str> {
+        let mut said = self.said.iter();
+        let found = said.find(|(other, _)| other == key);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// The number that a key has; `default` where it has none.
+    ///
+    /// # Errors
+    /// Where it has another value than a number.
+    pub fn number(&self, key: &str, default: usize) -> Result<usize> {
+        let Some(text) = self.first(key) else {
+            return Ok(default);
+        };
+        text.parse().with_context(|| format!("`{key}: {text}`"))
+    }
+}
+
+/// All attacks of a folder, by name: files that end with `.ENDING`. With `HOSTILE` in the environment the one of
+/// that name.
+///
+/// # Errors
+/// Where one cannot be read.
+pub fn read_all(folder: &Path, ending: &str, mark: &str) -> Result<Vec<Attack>> {
+    let wanted = std::env::var("HOSTILE").ok();
+    let mut attacks = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let (stem, end) = (path.file_stem(), path.extension());
+        let (Some(stem), Some(end)) = (stem.and_then(|s| s.to_str()), end) else {
+            bail!("`{}` is no attack", path.display());
+        };
+        if end != ending {
+            bail!("`{}` does not end with `.{ending}`", path.display());
+        }
+        if wanted.as_ref().is_some_and(|wanted| wanted != stem) {
+            continue;
+        }
+        let content = fs::read_to_string(&path)?;
+        let attack = Attack::parse(stem, &content, mark);
+        attacks.push(attack.with_context(|| format!("`{}`", path.display()))?);
+    }
+    attacks.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(attacks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_says_what_it_tries_and_then_what_has_to_become_of_it() -> Result<()> {
+        let file = ";; Loops for ever: nobody\n;; gets a turn.\n;; answer: 504 `spin` used\n;; answer: 503\n\n(func)\n";
+        let attack = Attack::parse("spin", file, ";;")?;
+        assert_eq!(attack.sentence, "Loops for ever: nobody gets a turn.");
+        assert_eq!(
+            attack.all("answer").collect::<Vec<_>>(),
+            ["504 `spin` used", "503"]
+        );
+        assert_eq!(attack.text, "\n(func)\n");
+        assert_eq!(attack.number("at-once", 3)?, 3);
+        Ok(())
+    }
+
+    #[test]
+    fn a_file_without_a_sentence_or_with_an_unknown_word_is_none() {
+        for file in [
+            "(func)",
+            ";; Loops\n(func)",
+            ";; Loops for ever and ever.\n;; answer: 504\n;; anwser: 504\n",
+        ] {
+            assert!(Attack::parse("x", file, ";;").is_err(), "{file}");
+        }
+    }
+}

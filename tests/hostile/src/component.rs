@@ -1,0 +1,194 @@
+//! The file of a component: text of WebAssembly, made into what somebody would put into a plugin folder.
+//!
+//! A file that begins with `(component` or `(module` is the whole of it. Any other is what stands in a core module: the
+//! rest is `prelude.wat`, and the tools that everybody uses make a component of both. Names are written short:
+//! `(export "handle")` is what the host calls, `(import "timer" "sleep" …)` a function of `wit/timer.wit`, and an import
+//! of `"exports"` what belongs to the handler, such as `[task-return]handle`.
+//!
+//! In the comment:
+//! - `world: NAME`: of `wit/worlds.wit`; `endpoint` where nothing is said;
+//! - `manifest: LINE`: a line of the manifest, in place of the one of that key or besides (`name`, `version`, `interface`,
+//!   `routes`); `none` for a file without; `grants: NAME` asks for a capability, and the policy grants it;
+//! - `section: NAME CONTENT`: one more custom section;
+//! - `cut: N`: the file ends after so many bytes; `noise: N`: so many bytes of nothing sensible at its end.
+
+use anyhow::{Context as _, Result};
+use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
+use wit_parser::Resolve;
+
+use crate::folder;
+
+use crate::attack::Attack;
+use crate::repeats::written_out;
+
+const PRELUDE: &str = include_str!("prelude.wat");
+/// What begins a part of the prelude that a component may have of its own. The part's name is what it exports.
+const PART: &str = ";; part: ";
+const HEADER: usize = 8;
+
+/// The interface that components are built for.
+pub struct Interface {
+    resolve: Resolve,
+    package: wit_parser::PackageId,
+    version: String,
+    names: Vec<String>,
+}
+
+impl Interface {
+    /// As it stands in `wit/`.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn read() -> Result<Self> {
+        let mut resolve = Resolve::default();
+        let (package, _) = resolve.push_dir(folder("../../wit"))?;
+        let found = resolve.packages.get(package).context("no package")?;
+        let version = found
+            .name
+            .version
+            .as_ref()
+            .context("no version")?
+            .to_string();
+        let names = found.interfaces.keys().cloned().collect();
+        Ok(Interface {
+            resolve,
+            package,
+            version,
+            names,
+        })
+    }
+
+    /// The file of this attack.
+    ///
+    /// # Errors
+    /// Where its text is none of WebAssembly.
+    pub fn build(&self, attack: &Attack) -> Result<Vec<u8>> {
+        let text = self.with_full_names(&written_out(&attack.text)?);
+        let is_whole = ["(component", "(module"]
+            .iter()
+            .any(|start| text.trim_start().starts_with(start));
+        let mut file = match is_whole {
+            true => wat::parse_str(&text)?,
+            false => self.component(&text, attack.first("world").unwrap_or("endpoint"))?,
+        };
+        for section in attack.all("section") {
+            let (name, content) = section.split_once(' ').unwrap_or((section, ""));
+            insert_section(&mut file, name, content);
+        }
+        if let Some(manifest) = self.manifest(attack) {
+            insert_section(&mut file, "platform:manifest", &manifest);
+        }
+        let noise = (0..attack.number("noise", 0)?).map(noise);
+        file.extend(noise);
+        file.truncate(attack.number("cut", usize::MAX)?);
+        Ok(file)
+    }
+
+    fn component(&self, text: &str, world: &str) -> Result<Vec<u8>> {
+        let mut whole = format!("(module\n{text}\n");
+        for part in PRELUDE.split(PART) {
+            let (name, content) = part.split_once('\n').unwrap_or((part, ""));
+            if !text.contains(&format!("(export \"{name}\")")) {
+                whole.push_str(content);
+            }
+        }
+        whole.push(')');
+        let mut module = wat::parse_str(&whole)?;
+        let world = self.resolve.select_world(&[self.package], Some(world))?;
+        embed_component_metadata(&mut module, &self.resolve, world, StringEncoding::UTF8)?;
+        // What is wrong is for the host to find.
+        ComponentEncoder::default()
+            .validate(false)
+            .module(&module)?
+            .encode()
+    }
+
+    fn with_full_names(&self, text: &str) -> String {
+        let version = &self.version;
+        let function = |interface: &str, function: &str| {
+            format!("platform:supervisor/{interface}@{version}#{function}")
+        };
+        let handle = function("handler", "handle");
+        let mut text = text
+            .replace("@VERSION", &format!("@{version}"))
+            .replace("(export \"handle\")", &format!("(export \"{handle}\")"))
+            .replace(
+                "(export \"async-handle\")",
+                &format!("(export \"[async-lift]{handle}\")"),
+            )
+            .replace(
+                "(export \"callback\")",
+                &format!("(export \"[callback][async-lift]{handle}\")"),
+            )
+            .replace(
+                "(export \"identify\")",
+                &format!("(export \"{}\")", function("identify", "identify")),
+            )
+            .replace(
+                "(import \"exports\"",
+                &format!("(import \"[export]platform:supervisor/handler@{version}\""),
+            );
+        for name in &self.names {
+            text = text.replace(
+                &format!("(import \"{name}\""),
+                &format!("(import \"platform:supervisor/{name}@{version}\""),
+            );
+        }
+        text
+    }
+
+    fn manifest(&self, attack: &Attack) -> Option<String> {
+        let (name, version) = (&attack.name, &self.version);
+        let said: Vec<_> = attack.all("manifest").collect();
+        if said == ["none"] {
+            return None;
+        }
+        let needs: Vec<_> = attack
+            .all("grants")
+            .map(|name| format!("{{ name = \"{name}\", reason = \"harm\" }}"))
+            .collect();
+        let usual = [
+            format!("name = \"{name}\""),
+            "version = \"1.0.0\"".to_owned(),
+            format!("interface = \"{version}\""),
+            format!("capabilities = [{}]", needs.join(", ")),
+            format!(
+                "routes = [{{ method = \"GET\", path = \"/v3/{name}\" }}, {{ method = \"POST\", path = \"/v3/{name}\" }}]"
+            ),
+        ];
+        let key = |line: &str| line.split(' ').next().unwrap_or_default().to_owned();
+        let mut lines: Vec<_> = usual
+            .into_iter()
+            .filter(|line| said.iter().all(|other| key(other) != key(line)))
+            .collect();
+        lines.extend(said.iter().map(|line| (*line).to_owned()));
+        Some(lines.join("\n"))
+    }
+}
+
+/// Puts a custom section behind the file's header, so that what is cut off is something else.
+fn insert_section(file: &mut Vec<u8>, name: &str, content: &str) {
+    let mut section = Vec::new();
+    leb128(&mut section, name.len());
+    section.extend(name.as_bytes());
+    section.extend(content.as_bytes());
+    let mut whole = vec![0];
+    leb128(&mut whole, section.len());
+    whole.extend(section);
+    let at = HEADER.min(file.len());
+    file.splice(at..at, whole);
+}
+
+fn leb128(bytes: &mut Vec<u8>, mut value: usize) {
+    while value >= 0x80 {
+        bytes.push((value & 0x7f) as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+/// The same each time, and without a pattern that a parser could know.
+fn noise(place: usize) -> u8 {
+    let mixed = (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 56) as u8
+}

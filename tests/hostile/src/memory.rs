@@ -1,0 +1,22 @@
+//! What the supervisor and the processes that it started hold in memory.
+
+use std::fs;
+
+use tests::children_of;
+
+/// Memory that is no clean page of a file, of a process and all below it, in KiB.
+#[must_use]
+pub fn held_by(pid: i32) -> u64 {
+    let below: u64 = children_of(pid).into_iter().map(held_by).sum();
+    of(pid) + below
+}
+
+/// 0 where it has ended.
+fn of(pid: i32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("RssAnon:"));
+    let number = line.and_then(|line| line.trim().split(' ').next());
+    number.and_then(|number| number.parse().ok()).unwrap_or(0)
+}

@@ -1,0 +1,113 @@
+//! What others see of the device meanwhile: `/ping` and another plugin, asked again and again.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use tests::Supervisor;
+
+/// What is asked: the core, and a plugin that ships with the device.
+const ASKED: [&str; 2] = ["/ping", "/v2/device/name"];
+/// The time between two rounds.
+const BETWEEN: Duration = Duration::from_millis(15);
+/// How long an answer takes on the device before it is attacked is measured; this much is allowed under attack in any
+/// case, since the machine that the tests run on has other things to do.
+const LEAST: Duration = Duration::from_secs(3);
+/// What is allowed beyond that: so many times the longest of the quiet device.
+const TIMES: u32 = 10;
+/// An answer that takes longer than this is none.
+const LOST: Duration = Duration::from_secs(20);
+
+/// Asks for as long as it lives.
+pub struct Probes {
+    seen: Arc<Mutex<Seen>>,
+    rounds: watch::Receiver<u64>,
+    task: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct Seen {
+    longest: Duration,
+    wrong: Option<String>,
+}
+
+impl Probes {
+    /// Begins to ask.
+    #[must_use]
+    pub fn start(device: &Supervisor) -> Self {
+        let seen = Arc::<Mutex<Seen>>::default();
+        let (round, rounds) = watch::channel(0);
+        let (client, key, base) = (
+            device.client().clone(),
+            device.key().to_owned(),
+            device.base().to_owned(),
+        );
+        let results = Arc::clone(&seen);
+        let task = tokio::spawn(async move {
+            loop {
+                for path in ASKED {
+                    let began = Instant::now();
+                    let request = client.get(format!("{base}{path}")).bearer_auth(&key);
+                    let answer = request.timeout(LOST).send().await;
+                    let wrong = match answer {
+                        Ok(answer) if answer.status() == 200 => None,
+                        Ok(answer) => Some(format!("{path} answered {}", answer.status())),
+                        Err(error) => Some(format!("{path} did not answer: {error:?}")),
+                    };
+                    if let Ok(mut seen) = results.lock() {
+                        seen.longest = seen.longest.max(began.elapsed());
+                        if wrong.is_some() {
+                            seen.wrong = wrong;
+                        }
+                    }
+                }
+                round.send_modify(|round| *round += 1);
+                tokio::time::sleep(BETWEEN).await;
+            }
+        });
+        Probes { seen, rounds, task }
+    }
+
+    /// Asks no more.
+    pub fn pause(&self) {
+        self.task.abort();
+    }
+
+    /// Waits until everything was asked so many times more.
+    pub async fn rounds(&self, more: u64) {
+        let mut rounds = self.rounds.clone();
+        let until = *rounds.borrow() + more;
+        // It ends with this value alone.
+        let _ = rounds.wait_for(|round| *round >= until).await;
+    }
+
+    /// The longest that an answer took since the last time this was asked.
+    ///
+    /// # Errors
+    /// Where one was none.
+    pub fn longest(&self) -> Result<Duration> {
+        let Ok(mut seen) = self.seen.lock() else {
+            bail!("what was seen is lost");
+        };
+        let Seen { longest, wrong } = std::mem::take(&mut *seen);
+        match wrong {
+            Some(wrong) => bail!("{wrong}"),
+            None => Ok(longest),
+        }
+    }
+}
+
+impl Drop for Probes {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// What is allowed where the quiet device took `quiet` at most.
+#[must_use]
+pub fn allowed(quiet: Duration) -> Duration {
+    LEAST.max(quiet * TIMES)
+}

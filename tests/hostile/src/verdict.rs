@@ -1,0 +1,253 @@
+//! What has to hold whatever was tried, and what the attack's own file says.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::Value;
+
+use ::tests::{Supervisor, children_of, until};
+
+use crate::attack::Attack;
+use crate::memory;
+use crate::probes::{self, Probes};
+
+/// How many times everything is asked of the quiet device, and once an attack is over.
+const QUIET_ROUNDS: u64 = 20;
+const ROUNDS_AFTER: u64 = 2;
+/// What may be held after an attack that was not before, in KiB: what the heap keeps for the next one.
+const MEMORY_LEFT: u64 = 24 << 10;
+/// What nothing that is tried may change.
+const STATE: [&str; 2] = ["/v2/local/target-state", "/v2/applications/state"];
+
+/// A device that is attacked, with what it was like before.
+pub struct Victim {
+    pub device: Supervisor,
+    pub probes: Probes,
+    pid: i32,
+    state: Vec<Value>,
+    allowed: Duration,
+    /// In KiB, before the first attack.
+    memory: u64,
+    /// How much of the log there was before this attack, in bytes.
+    log_before: usize,
+}
+
+/// What is said of an attack besides what its callers saw.
+pub struct Outcome<'a> {
+    /// All that callers were answered.
+    pub answers: &'a str,
+    /// Whether the one to blame was named to its callers or in the list of plugins.
+    pub names: bool,
+}
+
+impl Victim {
+    /// Looks at a device that nobody has attacked yet.
+    ///
+    /// # Errors
+    /// Where it is not well.
+    pub async fn new(device: Supervisor) -> Result<Self> {
+        let probes = Probes::start(&device);
+        probes.rounds(QUIET_ROUNDS).await;
+        let quiet = probes.longest()?;
+        let mut victim = Victim {
+            pid: device.pid(),
+            state: Vec::new(),
+            allowed: probes::allowed(quiet),
+            memory: memory::held_by(device.pid()),
+            log_before: 0,
+            probes,
+            device,
+        };
+        victim.state = victim.state_now().await;
+        victim.log_before = victim.device.log().len();
+        Ok(victim)
+    }
+
+    /// Held after one attack is over; the next begins here.
+    ///
+    /// # Errors
+    /// What does not hold.
+    pub async fn judge(&mut self, attack: &Attack, outcome: Outcome<'_>) -> Result<()> {
+        self.probes.rounds(ROUNDS_AFTER).await;
+        let longest = self.probes.longest().context("others were harmed")?;
+        ensure!(
+            longest <= self.allowed,
+            "others waited {longest:?} for an answer, more than {:?}",
+            self.allowed
+        );
+        ensure!(self.lives(), "the supervisor has ended");
+        let log = self.log_of(attack).await?;
+        for absent in attack.all("absent") {
+            ensure!(!log.contains(absent), "the log has `{absent}`:\n{log}");
+            ensure!(
+                !outcome.answers.contains(absent),
+                "an answer has `{absent}`: {}",
+                outcome.answers
+            );
+        }
+        if let Some(forged) = log.lines().find(|line| !is_a_line_of_the_log(line)) {
+            bail!("the log has a line that is none of the supervisor's: `{forged}`");
+        }
+        ensure!(
+            outcome.names || attack.first("held").is_some() || attack.first("log").is_some(),
+            "nobody was named: {}",
+            outcome.answers
+        );
+        let state = self.state_now().await;
+        ensure!(
+            state == self.state,
+            "the device has changed: {state:?}, before {:?}",
+            self.state
+        );
+        self.until_memory_returns().await
+    }
+
+    /// Whether it is the process that was started: it would not be one of ours if another had taken its place.
+    fn lives(&self) -> bool {
+        let ours = i32::try_from(std::process::id()).map(children_of);
+        ours.is_ok_and(|ours| ours.contains(&self.pid))
+    }
+
+    /// The log of this attack, with all that its file says is in it.
+    async fn log_of(&mut self, attack: &Attack) -> Result<String> {
+        let before = self.log_before;
+        let log = |device: &Supervisor| device.log().get(before..).unwrap_or_default().to_owned();
+        for wanted in attack.all("log") {
+            let shown = within_deadline(|| match log(&self.device) {
+                log if log.contains(wanted) => None,
+                log => Some(log),
+            });
+            if let Some(log) = shown.await {
+                bail!("the log does not have `{wanted}`:\n{log}");
+            }
+        }
+        let log = log(&self.device);
+        self.log_before += log.len();
+        Ok(log)
+    }
+
+    async fn state_now(&self) -> Vec<Value> {
+        let mut state = Vec::new();
+        for path in STATE {
+            state.push(self.device.json(path).await);
+        }
+        state
+    }
+
+    /// The supervisor gives back what its heap keeps once no plugin is called, by a probe neither.
+    async fn until_memory_returns(&mut self) -> Result<()> {
+        let more = |victim: &Victim| {
+            let left = memory::held_by(victim.pid).saturating_sub(victim.memory);
+            (left > MEMORY_LEFT).then_some(left)
+        };
+        if more(self).is_none() {
+            return Ok(());
+        }
+        self.probes.pause();
+        let left = within_deadline(|| more(self)).await;
+        self.probes = Probes::start(&self.device);
+        match left {
+            Some(left) => {
+                // Those that come after it are judged by what they take.
+                self.memory += left;
+                bail!("{left} KiB more are held than before")
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Looks until there is nothing to complain of, and answers the last complaint where there always was one.
+async fn within_deadline<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    const DEADLINE: Duration = Duration::from_secs(15);
+    let deadline = tokio::time::Instant::now() + DEADLINE;
+    loop {
+        let seen = look()?;
+        if tokio::time::Instant::now() > deadline {
+            return Some(seen);
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+}
+
+/// Whether a line begins with the time, as all of the supervisor's own do: `2026-01-02T03:04:05`, and has no signs for
+/// terminals.
+fn is_a_line_of_the_log(line: &str) -> bool {
+    let pattern = b"0000-00-00T00:00:00";
+    if line.chars().any(|char| char.is_control() && char != '\t') {
+        return false;
+    }
+    let line = line.as_bytes();
+    line.len() > pattern.len()
+        && pattern
+            .iter()
+            .zip(line)
+            .all(|(expected, found)| match expected {
+                b'0' => found.is_ascii_digit(),
+                other => other == found,
+            })
+}
+
+/// What came of all attacks: the harness goes on after one that succeeded.
+///
+/// # Panics
+/// With all that succeeded.
+pub fn report(failures: &[(String, anyhow::Error)]) {
+    let failures: Vec<_> = failures
+        .iter()
+        .map(|(name, error)| format!("{name}: {error:#}"))
+        .collect();
+    assert!(
+        failures.is_empty(),
+        "{} attacks:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+/// Waits until the list of plugins says of a file that it is in one of these states, and answers the plugin's entry.
+pub async fn until_listed(
+    device: &Supervisor,
+    file: &str,
+    is_settled: impl Fn(Option<&Value>) -> bool,
+) -> Value {
+    until(
+        &format!("the list of plugins to say what became of `{file}`"),
+        || async {
+            let list = device.json("/v3/plugins").await;
+            let plugins = list["plugins"].as_array().cloned().unwrap_or_default();
+            let found = plugins.iter().find(|plugin| {
+                plugin["file"]
+                    .as_str()
+                    .is_some_and(|path| path.ends_with(file))
+            });
+            match is_settled(found) {
+                true => Ok(found.cloned().unwrap_or(Value::Null)),
+                false => Err(list),
+            }
+        },
+    )
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_log_begins_with_the_time() {
+        assert!(is_a_line_of_the_log(
+            "2026-11-23T12:00:53.1Z  INFO access: x"
+        ));
+        for line in [
+            "",
+            "  INFO x",
+            "FORGED",
+            "2026-11-23",
+            "\u{1b}[2J2026-11-23T12:00:53Z",
+            "2026-11-23T12:00:53Z  INFO x\u{1b}[2J",
+        ] {
+            assert!(!is_a_line_of_the_log(line), "{line}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Each component and each caller that means harm, one after the other, against a supervisor.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::time::Instant;
+
+use hostile::component::Interface;
+use hostile::plugin_folder::PluginFolder;
+use hostile::verdict::{Victim, report};
+use hostile::{attack, calls, exchange, folder};
+use tests::Supervisor;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn item10_components_harm_nobody_and_are_named() {
+    let interface = Interface::read().unwrap();
+    let (mut components, mut failures) = (Vec::new(), Vec::new());
+    for attack in attack::read_all(&folder("components"), "wat", ";;").unwrap() {
+        match interface.build(&attack) {
+            Ok(file) => components.push((attack, file)),
+            Err(error) => failures.push((attack.name, error)),
+        }
+    }
+    let folder = PluginFolder::new(&components).unwrap();
+    let mut victim = Victim::new(folder.device().start().await).await.unwrap();
+    for (attack, file) in &components {
+        let began = Instant::now();
+        if let Err(failure) = calls::attack(&mut victim, &folder, attack, file).await {
+            failures.push((attack.name.clone(), failure));
+        }
+        println!(
+            "{}, {:?}: {}",
+            attack.name,
+            began.elapsed(),
+            attack.sentence
+        );
+    }
+    report(&failures);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn item10_callers_harm_nobody_and_are_refused() {
+    let mut victim = Victim::new(Supervisor::on_wasm().start().await)
+        .await
+        .unwrap();
+    let mut failures = Vec::new();
+    for attack in &attack::read_all(&folder("callers"), "txt", "#").unwrap() {
+        let began = Instant::now();
+        if let Err(failure) = exchange::attack(&mut victim, attack).await {
+            failures.push((attack.name.clone(), failure));
+        }
+        println!(
+            "{}, {:?}: {}",
+            attack.name,
+            began.elapsed(),
+            attack.sentence
+        );
+    }
+    report(&failures);
+}
+
+/// Each begins with its sentence, or is not read at all.
+#[test]
+fn item10_there_are_sixty_components_and_forty_callers() {
+    if std::env::var_os("HOSTILE").is_some() {
+        return;
+    }
+    for (name, ending, mark, least) in
+        [("components", "wat", ";;", 60), ("callers", "txt", "#", 40)]
+    {
+        let attacks = attack::read_all(&folder(name), ending, mark).unwrap();
+        assert!(attacks.len() >= least, "{name}: {}", attacks.len());
+        let mut sentences: Vec<_> = attacks.iter().map(|attack| &attack.sentence).collect();
+        sentences.sort();
+        sentences.dedup();
+        assert_eq!(sentences.len(), attacks.len(), "two {name} try the same");
+    }
+}
