@@ -77,7 +77,7 @@ impl ConfigTxt {
                     _ if text == BEGIN => true,
                     // Its last line is gone: what cannot be ours is not.
                     Line::Other => {
-                        own.push(line.clone());
+                        own.push(without_mark(line));
                         false
                     }
                     _ => true,
@@ -99,13 +99,7 @@ impl ConfigTxt {
                 filtered = false;
             }
             had_block = false;
-            own.push(match line.strip_prefix(SET_ASIDE.as_bytes()) {
-                // Nothing else is ever set aside.
-                Some(aside) if matches!(read(&printable(aside)), Line::Setting(..)) => {
-                    aside.to_vec()
-                }
-                _ => line.clone(),
-            });
+            own.push(without_mark(line));
         }
         ConfigTxt {
             own,
@@ -205,6 +199,14 @@ fn settings<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Settings {
         }
     }
     settings
+}
+
+/// The line as it was before it was set aside, if it was: nothing but settings ever is.
+fn without_mark(line: &[u8]) -> Vec<u8> {
+    match line.strip_prefix(SET_ASIDE.as_bytes()) {
+        Some(aside) if matches!(read(&printable(aside)), Line::Setting(..)) => aside.to_vec(),
+        _ => line.to_vec(),
+    }
 }
 
 /// What is no UTF-8 in a line is replaced, for reading alone.
