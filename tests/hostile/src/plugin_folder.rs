@@ -97,10 +97,12 @@ impl PluginFolder {
     /// Where it cannot be removed.
     pub fn remove(&self, attack: &Attack) -> Result<()> {
         let path = self.path(attack);
-        Ok(match path.symlink_metadata()?.is_dir() {
-            true => fs::remove_dir(path)?,
-            false => fs::remove_file(path)?,
-        })
+        if path.symlink_metadata()?.is_dir() {
+            fs::remove_dir(path)?;
+        } else {
+            fs::remove_file(path)?;
+        }
+        Ok(())
     }
 }
 
