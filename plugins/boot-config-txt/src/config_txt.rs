@@ -50,10 +50,6 @@ enum Line<'a> {
 
 impl ConfigTxt {
     pub(crate) fn parse(text: &[u8]) -> ConfigTxt {
-        let ending: &[u8] = match text.iter().position(|byte| *byte == b'\n') {
-            Some(at) if text.get(at.wrapping_sub(1)) == Some(&b'\r') => b"\r\n",
-            _ => b"\n",
-        };
         let mut lines: Vec<Vec<u8>> = text
             .split(|byte| *byte == b'\n')
             .map(<[u8]>::to_vec)
@@ -101,6 +97,12 @@ impl ConfigTxt {
             had_block = false;
             own.push(without_mark(line));
         }
+        // As the first line that stays, so that the next look at what is written here finds the same.
+        let first = own.first().or(lines.first());
+        let ending: &[u8] = match first.is_some_and(|line| line.ends_with(b"\r")) {
+            true => b"\r\n",
+            false => b"\n",
+        };
         ConfigTxt {
             own,
             lines,
